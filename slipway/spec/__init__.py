@@ -1,0 +1,1 @@
+"""The environment file: typed, validated, with line and column in every message."""

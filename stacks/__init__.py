@@ -1,0 +1,1 @@
+"""Slipway's stacks: each wires constructs together and states its lifetime."""
