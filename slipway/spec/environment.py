@@ -1,0 +1,43 @@
+"""The environment file's root."""
+
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from slipway.spec.inference import Inference
+from slipway.spec.network import Network
+from slipway.spec.operations import Operations
+from slipway.spec.section import Section
+from slipway.spec.storage import Lifecycle, Storage
+from slipway.spec.training import Training
+
+
+class Environment(Section):
+    """One complete environment: what `cdk deploy --all` builds and `cdk destroy --all` removes."""
+
+    name: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,19}$")]
+    """Name of the environment, part of every stack's name: a lower-case letter, then letters, digits, hyphens; 20 at most."""
+
+    region: str
+    """AWS Region, for example `us-west-2`. It must offer the instance types and ParallelCluster."""
+
+    lifecycle: Lifecycle = "ephemeral"
+    """What `cdk destroy` leaves: nothing, or the file system and the data buckets."""
+
+    tags: Annotated[dict[str, str], Field(max_length=20)] = {}
+    """Further tags for every resource and node; `slipway:environment` is always set."""
+
+    network: Network
+    """The VPC."""
+
+    storage: Storage
+    """FSx for Lustre and the buckets."""
+
+    training: Training
+    """The Slurm cluster."""
+
+    inference: Inference | None = None
+    """The endpoint; leave out for an environment that only trains."""
+
+    operations: Operations = Operations()
+    """Alarms, budget, logs."""

@@ -1,0 +1,98 @@
+"""The `inference` section: an OpenAI-compatible endpoint on Inferentia2 hosts in Amazon ECS."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from slipway.spec.section import InstanceTypeName, Section
+
+Cidr = Annotated[str, StringConstraints(pattern=r"^(\d{1,3}\.){3}\d{1,3}/\d{1,2}$")]
+HttpsUrl = Annotated[str, StringConstraints(pattern=r"^https://[^\s]+$")]
+
+
+class Model(Section):
+    """The model that is served: a folder in the model bucket, compiled for Neuron."""
+
+    prefix: Annotated[
+        str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$")
+    ]
+    """Key prefix in the model bucket, without slashes at its ends, for example `tanuki-8b/v1`."""
+
+
+class JwtAuthentication(Section):
+    """The load balancer checks a JSON Web Token (RS256) before a request reaches the model."""
+
+    type: Literal["jwt"]
+    """Always `jwt`."""
+
+    issuer: HttpsUrl
+    """The `iss` claim that a token must have."""
+
+    jwks_endpoint: HttpsUrl
+    """Where the issuer publishes its public keys."""
+
+
+class ApiKeyAuthentication(Section):
+    """The engine asks for `Authorization: Bearer <key>`; the key is a secret of the account."""
+
+    type: Literal["api_key"]
+    """Always `api_key`."""
+
+    secret_arn: Annotated[
+        str, StringConstraints(pattern=r"^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:\d{12}:secret:.+$")
+    ]
+    """ARN of the AWS Secrets Manager secret that holds the key as its plain text. The value never enters a template."""
+
+
+class Endpoint(Section):
+    """How clients reach the model."""
+
+    exposure: Literal["internal", "public"] = "internal"
+    """`internal`: only inside the VPC and networks joined to it. `public`: from the internet, with TLS and authentication."""
+
+    certificate_arn: (
+        Annotated[str, StringConstraints(pattern=r"^arn:aws[a-z-]*:acm:[a-z0-9-]+:\d{12}:certificate/.+$")]
+        | None
+    ) = None
+    """ARN of the AWS Certificate Manager certificate; with it the endpoint speaks HTTPS (TLS 1.2 and 1.3) only."""
+
+    authentication: (
+        Annotated[JwtAuthentication | ApiKeyAuthentication, Field(discriminator="type")] | None
+    ) = None
+    """Who may ask. Required for a public endpoint."""
+
+    allowed_cidrs: tuple[Cidr, ...] = ()
+    """IPv4 ranges that may connect. Empty means the VPC for an internal endpoint and everyone for a public one."""
+
+    idle_timeout_seconds: Annotated[int, Field(ge=60, le=4000)] = 900
+    """Seconds without a byte after which the load balancer closes a connection. Long prompts need minutes."""
+
+
+class Inference(Section):
+    """The endpoint's engine, hosts and size."""
+
+    engine: str = "tgi"
+    """Inference engine; a row of the facts."""
+
+    image: (
+        Annotated[
+            str, StringConstraints(pattern=r"^[^\s@:]+(:\d+)?(/[^\s@:]+)*(:[^\s@:]+|@sha256:[0-9a-f]{64})$")
+        ]
+        | None
+    ) = None
+    """Container image with a tag or digest, instead of the engine's own, for example a copy in Amazon ECR."""
+
+    instance_type: InstanceTypeName = "inf2.xlarge"
+    """EC2 instance type of the hosts. One task runs on each and has all of its Neuron devices."""
+
+    model: Model | None = None
+    """The model to serve. Without one the endpoint stands and answers 503."""
+
+    desired_count: Annotated[int, Field(ge=0, le=100)] = 0
+    """Tasks, and hosts, that serve the model. Leave 0 until the model is in the bucket."""
+
+    max_count: Annotated[int, Field(ge=1, le=100)] = 1
+    """Most hosts. One more than `desired_count` lets a new version start before the old one stops."""
+
+    endpoint: Endpoint = Endpoint()
+    """How clients reach the model."""

@@ -1,0 +1,91 @@
+"""The `training` section: the Slurm cluster that AWS ParallelCluster builds."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from slipway.spec.section import AvailabilityZoneId, InstanceTypeName, Section
+
+CapacityReservationId = Annotated[str, StringConstraints(pattern=r"^cr-[0-9a-f]{17}$")]
+
+
+class HeadNode(Section):
+    """The node that runs slurmctld and takes logins. It cannot be resized without replacing the cluster."""
+
+    instance_type: InstanceTypeName = "m6i.2xlarge"
+    """EC2 instance type, x86_64 like the Trainium nodes."""
+
+    root_volume_gib: Annotated[int, Field(ge=50, le=16384)] = 200
+    """Size of the encrypted gp3 root volume in GiB."""
+
+
+class ComputeResource(Section):
+    """Nodes of one instance type inside a queue."""
+
+    name: str
+    """Name of the compute resource; part of the node names that Slurm shows."""
+
+    instance_type: InstanceTypeName
+    """EC2 instance type of the nodes."""
+
+    min_count: Annotated[int, Field(ge=0)] = 0
+    """Nodes that always run. They are launched, and paid, from the first minute; creation fails when they cannot be had."""
+
+    max_count: Annotated[int, Field(ge=1)] = 1
+    """Most nodes that Slurm may launch."""
+
+    efa: bool | None = None
+    """Elastic Fabric Adapter. Left out, it is on exactly where the instance type has it."""
+
+
+class Queue(Section):
+    """A Slurm partition. Jobs get whole nodes."""
+
+    name: str
+    """Name of the queue: a lower-case letter, then letters, digits and hyphens, 25 characters at most."""
+
+    compute_resources: Annotated[tuple[ComputeResource, ...], Field(min_length=1)]
+    """The kinds of node in this queue."""
+
+    availability_zone_id: AvailabilityZoneId | None = None
+    """Availability zone id; the training zone when left out. It must be the file system's."""
+
+    capacity_type: Literal["on_demand", "spot", "capacity_block"] = "on_demand"
+    """How the nodes are bought. `capacity_block` needs `capacity_reservation_id` and min_count = max_count."""
+
+    capacity_reservation_id: CapacityReservationId | None = None
+    """An On-Demand Capacity Reservation or a Capacity Block (`cr-` and 17 hexadecimal digits) that the nodes use."""
+
+
+class Training(Section):
+    """The cluster. Its name and its ParallelCluster version cannot change: another value builds another cluster."""
+
+    cluster_name: Annotated[str, StringConstraints(pattern=r"^[a-zA-Z][a-zA-Z0-9-]{0,59}$")]
+    """Name of the cluster and of its own CloudFormation stack: a letter, then letters, digits, hyphens; 60 at most."""
+
+    parallelcluster_version: str = "3.16.1"
+    """AWS ParallelCluster version; a row of the facts."""
+
+    operating_system: Literal["ubuntu2204", "ubuntu2404", "alinux2023"] = "ubuntu2204"
+    """Operating system of all nodes, by ParallelCluster's name."""
+
+    neuron_release: str = "2.28.1"
+    """AWS Neuron SDK release; a row of the facts. It pins driver, runtime, compiler and framework packages."""
+
+    head_node: HeadNode = HeadNode()
+    """The head node."""
+
+    home_gib: Annotated[int, Field(ge=10, le=16384)] = 100
+    """Size in GiB of the encrypted gp3 volume that the head node shares as /home."""
+
+    apps_gib: Annotated[int, Field(ge=10, le=16384)] = 200
+    """Size in GiB of the encrypted gp3 volume that the head node shares as /apps: virtual environments and tools."""
+
+    scaledown_idletime_minutes: Annotated[int, Field(ge=1, le=1440)] = 10
+    """Minutes without a job after which Slurm terminates a node."""
+
+    queue_update_strategy: Literal["DRAIN", "TERMINATE", "COMPUTE_FLEET_STOP"] = "DRAIN"
+    """What an update that changes a queue does to its running nodes, in ParallelCluster's words."""
+
+    queues: Annotated[tuple[Queue, ...], Field(min_length=1)]
+    """The Slurm partitions; the first is the default one."""
