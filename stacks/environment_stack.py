@@ -1,0 +1,31 @@
+"""What all stacks of an environment share: name, region, tags."""
+
+import aws_cdk as cdk
+from constructs import Construct
+
+from slipway.spec.environment import Environment
+
+
+class EnvironmentStack(cdk.Stack):
+    """A stack named `slipway-<environment>-<role>` in the environment's region.
+
+    The account stays open: the template is the same in every account and synth needs no credentials.
+    """
+
+    def __init__(self, scope: Construct, role: str, environment: Environment, *, description: str) -> None:
+        """Create the stack.
+
+        Args:
+            scope: the app.
+            role: what the stack holds, in one lower-case word; the last part of its name.
+            environment: the environment file.
+            description: one sentence for the CloudFormation console.
+        """
+        super().__init__(
+            scope,
+            f"slipway-{environment.name}-{role}",
+            env=cdk.Environment(region=environment.region),
+            description=description,
+            tags={"slipway:environment": environment.name, **environment.tags},
+            termination_protection=environment.lifecycle == "persistent" and role == "storage",
+        )
