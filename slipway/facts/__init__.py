@@ -1,0 +1,91 @@
+"""Facts: data about AWS and the Neuron SDK, each with its source and date.
+
+Everything here is a look-up in the files of ``data/``; README.md says how to add a row. A look-up of something
+without a row raises ``UnknownFact``. Files are read when first asked for, and once.
+"""
+
+from slipway.facts.hardware import (
+    InstanceFamily,
+    InstanceType,
+    instance_families,
+    instance_family,
+    instance_type,
+    instance_types,
+)
+from slipway.facts.inference import (
+    InferenceEngine,
+    MachineImage,
+    inference_engine,
+    inference_engines,
+    machine_image,
+    machine_images,
+)
+from slipway.facts.lustre import LustreDeployment, lustre_deployment, lustre_deployments
+from slipway.facts.neuron import (
+    NeuronRelease,
+    NeuronRepository,
+    OperatingSystem,
+    neuron_release,
+    neuron_releases,
+    neuron_repositories,
+    operating_system,
+    operating_systems,
+)
+from slipway.facts.parallelcluster import (
+    ParallelClusterRelease,
+    parallelcluster_release,
+    parallelcluster_releases,
+)
+from slipway.facts.quotas import Quota, quota, quotas
+from slipway.facts.regions import (
+    Offering,
+    Region,
+    offered_zone_ids,
+    offering,
+    offering_regions,
+    offerings,
+    region,
+    regions,
+)
+from slipway.facts.rows import UnknownFact
+
+__all__ = [
+    "InferenceEngine",
+    "InstanceFamily",
+    "InstanceType",
+    "LustreDeployment",
+    "MachineImage",
+    "NeuronRelease",
+    "NeuronRepository",
+    "Offering",
+    "OperatingSystem",
+    "ParallelClusterRelease",
+    "Quota",
+    "Region",
+    "UnknownFact",
+    "inference_engine",
+    "inference_engines",
+    "instance_families",
+    "instance_family",
+    "instance_type",
+    "instance_types",
+    "lustre_deployment",
+    "lustre_deployments",
+    "machine_image",
+    "machine_images",
+    "neuron_release",
+    "neuron_releases",
+    "neuron_repositories",
+    "offered_zone_ids",
+    "offering",
+    "offering_regions",
+    "offerings",
+    "operating_system",
+    "operating_systems",
+    "parallelcluster_release",
+    "parallelcluster_releases",
+    "quota",
+    "quotas",
+    "region",
+    "regions",
+]

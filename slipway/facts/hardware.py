@@ -1,0 +1,145 @@
+"""Instance types that Slipway uses, and what is equal for a whole family of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from slipway.facts.rows import FrozenList, Row, Text, find, load_rows
+
+UsageClass = Literal["on-demand", "spot", "capacity-block"]
+_Count = Annotated[int, Field(ge=0)]
+_PositiveCount = Annotated[int, Field(ge=1)]
+
+# Disk makers' gigabytes, as EC2 states them, against the binary ones that Linux shows.
+_BYTES_PER_GB = 1000**3
+_BYTES_PER_GIB = 1024**3
+
+
+class InstanceFamily(Row):
+    """What all sizes of one instance family share.
+
+    Attributes:
+        name: ``trn1``, ``trn1n``, ``trn2``, ``inf2``, or ``cpu`` for every type without an accelerator.
+        accelerator: Name of the chip, none for ``cpu``.
+        neuron_cores_per_device: Physical NeuronCores on one chip.
+        physical_cores_per_logical_core: The Neuron runtime's default for NEURON_LOGICAL_NC_CONFIG: how many physical
+            cores a training process sees as one.
+        neuron_memory_gib_per_device: High-bandwidth memory of one chip.
+        on_demand_quota: Key of the service quota that limits the vCPUs running on demand.
+        spot_quota: Key of the service quota that limits the vCPUs of Spot requests.
+    """
+
+    name: Text
+    accelerator: Text | None
+    neuron_cores_per_device: _Count
+    physical_cores_per_logical_core: _PositiveCount
+    neuron_memory_gib_per_device: _Count
+    on_demand_quota: Text
+    spot_quota: Text
+
+
+class InstanceType(Row):
+    """One EC2 instance type.
+
+    Attributes:
+        name: For example ``trn1.32xlarge``.
+        family: Name of its ``InstanceFamily``.
+        vcpus: Virtual CPUs with simultaneous multithreading on; what EC2's quotas count.
+        memory_gib: Host memory.
+        neuron_devices: Neuron chips, the number of ``/dev/neuron*`` device files.
+        network_cards: Network cards; a node gets at least one interface on each.
+        efa_interfaces: Elastic Fabric Adapter interfaces at most; 0 means the type has no EFA.
+        nvme_volumes: Local NVMe disks.
+        nvme_gb: Their size together, in decimal gigabytes as EC2 states it.
+        usage_classes: The ways EC2 sells the type. Says nothing about a price or about free capacity.
+    """
+
+    name: Text
+    family: Text
+    vcpus: _PositiveCount
+    memory_gib: _PositiveCount
+    neuron_devices: _Count = 0
+    network_cards: _PositiveCount = 1
+    efa_interfaces: _Count = 0
+    nvme_volumes: _Count = 0
+    nvme_gb: _Count = 0
+    usage_classes: FrozenList[UsageClass]
+
+    @property
+    def neuron_cores(self) -> int:
+        """Physical NeuronCores of all chips."""
+        return self.neuron_devices * instance_family(self.family).neuron_cores_per_device
+
+    @property
+    def logical_neuron_cores(self) -> int:
+        """NeuronCores as the Neuron runtime counts them by default: the number of training processes on a node."""
+        return self.neuron_cores // instance_family(self.family).physical_cores_per_logical_core
+
+    @property
+    def neuron_memory_gib(self) -> int:
+        """High-bandwidth memory of all chips."""
+        return self.neuron_devices * instance_family(self.family).neuron_memory_gib_per_device
+
+    @property
+    def nvme_gib(self) -> int:
+        """Size of all local NVMe disks together, in binary gigabytes, rounded down."""
+        return self.nvme_gb * _BYTES_PER_GB // _BYTES_PER_GIB
+
+    @property
+    def on_demand(self) -> bool:
+        """Whether EC2 sells the type on demand."""
+        return "on-demand" in self.usage_classes
+
+    @property
+    def spot(self) -> bool:
+        """Whether EC2 sells the type as Spot capacity."""
+        return "spot" in self.usage_classes
+
+    @property
+    def capacity_block(self) -> bool:
+        """Whether EC2 sells the type in Capacity Blocks for ML."""
+        return "capacity-block" in self.usage_classes
+
+    @property
+    def on_demand_quota(self) -> str:
+        """Key of the quota on its vCPUs on demand (see ``quota``)."""
+        return instance_family(self.family).on_demand_quota
+
+    @property
+    def spot_quota(self) -> str:
+        """Key of the quota on its vCPUs in Spot requests (see ``quota``)."""
+        return instance_family(self.family).spot_quota
+
+
+@cache
+def instance_families() -> Mapping[str, InstanceFamily]:
+    """Return every instance family by name."""
+    return load_rows(InstanceFamily, "instance_families.yaml")
+
+
+def instance_family(name: str) -> InstanceFamily:
+    """Return one instance family.
+
+    Raises:
+        UnknownFact: Slipway knows no such family.
+    """
+    return find("instance family", name, instance_families())
+
+
+@cache
+def instance_types() -> Mapping[str, InstanceType]:
+    """Return every instance type by name."""
+    return load_rows(InstanceType, "instance_types.yaml")
+
+
+def instance_type(name: str) -> InstanceType:
+    """Return one instance type.
+
+    Raises:
+        UnknownFact: Slipway knows no such type; the error names similar ones.
+    """
+    return find("instance type", name, instance_types())

@@ -1,0 +1,108 @@
+"""AWS Neuron SDK releases: every package that a node installs, pinned, and where the set may be used.
+
+Unpinned Neuron packages mix releases, and a mixed set fails at run time with driver and NEFF version errors. PyPI also
+holds placeholder packages of the same names. So a release is one complete set or it has no row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Literal
+
+from slipway.facts.rows import FrozenList, FrozenMapping, Row, Text, find, load_rows
+
+
+class NeuronRelease(Row):
+    """One release of the Neuron SDK for training nodes.
+
+    Attributes:
+        version: The SDK's version, for example ``2.28.1``.
+        stack: Slipway's name of the set, for example ``xla-2.28.1``.
+        framework: ``xla`` is PyTorch/XLA with NeuronX Distributed, ``native`` is TorchNeuron.
+        instance_families: Families (see ``instance_family``) the set supports.
+        operating_systems: ParallelCluster operating systems it supports.
+        python_versions: Python versions its wheels exist for.
+        system_packages: apt and dnf packages with their versions, without the build suffix (install ``NAME=VERSION*``).
+        python_packages: pip packages with their exact versions.
+        efa_installer: EFA installer the release was tested with; none where the release names none. Official
+            ParallelCluster AMIs carry EFA, so nodes do not install it.
+        note: What to know before choosing the set.
+    """
+
+    version: Text
+    stack: Text
+    framework: Literal["xla", "native"]
+    instance_families: FrozenList[Text]
+    operating_systems: FrozenList[Text]
+    python_versions: FrozenList[Text]
+    system_packages: FrozenMapping[Text]
+    python_packages: FrozenMapping[Text]
+    efa_installer: Text | None
+    note: Text
+
+
+class OperatingSystem(Row):
+    """An operating system of the cluster's nodes, as far as the Neuron packages depend on it.
+
+    Attributes:
+        name: ParallelCluster's name, for example ``ubuntu2204``.
+        python_version: Version of the ``python3`` that comes with it.
+        glibc_version: Version of its C library; PyTorch 2.9 needs 2.35.
+        package_manager: Tool that installs system packages.
+    """
+
+    name: Text
+    python_version: Text
+    glibc_version: Text
+    package_manager: Literal["apt", "dnf"]
+
+
+class NeuronRepository(Row):
+    """Where Neuron packages come from.
+
+    Attributes:
+        name: The tool that reads it: ``apt``, ``dnf`` or ``pip``.
+        url: Base URL of the repository.
+        key_url: URL of the key its packages or index are signed with; none for pip.
+    """
+
+    name: Literal["apt", "dnf", "pip"]
+    url: Text
+    key_url: Text | None = None
+
+
+@cache
+def neuron_releases() -> Mapping[str, NeuronRelease]:
+    """Return every Neuron release by version."""
+    return load_rows(NeuronRelease, "neuron_releases.yaml", key_field="version")
+
+
+def neuron_release(version: str) -> NeuronRelease:
+    """Return one Neuron release.
+
+    Raises:
+        UnknownFact: Slipway has no complete set of pinned packages for that version.
+    """
+    return find("Neuron release", version, neuron_releases())
+
+
+@cache
+def operating_systems() -> Mapping[str, OperatingSystem]:
+    """Return every operating system by ParallelCluster's name for it."""
+    return load_rows(OperatingSystem, "operating_systems.yaml")
+
+
+def operating_system(name: str) -> OperatingSystem:
+    """Return one operating system.
+
+    Raises:
+        UnknownFact: Slipway does not support it.
+    """
+    return find("operating system", name, operating_systems())
+
+
+@cache
+def neuron_repositories() -> Mapping[str, NeuronRepository]:
+    """Return the Neuron package repositories by the tool that reads them."""
+    return load_rows(NeuronRepository, "neuron_repositories.yaml")

@@ -1,0 +1,78 @@
+"""AWS ParallelCluster releases: what a cluster configuration may say, as the release itself checks it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated
+
+from pydantic import Field
+
+from slipway.facts.rows import FrozenList, Row, Text, find, load_rows
+
+_PositiveCount = Annotated[int, Field(ge=1)]
+
+
+class ParallelClusterRelease(Row):
+    """Limits of one ParallelCluster release.
+
+    Attributes:
+        version: For example ``3.16.1``. A cluster can be updated only with the version that created it.
+        operating_systems: ``Image.Os`` values that Slipway supports; official AMIs exist for each.
+        regions: Regions the release supports.
+        max_queues: Slurm queues in a cluster.
+        max_compute_resources: Compute resources in a cluster, over all queues.
+        cluster_name_pattern: Regular expression for the characters of a cluster name.
+        max_cluster_name_length: Characters in a cluster name.
+        queue_name_pattern: Regular expression for queue and compute resource names.
+        max_queue_name_length: Characters in a queue or compute resource name.
+        reserved_names: Queue and compute resource names that are refused.
+        max_tags: Tags on a cluster.
+        reserved_tag_prefix: Tag keys with this prefix are refused.
+        reserved_mount_directories: Directories where no shared storage may be mounted.
+        default_root_volume_gib: Root volume of a node when none is configured.
+        head_node_bootstrap_timeout_seconds: Default time for the head node, and all static nodes, to come up.
+        compute_node_bootstrap_timeout_seconds: Default time for a compute node to come up.
+        custom_resource_timeout_seconds: Time CloudFormation gives the cluster's custom resource to finish.
+        addresses_per_efa_node: VPC addresses of a compute node with EFA: its EFA-only interfaces have none.
+        script_bucket_prefixes: A bucket whose name starts so may be read by the provider's default role.
+        node_managed_policies: AWS managed policies that the provider's default role may attach to node roles.
+        node_policy_prefixes: A customer managed policy whose name starts so may be attached too.
+    """
+
+    version: Text
+    operating_systems: FrozenList[Text]
+    regions: FrozenList[Text]
+    max_queues: _PositiveCount
+    max_compute_resources: _PositiveCount
+    cluster_name_pattern: Text
+    max_cluster_name_length: _PositiveCount
+    queue_name_pattern: Text
+    max_queue_name_length: _PositiveCount
+    reserved_names: FrozenList[Text]
+    max_tags: _PositiveCount
+    reserved_tag_prefix: Text
+    reserved_mount_directories: FrozenList[Text]
+    default_root_volume_gib: _PositiveCount
+    head_node_bootstrap_timeout_seconds: _PositiveCount
+    compute_node_bootstrap_timeout_seconds: _PositiveCount
+    custom_resource_timeout_seconds: _PositiveCount
+    addresses_per_efa_node: _PositiveCount
+    script_bucket_prefixes: FrozenList[Text]
+    node_managed_policies: FrozenList[Text]
+    node_policy_prefixes: FrozenList[Text]
+
+
+@cache
+def parallelcluster_releases() -> Mapping[str, ParallelClusterRelease]:
+    """Return every ParallelCluster release by version."""
+    return load_rows(ParallelClusterRelease, "parallelcluster_releases.yaml", key_field="version")
+
+
+def parallelcluster_release(version: str) -> ParallelClusterRelease:
+    """Return one ParallelCluster release.
+
+    Raises:
+        UnknownFact: Slipway knows no such release.
+    """
+    return find("ParallelCluster release", version, parallelcluster_releases())
