@@ -6,9 +6,7 @@ from pydantic import Field, StringConstraints
 
 from slipway.spec.section import Section
 
-LogRetentionDays = Literal[
-    1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653
-]
+LogRetentionDays = Literal[1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1827, 3653]
 """The retention times that both CloudWatch Logs and ParallelCluster accept, in days."""
 
 

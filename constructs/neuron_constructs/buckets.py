@@ -1,0 +1,67 @@
+"""Private buckets: encrypted, TLS only, versioned, logged."""
+
+from dataclasses import dataclass
+
+import aws_cdk as cdk
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivateBucketProps:
+    """Properties of a `PrivateBucket`."""
+
+    removal_policy: cdk.RemovalPolicy
+    """`DESTROY` empties and deletes the bucket with its stack; `RETAIN` keeps it and its objects."""
+
+    access_log_bucket: s3.IBucket | None = None
+    """Bucket that receives the server access log; none only for the log bucket itself."""
+
+    access_log_prefix: str | None = None
+    """Key prefix in the log bucket, ending with a slash."""
+
+    versioned: bool = True
+    """Keep replaced and deleted objects for `noncurrent_version_days`."""
+
+    noncurrent_version_days: int = 30
+    """Days after which replaced and deleted objects are really gone."""
+
+    expiration_days: int | None = None
+    """Days after which current objects are deleted; none keeps them."""
+
+    accepts_access_logs: bool = False
+    """Let Amazon S3 and load balancers deliver their access logs here."""
+
+
+class PrivateBucket(Construct):
+    """One S3 bucket without public access, encrypted with SSE-S3, reachable over TLS only."""
+
+    bucket: s3.Bucket
+
+    def __init__(self, scope: Construct, id: str, props: PrivateBucketProps) -> None:  # noqa: A002 (the CDK's word)
+        super().__init__(scope, id)
+        self.bucket = s3.Bucket(
+            self,
+            "Resource",
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            # SSE-S3: load balancer logs and FSx data repository associations work with it in every account.
+            encryption=s3.BucketEncryption.S3_MANAGED,
+            enforce_ssl=True,
+            minimum_tls_version=1.2,
+            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+            versioned=props.versioned,
+            server_access_logs_bucket=props.access_log_bucket,
+            server_access_logs_prefix=props.access_log_prefix,
+            lifecycle_rules=[_cleaning_rule(props)],
+            removal_policy=props.removal_policy,
+            auto_delete_objects=props.removal_policy == cdk.RemovalPolicy.DESTROY,
+        )
+
+
+def _cleaning_rule(props: PrivateBucketProps) -> s3.LifecycleRule:
+    """Old versions and broken uploads cost money and nobody sees them."""
+    return s3.LifecycleRule(
+        abort_incomplete_multipart_upload_after=cdk.Duration.days(7),
+        noncurrent_version_expiration=cdk.Duration.days(props.noncurrent_version_days) if props.versioned else None,
+        expiration=cdk.Duration.days(props.expiration_days) if props.expiration_days else None,
+    )

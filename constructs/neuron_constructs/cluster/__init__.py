@@ -1,0 +1,1 @@
+"""The Slurm cluster: AWS ParallelCluster through its CloudFormation custom resource."""

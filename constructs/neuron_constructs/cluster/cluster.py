@@ -1,0 +1,80 @@
+"""A cluster as a CloudFormation resource: AWS's provider stack and `Custom::PclusterCluster`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_s3 as s3
+from constructs import Construct, IDependable
+
+PROVIDER_TEMPLATE_URL = (
+    "https://{region}-aws-parallelcluster.s3.{region}.{url_suffix}"
+    "/parallelcluster/{version}/templates/custom_resource/cluster.yaml"
+)
+"""Where AWS hosts the provider (AWS ParallelCluster User Guide, "AWS CloudFormation custom resource")."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterProps:
+    """Properties of a `Cluster`."""
+
+    name: str
+    """Name of the cluster; it becomes a CloudFormation stack of this name beside the one that holds this construct."""
+
+    version: str
+    """AWS ParallelCluster version of the provider."""
+
+    region: str
+    """AWS Region of the provider and the cluster."""
+
+    configuration: dict[str, Any]
+    """The `ClusterConfiguration`, as an object."""
+
+    script_bucket: s3.IBucket
+    """Bucket of the node scripts, which the provider's validators look into."""
+
+    uses: Sequence[IDependable]
+    """Whatever nodes need while they run, and while they are torn down, inside this stack."""
+
+
+class Cluster(Construct):
+    """The provider's nested stack and the cluster that it creates, updates and deletes.
+
+    The cluster's resource has no `ServiceTimeout`: the provider hands unknown properties to ParallelCluster, which refuses
+    them. CloudFormation allows a custom resource one hour.
+    """
+
+    resource: cdk.CustomResource
+
+    def __init__(self, scope: Construct, id: str, props: ClusterProps) -> None:  # noqa: A002
+        super().__init__(scope, id)
+        provider = cdk.CfnStack(
+            self,
+            "Provider",
+            template_url=PROVIDER_TEMPLATE_URL.format(
+                region=props.region, url_suffix=cdk.Aws.URL_SUFFIX, version=props.version
+            ),
+            parameters={"AdditionalIamPolicies": self._script_reader(props.script_bucket).managed_policy_arn},
+        )
+        self.resource = cdk.CustomResource(
+            self,
+            "Resource",
+            resource_type="Custom::PclusterCluster",
+            service_token=provider.get_att("Outputs.ServiceToken").to_string(),
+            properties={"ClusterName": props.name, "ClusterConfiguration": props.configuration},
+            removal_policy=cdk.RemovalPolicy.DESTROY,
+        )
+        self.resource.node.add_dependency(*props.uses)
+
+    @property
+    def head_node_instance_id(self) -> str:
+        """EC2 instance id of the head node, for SSM Session Manager."""
+        return self.resource.get_att_string("headNode.instanceId")
+
+    def _script_reader(self, bucket: s3.IBucket) -> iam.ManagedPolicy:
+        """Without it ParallelCluster's validators cannot see the scripts and only warn."""
+        policy = iam.ManagedPolicy(self, "ScriptReader", description="Lets the ParallelCluster provider check scripts")
+        bucket.grant_read(policy)
+        return policy

@@ -1,0 +1,121 @@
+"""FSx for Lustre with its security group and its data repository associations."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import aws_cdk as cdk
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_fsx as fsx
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+LUSTRE_PORTS = (ec2.Port.tcp(988), ec2.Port.tcp_range(1018, 1023))
+"""What Lustre clients and servers use (Amazon FSx for Lustre User Guide, "File system access control with Amazon VPC")."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataRepository:
+    """A folder of the file system that mirrors a bucket."""
+
+    name: str
+    """Construct id, in PascalCase."""
+
+    path: str
+    """Absolute path in the file system, for example `/data`."""
+
+    bucket: s3.IBucket
+    """The bucket on the other side."""
+
+    direction: Literal["import", "export"]
+    """`import`: objects appear as files, changes and deletions follow. `export`: new and changed files become objects;
+    a deleted file stays in the bucket."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LustreProps:
+    """Properties of a `Lustre`."""
+
+    vpc: ec2.IVpc
+    """The VPC whose whole range may mount the file system."""
+
+    subnet: ec2.ISubnet
+    """Where the file servers stand: the nodes' subnet."""
+
+    capacity_gib: int
+    """Storage capacity in GiB."""
+
+    throughput_mb_s_per_tib: int
+    """Throughput per unit of storage, MB/s/TiB."""
+
+    data_repositories: Sequence[DataRepository] = ()
+    """Folders that mirror buckets; at most eight."""
+
+    removal_policy: cdk.RemovalPolicy
+    """`DESTROY` deletes the data with the stack, `RETAIN` keeps file system and security group."""
+
+
+class Lustre(Construct):
+    """A PERSISTENT_2 SSD file system, Lustre 2.15, LZ4-compressed, encrypted.
+
+    It depends on the subnet and its security group alone: at about ten minutes it is the longest wait of a deployment.
+    """
+
+    file_system: fsx.LustreFileSystem
+    security_group: ec2.SecurityGroup
+
+    def __init__(self, scope: Construct, id: str, props: LustreProps) -> None:  # noqa: A002
+        super().__init__(scope, id)
+        self.security_group = self._security_group(props)
+        self.file_system = fsx.LustreFileSystem(
+            self,
+            "FileSystem",
+            vpc=props.vpc,
+            vpc_subnet=props.subnet,
+            security_group=self.security_group,
+            storage_capacity_gib=props.capacity_gib,
+            # Set apart from the default: without a metadata configuration CDK would choose 2.12.
+            file_system_type_version=fsx.FileSystemTypeVersion.V_2_15,
+            lustre_configuration=fsx.LustreConfiguration(
+                deployment_type=fsx.LustreDeploymentType.PERSISTENT_2,
+                per_unit_storage_throughput=props.throughput_mb_s_per_tib,
+                data_compression_type=fsx.LustreDataCompressionType.LZ4,
+            ),
+            removal_policy=props.removal_policy,
+        )
+        for repository in props.data_repositories:
+            self._associate(repository)
+
+    def _security_group(self, props: LustreProps) -> ec2.SecurityGroup:
+        group = ec2.SecurityGroup(
+            self,
+            "SecurityGroup",
+            vpc=props.vpc,
+            description="FSx for Lustre: Lustre traffic with the VPC only",
+            allow_all_outbound=False,
+        )
+        # A retained file system is unreachable without its group.
+        group.apply_removal_policy(props.removal_policy)
+        clients = ec2.Peer.ipv4(props.vpc.vpc_cidr_block)
+        for port in LUSTRE_PORTS:
+            group.add_ingress_rule(clients, port, "Lustre from clients")
+            # ParallelCluster's ExistingFsxNetworkingValidator and Lustre's lock callbacks need both directions.
+            group.add_egress_rule(clients, port, "Lustre to clients")
+        return group
+
+    def _associate(self, repository: DataRepository) -> None:
+        imports = fsx.CfnDataRepositoryAssociation.AutoImportPolicyProperty(events=["NEW", "CHANGED", "DELETED"])
+        exports = fsx.CfnDataRepositoryAssociation.AutoExportPolicyProperty(events=["NEW", "CHANGED"])
+        # L1: the L2 file system has no associations for PERSISTENT_2.
+        fsx.CfnDataRepositoryAssociation(
+            self,
+            repository.name,
+            file_system_id=self.file_system.file_system_id,
+            file_system_path=repository.path,
+            data_repository_path=repository.bucket.s3_url_for_object(),
+            batch_import_meta_data_on_create=repository.direction == "import",
+            s3=fsx.CfnDataRepositoryAssociation.S3Property(
+                auto_import_policy=imports if repository.direction == "import" else None,
+                auto_export_policy=exports if repository.direction == "export" else None,
+            ),
+        )

@@ -1,0 +1,104 @@
+"""The VPC: public and private subnets in availability zones that are named by id."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import aws_cdk as cdk
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from neuron_constructs.acknowledgements import acknowledge
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkProps:
+    """Properties of a `Network`."""
+
+    cidr: str
+    """IPv4 range of the VPC, for example `10.40.0.0/16`."""
+
+    availability_zone_ids: tuple[str, ...]
+    """Availability zone ids, two or more; NAT gateways are placed in this order, so the busiest zone comes first."""
+
+    private_subnet_prefix_length: int
+    """Prefix length of each private subnet."""
+
+    public_subnet_prefix_length: int
+    """Prefix length of each public subnet."""
+
+    nat_gateways: int
+    """How many NAT gateways."""
+
+    log_retention: logs.RetentionDays
+    """How long flow logs are kept."""
+
+
+class Network(Construct):
+    """A VPC whose private subnets reach the internet through NAT, and S3 without it."""
+
+    vpc: ec2.Vpc
+
+    def __init__(self, scope: Construct, id: str, props: NetworkProps) -> None:  # noqa: A002
+        super().__init__(scope, id)
+        self._zone_ids = props.availability_zone_ids
+        self.vpc = ec2.Vpc(
+            self,
+            "Vpc",
+            ip_addresses=ec2.IpAddresses.cidr(props.cidr),
+            availability_zones=list(props.availability_zone_ids),
+            nat_gateways=props.nat_gateways,
+            subnet_configuration=[
+                # No automatic public addresses: EC2 refuses them on nodes with several network cards.
+                ec2.SubnetConfiguration(
+                    name="Public",
+                    subnet_type=ec2.SubnetType.PUBLIC,
+                    cidr_mask=props.public_subnet_prefix_length,
+                    map_public_ip_on_launch=False,
+                ),
+                ec2.SubnetConfiguration(
+                    name="Private",
+                    subnet_type=ec2.SubnetType.PRIVATE_WITH_EGRESS,
+                    cidr_mask=props.private_subnet_prefix_length,
+                ),
+            ],
+            # Checkpoints and models must not pass through NAT, which charges by the gigabyte.
+            gateway_endpoints={
+                "S3": ec2.GatewayVpcEndpointOptions(service=ec2.GatewayVpcEndpointAwsService.S3),
+            },
+            restrict_default_security_group=True,
+        )
+        self._name_zones_by_id()
+        self._log_flows(props.log_retention)
+        for subnet in self.vpc.public_subnets:
+            acknowledge(
+                subnet.node.find_child("DefaultRoute"),
+                {
+                    "NIST.800.53.R5-VPCNoUnrestrictedRouteToIGW": "Public subnets hold only NAT gateways and, when it "
+                    "is asked for, a public load balancer; both need the route to the internet gateway."
+                },
+            )
+
+    @property
+    def private_subnets(self) -> Mapping[str, ec2.ISubnet]:
+        """The private subnets by availability zone id."""
+        return dict(zip(self._zone_ids, self.vpc.private_subnets, strict=True))
+
+    @property
+    def public_subnets(self) -> Mapping[str, ec2.ISubnet]:
+        """The public subnets by availability zone id."""
+        return dict(zip(self._zone_ids, self.vpc.public_subnets, strict=True))
+
+    def _name_zones_by_id(self) -> None:
+        """Replace zone names by zone ids: a name means another building in every account, an id does not."""
+        for subnets in (self.private_subnets, self.public_subnets):
+            for zone_id, subnet in subnets.items():
+                resource = subnet.node.default_child
+                assert isinstance(resource, ec2.CfnSubnet)
+                # Escape hatch: the L2 Vpc knows zone names only.
+                resource.availability_zone = None
+                resource.availability_zone_id = zone_id
+
+    def _log_flows(self, retention: logs.RetentionDays) -> None:
+        group = logs.LogGroup(self, "FlowLogGroup", retention=retention, removal_policy=cdk.RemovalPolicy.DESTROY)
+        self.vpc.add_flow_log("FlowLog", destination=ec2.FlowLogDestination.to_cloud_watch_logs(group))

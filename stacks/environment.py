@@ -1,0 +1,34 @@
+"""All stacks of an environment and the order in which they depend on each other."""
+
+import aws_cdk as cdk
+
+from slipway.spec.environment import Environment
+from stacks.network import NetworkStack
+from stacks.storage import StorageStack
+from stacks.training import TrainingStack
+
+
+def build_environment(app: cdk.App, environment: Environment) -> None:
+    """Add the environment's stacks to the app.
+
+    The longest chain is network, storage, training. Inference is a sibling of training: neither waits for the other.
+    """
+    network = NetworkStack(app, environment)
+    training_subnet = network.network.private_subnets[environment.network.training_availability_zone_id]
+    storage = StorageStack(
+        app,
+        environment,
+        vpc=network.network.vpc,
+        subnet=training_subnet,
+        access_log_bucket=network.access_log_bucket,
+    )
+    training = TrainingStack(
+        app,
+        environment,
+        subnet_id=training_subnet.subnet_id,
+        vpc_cidr=environment.network.cidr,
+        storage=storage,
+    )
+    # Nodes need NAT, routes and file system until the cluster is gone: destroy must take the cluster first.
+    training.add_stack_dependency(network)
+    training.add_stack_dependency(storage)

@@ -1,0 +1,50 @@
+"""The network stack: VPC and the bucket for access logs."""
+
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+from neuron_constructs.buckets import PrivateBucket, PrivateBucketProps
+from neuron_constructs.custom_resource_logs import own_custom_resource_logs
+from neuron_constructs.network import Network, NetworkProps
+
+from slipway.spec.environment import Environment
+from stacks.environment_stack import EnvironmentStack
+from stacks.lifetimes import log_retention, removal_policy
+
+
+class NetworkStack(EnvironmentStack):
+    """VPC, subnets, NAT, S3 gateway endpoint, flow logs, access-log bucket.
+
+    Lifetime: the first to be created and the last to be destroyed; all other stacks stand in it. While it stands it costs
+    the NAT gateways, their public addresses and the logs. The log bucket is here, and not beside the buckets that it serves,
+    because it must outlive them: while they are emptied they still write to it.
+    """
+
+    network: Network
+    access_log_bucket: s3.Bucket
+
+    def __init__(self, scope: Construct, environment: Environment) -> None:
+        super().__init__(scope, "network", environment, description="Slipway: VPC, NAT, flow logs, access logs")
+        spec = environment.network
+        retention = log_retention(environment)
+        self.network = Network(
+            self,
+            "Network",
+            NetworkProps(
+                cidr=spec.cidr,
+                availability_zone_ids=(spec.training_availability_zone_id, *spec.other_availability_zone_ids),
+                private_subnet_prefix_length=spec.private_subnet_prefix_length,
+                public_subnet_prefix_length=spec.public_subnet_prefix_length,
+                nat_gateways=spec.nat_gateways,
+                log_retention=retention,
+            ),
+        )
+        self.access_log_bucket = PrivateBucket(
+            self,
+            "AccessLogs",
+            PrivateBucketProps(
+                removal_policy=removal_policy(environment.lifecycle),
+                expiration_days=environment.operations.log_retention_days,
+                versioned=False,
+            ),
+        ).bucket
+        own_custom_resource_logs(self, retention=retention)
