@@ -2,12 +2,12 @@
 
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 from slipway.spec.inference import Inference
 from slipway.spec.network import Network
 from slipway.spec.operations import Operations
-from slipway.spec.section import Section
+from slipway.spec.section import Form, Section
 from slipway.spec.storage import Lifecycle, Storage
 from slipway.spec.training import Training
 
@@ -15,8 +15,11 @@ from slipway.spec.training import Training
 class Environment(Section):
     """One complete environment: what `cdk deploy --all` builds and `cdk destroy --all` removes."""
 
-    name: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,19}$")]
-    """Name of the environment, part of every stack's name: a lower-case letter, then letters, digits, hyphens; 20 at most."""
+    name: Annotated[
+        str,
+        Form(r"[a-z][a-z0-9-]{0,19}", "a lower-case letter, then letters, digits and hyphens, 20 at most", "default"),
+    ]
+    """Name of the environment, part of every stack's name: 20 characters at most."""
 
     region: str
     """AWS Region, for example `us-west-2`. It must offer the instance types and ParallelCluster."""
@@ -24,7 +27,7 @@ class Environment(Section):
     lifecycle: Lifecycle = "ephemeral"
     """What `cdk destroy` leaves: nothing, or the file system and the data buckets."""
 
-    tags: Annotated[dict[str, str], Field(max_length=20)] = {}
+    tags: Annotated[dict[str, str], Field(default_factory=dict, max_length=20)]
     """Further tags for every resource and node; `slipway:environment` is always set."""
 
     network: Network

@@ -2,19 +2,24 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
-from slipway.spec.section import InstanceTypeName, Section
+from slipway.spec.section import Cidr, Form, InstanceTypeName, Section
 
-Cidr = Annotated[str, StringConstraints(pattern=r"^(\d{1,3}\.){3}\d{1,3}/\d{1,2}$")]
-HttpsUrl = Annotated[str, StringConstraints(pattern=r"^https://[^\s]+$")]
+HttpsUrl = Annotated[str, Form(r"https://[^\s]+", "an https:// address", "https://login.example.com/")]
+"""An address that is reached over TLS."""
 
 
 class Model(Section):
     """The model that is served: a folder in the model bucket, compiled for Neuron."""
 
     prefix: Annotated[
-        str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$")
+        str,
+        Form(
+            r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*",
+            "folder names of letters, digits, `.`, `_` and `-`, joined by single slashes",
+            "tanuki-8b/v1",
+        ),
     ]
     """Key prefix in the model bucket, without slashes at its ends, for example `tanuki-8b/v1`."""
 
@@ -39,7 +44,12 @@ class ApiKeyAuthentication(Section):
     """Always `api_key`."""
 
     secret_arn: Annotated[
-        str, StringConstraints(pattern=r"^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:\d{12}:secret:.+$")
+        str,
+        Form(
+            r"arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+=.@-]+",
+            "the ARN of an AWS Secrets Manager secret",
+            "arn:aws:secretsmanager:us-west-2:111122223333:secret:endpoint-key-AbCdEf",
+        ),
     ]
     """ARN of the AWS Secrets Manager secret that holds the key as its plain text. The value never enters a template."""
 
@@ -48,17 +58,22 @@ class Endpoint(Section):
     """How clients reach the model."""
 
     exposure: Literal["internal", "public"] = "internal"
-    """`internal`: only inside the VPC and networks joined to it. `public`: from the internet, with TLS and authentication."""
+    """`internal`: inside the VPC and networks joined to it. `public`: from the internet; needs TLS and authentication."""
 
     certificate_arn: (
-        Annotated[str, StringConstraints(pattern=r"^arn:aws[a-z-]*:acm:[a-z0-9-]+:\d{12}:certificate/.+$")]
+        Annotated[
+            str,
+            Form(
+                r"arn:aws[a-z-]*:acm:[a-z0-9-]+:[0-9]{12}:certificate/[A-Za-z0-9-]+",
+                "the ARN of an AWS Certificate Manager certificate",
+                "arn:aws:acm:us-west-2:111122223333:certificate/12345678-1234-1234-1234-123456789012",
+            ),
+        ]
         | None
     ) = None
     """ARN of the AWS Certificate Manager certificate; with it the endpoint speaks HTTPS (TLS 1.2 and 1.3) only."""
 
-    authentication: (
-        Annotated[JwtAuthentication | ApiKeyAuthentication, Field(discriminator="type")] | None
-    ) = None
+    authentication: Annotated[JwtAuthentication | ApiKeyAuthentication, Field(discriminator="type")] | None = None
     """Who may ask. Required for a public endpoint."""
 
     allowed_cidrs: tuple[Cidr, ...] = ()
@@ -76,7 +91,12 @@ class Inference(Section):
 
     image: (
         Annotated[
-            str, StringConstraints(pattern=r"^[^\s@:]+(:\d+)?(/[^\s@:]+)*(:[^\s@:]+|@sha256:[0-9a-f]{64})$")
+            str,
+            Form(
+                r"[^\s@:/]+(:[0-9]+)?(/[^\s@:/]+)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}|@sha256:[0-9a-f]{64})",
+                "a container image with a tag or digest",
+                "111122223333.dkr.ecr.us-west-2.amazonaws.com/tgi:3.3.5-neuron",
+            ),
         ]
         | None
     ) = None

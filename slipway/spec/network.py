@@ -2,19 +2,19 @@
 
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
-from slipway.spec.section import AvailabilityZoneId, Section
+from slipway.spec.section import AvailabilityZoneId, Cidr, Section
 
 
 class Network(Section):
     """One VPC. Nodes and tasks live in private subnets; public ones hold only NAT gateways and a public endpoint."""
 
-    cidr: Annotated[str, StringConstraints(pattern=r"^(\d{1,3}\.){3}\d{1,3}/\d{1,2}$")] = "10.40.0.0/16"
+    cidr: Cidr = "10.40.0.0/16"
     """IPv4 range of the VPC, /16 to /28."""
 
     training_availability_zone_id: AvailabilityZoneId
-    """Availability zone id of the Slurm queues and of FSx for Lustre. It must offer every instance type of the queues."""
+    """Availability zone id of the Slurm queues and of FSx for Lustre. It must offer the queues' instance types."""
 
     other_availability_zone_ids: Annotated[tuple[AvailabilityZoneId, ...], Field(min_length=1, max_length=3)]
     """Further availability zone ids. At least one: a load balancer needs two zones."""

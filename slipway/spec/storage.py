@@ -20,7 +20,7 @@ class Lustre(Section):
     """Throughput per unit of storage in MB/s/TiB: 125, 250, 500 or 1000."""
 
     availability_zone_id: AvailabilityZoneId | None = None
-    """Availability zone id; the training zone when left out. A queue in another zone would pay for and wait on every read."""
+    """Availability zone id; the training zone when left out. It must be the queues', reads cost otherwise."""
 
 
 class Storage(Section):

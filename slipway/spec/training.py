@@ -2,11 +2,14 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
-from slipway.spec.section import AvailabilityZoneId, InstanceTypeName, Section
+from slipway.spec.section import AvailabilityZoneId, Form, InstanceTypeName, Section
 
-CapacityReservationId = Annotated[str, StringConstraints(pattern=r"^cr-[0-9a-f]{17}$")]
+CapacityReservationId = Annotated[
+    str, Form(r"cr-[0-9a-f]{17}", "`cr-` and 17 hexadecimal digits", "cr-0123456789abcdef0")
+]
+"""Id of an On-Demand Capacity Reservation or of a Capacity Block."""
 
 
 class HeadNode(Section):
@@ -29,7 +32,7 @@ class ComputeResource(Section):
     """EC2 instance type of the nodes."""
 
     min_count: Annotated[int, Field(ge=0)] = 0
-    """Nodes that always run. They are launched, and paid, from the first minute; creation fails when they cannot be had."""
+    """Nodes that always run, and are paid, from the first minute. Creation fails when EC2 does not have them."""
 
     max_count: Annotated[int, Field(ge=1)] = 1
     """Most nodes that Slurm may launch."""
@@ -60,7 +63,9 @@ class Queue(Section):
 class Training(Section):
     """The cluster. Its name and its ParallelCluster version cannot change: another value builds another cluster."""
 
-    cluster_name: Annotated[str, StringConstraints(pattern=r"^[a-zA-Z][a-zA-Z0-9-]{0,59}$")]
+    cluster_name: Annotated[
+        str, Form(r"[a-zA-Z][a-zA-Z0-9-]{0,59}", "a letter, then letters, digits and hyphens, 60 at most", "trainium")
+    ]
     """Name of the cluster and of its own CloudFormation stack: a letter, then letters, digits, hyphens; 60 at most."""
 
     parallelcluster_version: str = "3.16.1"

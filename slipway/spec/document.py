@@ -1,0 +1,236 @@
+"""Reads YAML text into plain values and remembers where each of them stands.
+
+Scalars follow the YAML 1.2 core schema without its octal and hexadecimal numbers, so `on`, `yes`, `010`, `12:30` and
+`2026-01-31` are text. What an environment file does not need is refused: anchors, aliases, merge keys, tags, duplicate
+keys and several documents. That also bounds the work: the values are never larger than the text.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from slipway.spec.problems import Path
+
+MAXIMUM_DEPTH = 20
+"""Deepest nesting of mappings and lists. An environment file needs six."""
+
+_INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})")
+_FLOAT = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]{1,3})?")
+_CONSTANTS = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_CLEARER_WORDS = {
+    "found character '\\t' that cannot start any token": (
+        "a tab stands where YAML wants spaces",
+        "Indent with two spaces.",
+    ),
+    "mapping values are not allowed here": (
+        "a ':' stands where none can be",
+        "Check the indentation of this line and the line before, or quote a value that contains ': '.",
+    ),
+    "could not find expected ':'": ("a ':' is missing", "Write `key: value`."),
+    "found unexpected end of stream": ("a quotation mark is not closed", "Close it."),
+}
+
+
+@dataclass(frozen=True)
+class Position:
+    """A place in the file; both count from 1."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True)
+class Flaw:
+    """Something wrong with the YAML itself."""
+
+    position: Position
+    path: Path
+    message: str
+    fix: str
+
+
+class UnreadableDocument(Exception):  # noqa: N818
+    """The text is not one YAML document; `flaw` says where it stops being one."""
+
+    def __init__(self, flaw: Flaw) -> None:
+        self.flaw = flaw
+        super().__init__(flaw.message)
+
+
+@dataclass
+class Document:
+    """The values of a YAML file with their places."""
+
+    value: Any = None
+    """Mappings as dict, lists as tuple, scalars as str, int, float, bool or None."""
+
+    keys: dict[Path, Position] = field(default_factory=dict)
+    """Where the key of each mapping entry stands."""
+
+    values: dict[Path, Position] = field(default_factory=dict)
+    """Where each value begins."""
+
+    texts: dict[Path, str] = field(default_factory=dict)
+    """Plain scalars that are not text to YAML, as they are written: `2.30` is the number 2.3."""
+
+    flaws: list[Flaw] = field(default_factory=list)
+    """What was refused while reading. The value below such a path is None and means nothing."""
+
+    def position(self, path: Path, *, of_key: bool = False) -> Position:
+        """Find where a path stands; where a part of it is missing, where the mapping or list around it stands."""
+        for length in range(len(path), 0, -1):
+            part = path[:length]
+            if part in self.values and not of_key and length == len(path):
+                return self.values[part]
+            if part in self.keys:
+                return self.keys[part]
+            if part in self.values:
+                return self.values[part]
+        return self.values.get((), Position(1, 1))
+
+
+def read_document(text: str) -> Document:
+    """Read one YAML document.
+
+    Args:
+        text: The whole file.
+
+    Returns:
+        Its values and their places. `value` is None when the text holds nothing.
+
+    Raises:
+        UnreadableDocument: The text is not YAML, or is nested deeper than `MAXIMUM_DEPTH`.
+    """
+    try:
+        return _Reader(yaml.parse(text, Loader=yaml.SafeLoader)).read()
+    except yaml.reader.ReaderError as error:
+        position = _position_of_index(text, int(error.position))
+        message = f"the character U+{ord(text[error.position]):04X} is not allowed in YAML"
+        raise UnreadableDocument(Flaw(position, (), message, "Remove it.")) from error
+    except yaml.MarkedYAMLError as error:
+        raise UnreadableDocument(_flaw_of(error, text)) from error
+
+
+class _Reader:
+    """Builds a document from the events of PyYAML's parser."""
+
+    def __init__(self, events: Iterator[yaml.Event]) -> None:
+        self.events = events
+        self.document = Document()
+
+    def read(self) -> Document:
+        documents = 0
+        for event in self.events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                documents += 1
+                if documents > 1:
+                    message = "a second document begins here"
+                    self._refuse(event, (), message, "Keep one environment in each file and remove the `---`.")
+                    break
+                self.document.value = self._value(next(self.events), ())
+        return self.document
+
+    def _value(self, event: yaml.Event, path: Path) -> Any:
+        self.document.values[path] = _position(event)
+        if len(path) > MAXIMUM_DEPTH:
+            message = f"more than {MAXIMUM_DEPTH} levels of nesting"
+            raise UnreadableDocument(Flaw(_position(event), path[:3], message, "No field needs that."))
+        if isinstance(event, yaml.AliasEvent):
+            return self._refuse(event, path, f"the alias `*{event.anchor}` is not supported", "Write the value itself.")
+        assert isinstance(event, yaml.CollectionStartEvent | yaml.ScalarEvent)
+        if event.anchor is not None:
+            self._refuse(event, path, f"the anchor `&{event.anchor}` is not supported", "Remove it.")
+        if event.tag is not None:
+            self._refuse(event, path, f"the tag `{event.tag}` is not supported", "Remove it.")
+        if isinstance(event, yaml.MappingStartEvent):
+            return self._mapping(path)
+        if isinstance(event, yaml.SequenceStartEvent):
+            return self._list(path)
+        return self._scalar(event, path)
+
+    def _scalar(self, event: yaml.ScalarEvent, path: Path) -> str | int | float | bool | None:
+        value = event.value if event.style else _resolved(event.value)
+        if not isinstance(value, str):
+            self.document.texts[path] = event.value
+        return value
+
+    def _list(self, path: Path) -> tuple[Any, ...]:
+        items: list[Any] = []
+        while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
+            items.append(self._value(event, (*path, len(items))))
+        return tuple(items)
+
+    def _mapping(self, path: Path) -> dict[str, Any]:
+        mapping: dict[str, Any] = {}
+        while not isinstance(event := next(self.events), yaml.MappingEndEvent):
+            if not isinstance(event, yaml.ScalarEvent):
+                self._refuse(event, path, "a key must be plain text", "Write `key: value`.")
+                self._skip(event)
+                self._skip(next(self.events))
+                continue
+            key, here = event.value, (*path, event.value)
+            if key == "<<" and not event.style:
+                self._refuse(event, path, "merge keys (`<<`) are not supported", "Write the keys themselves.")
+                self._skip(next(self.events))
+            elif key in mapping:
+                first = self.document.keys[here].line
+                fix = f"Line {first} has it already: keep one of the two."
+                self._refuse(event, here, "this key stands here a second time", fix)
+                self._skip(next(self.events))
+            else:
+                self.document.keys[here] = _position(event)
+                mapping[key] = self._value(next(self.events), here)
+        return mapping
+
+    def _skip(self, event: yaml.Event) -> None:
+        """Read past the value that begins with this event."""
+        depth = 0
+        while True:
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth == 0:
+                return
+            event = next(self.events)
+
+    def _refuse(self, event: yaml.Event, path: Path, message: str, fix: str) -> None:
+        self.document.flaws.append(Flaw(_position(event), path, message, fix))
+
+
+def _resolved(text: str) -> str | int | float | bool | None:
+    """Give a plain scalar its value."""
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if _FLOAT.fullmatch(text):
+        return float(text)
+    return text
+
+
+def _position(event: yaml.Event) -> Position:
+    assert event.start_mark is not None  # PyYAML's types allow none for events that are made by hand
+    return Position(event.start_mark.line + 1, event.start_mark.column + 1)
+
+
+def _position_of_index(text: str, index: int) -> Position:
+    before = text[:index]
+    return Position(before.count("\n") + 1, index - (before.rfind("\n") + 1) + 1)
+
+
+def _flaw_of(error: yaml.MarkedYAMLError, text: str) -> Flaw:
+    """Put PyYAML's words into clearer ones, and keep the place inside the file."""
+    problem = error.problem or error.context or "the text cannot be read"
+    message, fix = next(
+        (clearer for words, clearer in _CLEARER_WORDS.items() if words in problem),
+        (problem, "Check indentation, brackets and quotation marks around this place."),
+    )
+    mark = error.problem_mark or error.context_mark
+    last_line = max(1, len(text.splitlines()))
+    position = Position(min(mark.line + 1, last_line), mark.column + 1) if mark else Position(1, 1)
+    return Flaw(position, (), f"not valid YAML: {message}", fix)

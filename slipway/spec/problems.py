@@ -1,0 +1,86 @@
+"""What is wrong with an environment file, and how it is told to a person."""
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+Path = tuple[str | int, ...]
+"""Way from the root of the file to one value: keys of mappings and indexes of lists."""
+
+_PLAIN_KEY = re.compile(r"[A-Za-z0-9_:./@+=-]+")
+_LONGEST_SHOWN_VALUE = 60
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong, where it stands and what to write instead."""
+
+    file: str
+    """Path of the environment file as the caller gave it."""
+
+    line: int | None
+    """Line in the file, from 1. None when the file as a whole is the problem, for example when it does not exist."""
+
+    column: int | None
+    """Column in that line, from 1."""
+
+    path: str
+    """The field as a dotted path, for example `training.queues[0].name`. Empty for the whole file."""
+
+    message: str
+    """What is wrong, with the value that was found."""
+
+    fix: str
+    """What to write instead."""
+
+    def __str__(self) -> str:
+        place = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
+        subject = f"{self.path}: " if self.path else ""
+        return f"{place}: {subject}{self.message}. {self.fix}"
+
+
+class InvalidEnvironment(ValueError):  # noqa: N818 (a user's mistake, not an error of the program)
+    """An environment file that cannot be used. `problems` holds everything that is wrong with it, sorted by line."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = sorted(set(problems), key=lambda p: (p.line or 0, p.column or 0, p.path, p.message))
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+def dotted(path: Path) -> str:
+    """Write a path as `training.queues[0].name`; a key with unusual characters is quoted: `tags["a b"]`."""
+    written = ""
+    for part in path:
+        if isinstance(part, int):
+            written += f"[{part}]"
+        elif _PLAIN_KEY.fullmatch(part):
+            written += f".{part}" if written else part
+        else:
+            written += f"[{shown(part)}]"
+    return written
+
+
+def shown(value: object) -> str:
+    """Write a value the way it can be repeated in a message: one line, short, printable."""
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, tuple):
+        return "a list"
+    if value is None:
+        return "nothing"
+    text = json.dumps(value) if not isinstance(value, str) or not value.isprintable() else f"'{value}'"
+    return text if len(text) <= _LONGEST_SHOWN_VALUE else f"{text[: _LONGEST_SHOWN_VALUE - 3]}..."
+
+
+def near_names(wrong: object, allowed: Iterable[str]) -> str:
+    """Suggest the allowed name that is most like the wrong one, as a sentence; empty when none is near."""
+    matches = get_close_matches(str(wrong).lower(), list(allowed), n=1, cutoff=0.6)
+    return f"Did you mean '{matches[0]}'?" if matches else ""
+
+
+def listed(names: Iterable[object], last: str = "or") -> str:
+    """Write names as a person lists them: `a, b or c`."""
+    words = [str(name) for name in names]
+    return f"{', '.join(words[:-1])} {last} {words[-1]}" if len(words) > 1 else "".join(words)
