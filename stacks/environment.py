@@ -26,8 +26,8 @@ def build_environment(app: cdk.App, environment: Environment) -> None:
         app,
         environment,
         subnet_id=training_subnet.subnet_id,
-        vpc_cidr=environment.network.cidr,
         storage=storage,
+        access_log_bucket=network.access_log_bucket,
     )
     # Nodes need NAT, routes and file system until the cluster is gone: destroy must take the cluster first.
     training.add_stack_dependency(network)

@@ -2,10 +2,10 @@
 
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
+
 from neuron_constructs.buckets import PrivateBucket, PrivateBucketProps
 from neuron_constructs.custom_resource_logs import own_custom_resource_logs
 from neuron_constructs.network import Network, NetworkProps
-
 from slipway.spec.environment import Environment
 from stacks.environment_stack import EnvironmentStack
 from stacks.lifetimes import log_retention, removal_policy
@@ -14,9 +14,9 @@ from stacks.lifetimes import log_retention, removal_policy
 class NetworkStack(EnvironmentStack):
     """VPC, subnets, NAT, S3 gateway endpoint, flow logs, access-log bucket.
 
-    Lifetime: the first to be created and the last to be destroyed; all other stacks stand in it. While it stands it costs
-    the NAT gateways, their public addresses and the logs. The log bucket is here, and not beside the buckets that it serves,
-    because it must outlive them: while they are emptied they still write to it.
+    Lifetime: the first to be created and the last to be destroyed; all other stacks stand in it. While it stands it
+    costs the NAT gateways, their public addresses and the logs. The log bucket is here, and not beside the buckets that
+    it serves, because it must outlive them: while they are emptied they still write to it.
     """
 
     network: Network
@@ -44,7 +44,6 @@ class NetworkStack(EnvironmentStack):
             PrivateBucketProps(
                 removal_policy=removal_policy(environment.lifecycle),
                 expiration_days=environment.operations.log_retention_days,
-                versioned=False,
             ),
         ).bucket
         own_custom_resource_logs(self, retention=retention)

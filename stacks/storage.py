@@ -1,31 +1,32 @@
-"""The storage stack: FSx for Lustre and the buckets for scripts, data, checkpoints and models."""
+"""The storage stack: FSx for Lustre and the buckets for data, checkpoints and models."""
 
 import aws_cdk as cdk
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
+
 from neuron_constructs.buckets import PrivateBucket, PrivateBucketProps
+from neuron_constructs.cluster.node_policy import NodePolicy
 from neuron_constructs.custom_resource_logs import own_custom_resource_logs
 from neuron_constructs.lustre import DataRepository, Lustre, LustreProps
-
 from slipway.spec.environment import Environment
 from stacks.environment_stack import EnvironmentStack
 from stacks.lifetimes import log_retention, removal_policy, storage_lifecycle
 
 
 class StorageStack(EnvironmentStack):
-    """FSx for Lustre with its data repository associations, and four buckets.
+    """FSx for Lustre with its data repository associations, and three buckets.
 
-    Lifetime: it outlives clusters and endpoints, which can be destroyed and rebuilt on top of it. While it stands it costs the
-    file system by capacity and throughput, used or not, and what is in the buckets. With a persistent lifecycle
-    `cdk destroy` keeps the file system, the data, checkpoint and model buckets; scripts are rebuilt from this project.
+    Lifetime: it outlives clusters and endpoints, which can be destroyed and rebuilt on top of it. While it stands it
+    costs the file system by capacity and throughput, used or not, and what is in the buckets. With a persistent
+    lifecycle `cdk destroy` keeps all of them.
     """
 
-    script_bucket: s3.Bucket
     data_bucket: s3.Bucket
     checkpoint_bucket: s3.Bucket
     model_bucket: s3.Bucket
     lustre: Lustre
+    node_policy: NodePolicy
 
     def __init__(
         self,
@@ -41,7 +42,6 @@ class StorageStack(EnvironmentStack):
         )
         self._access_log_bucket = access_log_bucket
         data_policy = removal_policy(storage_lifecycle(environment))
-        self.script_bucket = self._bucket("Scripts", removal_policy("ephemeral"))
         self.data_bucket = self._bucket("Data", data_policy)
         self.checkpoint_bucket = self._bucket("Checkpoints", data_policy)
         self.model_bucket = self._bucket("Models", data_policy)
@@ -51,6 +51,7 @@ class StorageStack(EnvironmentStack):
             LustreProps(
                 vpc=vpc,
                 subnet=subnet,
+                client_cidr=environment.network.cidr,
                 capacity_gib=environment.storage.lustre.capacity_gib,
                 throughput_mb_s_per_tib=environment.storage.lustre.throughput_mb_s_per_tib,
                 data_repositories=(
@@ -65,6 +66,12 @@ class StorageStack(EnvironmentStack):
                 removal_policy=data_policy,
             ),
         )
+        self.node_policy = NodePolicy(
+            self, "NodePolicy", description="Slipway: jobs' access to data, checkpoints, models"
+        )
+        self.node_policy.allow_reading(self.data_bucket)
+        self.node_policy.allow_reading_and_writing(self.checkpoint_bucket)
+        self.node_policy.allow_reading_and_writing(self.model_bucket)
         own_custom_resource_logs(self, retention=log_retention(environment))
 
     def _bucket(self, role: str, policy: cdk.RemovalPolicy) -> s3.Bucket:

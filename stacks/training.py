@@ -6,13 +6,14 @@ import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
+
+from neuron_constructs.buckets import PrivateBucket, PrivateBucketProps
 from neuron_constructs.cluster.cluster import Cluster, ClusterProps
 from neuron_constructs.cluster.configuration import ClusterConfigurationProps, cluster_configuration
-from neuron_constructs.cluster.node_policy import NodePolicy, NodePolicyProps
+from neuron_constructs.cluster.node_policy import NodePolicy
 from neuron_constructs.cluster.node_scripts import NodeScripts, NodeScriptsProps
 from neuron_constructs.cluster.queues import ComputeResource, NodeAccess, Queue
 from neuron_constructs.custom_resource_logs import own_custom_resource_logs
-
 from slipway import facts
 from slipway.spec import training as spec
 from slipway.spec.environment import Environment
@@ -29,44 +30,52 @@ _CAPACITY_TYPES = {"on_demand": "ONDEMAND", "spot": "SPOT", "capacity_block": "C
 class TrainingStack(EnvironmentStack):
     """AWS ParallelCluster: a head node, Slurm queues of Trainium nodes, /home and /apps.
 
-    Lifetime: it may be destroyed and rebuilt alone; data is in the storage stack. While it stands it costs the head node and
-    its volumes, and each node while it runs. The cluster has a CloudFormation stack of its own, named like the cluster,
-    which this stack's custom resource creates and deletes.
+    Lifetime: it may be destroyed and rebuilt alone; data is in the storage stack. While it stands it costs the head
+    node and its volumes, and each node while it runs. The cluster has a CloudFormation stack of its own, named like the
+    cluster, which this stack's custom resource creates and deletes.
     """
 
     cluster: Cluster
 
     def __init__(
-        self, scope: Construct, environment: Environment, *, subnet_id: str, vpc_cidr: str, storage: StorageStack
+        self,
+        scope: Construct,
+        environment: Environment,
+        *,
+        subnet_id: str,
+        storage: StorageStack,
+        access_log_bucket: s3.IBucket,
     ) -> None:
         super().__init__(scope, "training", environment, description="Slipway: Slurm cluster of Trainium nodes")
         self._environment = environment
         training = environment.training
+        script_bucket = PrivateBucket(
+            self,
+            "Scripts",
+            PrivateBucketProps(
+                removal_policy=cdk.RemovalPolicy.DESTROY,
+                access_log_bucket=access_log_bucket,
+                access_log_prefix="s3/scripts/",
+            ),
+        ).bucket
         scripts = NodeScripts(
             self,
             "NodeScripts",
             NodeScriptsProps(
                 directory=CLUSTER_ASSETS,
-                bucket=storage.script_bucket,
+                bucket=script_bucket,
                 prefix=SCRIPT_PREFIX,
+                region=environment.region,
                 neuron_release=training.neuron_release,
                 log_retention=log_retention(environment),
             ),
         )
-        node_policy = NodePolicy(
-            self,
-            "NodePolicy",
-            NodePolicyProps(
-                script_bucket=storage.script_bucket,
-                script_prefix=SCRIPT_PREFIX,
-                readable_buckets=(storage.data_bucket,),
-                writable_buckets=(storage.checkpoint_bucket, storage.model_bucket),
-            ),
-        )
+        script_policy = NodePolicy(self, "ScriptPolicy", description="Slipway: read the node set-up scripts")
+        script_policy.allow_reading(script_bucket, f"{SCRIPT_PREFIX}/*")
         access = NodeAccess(
             subnet_id=subnet_id,
-            policy_arns=(node_policy.arn, _session_manager_policy(self)),
-            script_bucket=storage.script_bucket.bucket_name,
+            policy_arns=(storage.node_policy.arn, script_policy.arn, _session_manager_policy()),
+            script_bucket=script_bucket.bucket_name,
             script_prefix=SCRIPT_PREFIX,
         )
         self.cluster = Cluster(
@@ -76,15 +85,15 @@ class TrainingStack(EnvironmentStack):
                 name=training.cluster_name,
                 version=training.parallelcluster_version,
                 region=environment.region,
-                configuration=self._configuration(access, vpc_cidr, storage),
-                script_bucket=storage.script_bucket,
-                uses=(scripts.deployment, node_policy),
+                configuration=self._configuration(access, storage),
+                script_reader_policy_arn=script_policy.arn,
+                uses=(scripts.deployment, script_policy, script_bucket),
             ),
         )
         own_custom_resource_logs(self, retention=log_retention(environment))
         self._say_how_to_log_in()
 
-    def _configuration(self, access: NodeAccess, vpc_cidr: str, storage: StorageStack) -> dict[str, object]:
+    def _configuration(self, access: NodeAccess, storage: StorageStack) -> dict[str, object]:
         environment, training = self._environment, self._environment.training
         keep = storage_lifecycle(environment) == "persistent"
         return cluster_configuration(
@@ -93,7 +102,7 @@ class TrainingStack(EnvironmentStack):
                 operating_system=training.operating_system,
                 head_node_instance_type=training.head_node.instance_type,
                 head_node_root_volume_gib=training.head_node.root_volume_gib,
-                login_cidr=vpc_cidr,
+                login_cidr=environment.network.cidr,
                 queues=tuple(_queue(queue) for queue in training.queues),
                 access=access,
                 lustre_file_system_id=storage.lustre.file_system.file_system_id,
@@ -117,7 +126,7 @@ class TrainingStack(EnvironmentStack):
         )
 
 
-def _session_manager_policy(scope: Construct) -> str:
+def _session_manager_policy() -> str:
     policy = iam.ManagedPolicy.from_aws_managed_policy_name("AmazonSSMManagedInstanceCore")
     return policy.managed_policy_arn
 

@@ -6,6 +6,19 @@ import aws_cdk as cdk
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from neuron_constructs.acknowledgements import acknowledge
+
+_ACCEPTED = {
+    "NIST.800.53.R5-S3BucketReplicationEnabled": "One region by design: nodes, file system and endpoint are beside it. "
+    "Replaced and deleted objects stay as versions; a copy elsewhere is the account owner's choice.",
+    "NIST.800.53.R5-S3DefaultEncryptionKMS": "SSE-S3 with AWS-managed keys. FSx data repository associations, "
+    "Mountpoint and access-log delivery then need no key grants, and no key outlives the environment.",
+}
+_ACCEPTED_WITHOUT_LOG = dict.fromkeys(
+    ("AwsSolutions-S1", "NIST.800.53.R5-S3BucketLoggingEnabled"),
+    "This bucket receives the access logs; logging it into itself would never end.",
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateBucketProps:
@@ -20,17 +33,11 @@ class PrivateBucketProps:
     access_log_prefix: str | None = None
     """Key prefix in the log bucket, ending with a slash."""
 
-    versioned: bool = True
-    """Keep replaced and deleted objects for `noncurrent_version_days`."""
-
     noncurrent_version_days: int = 30
     """Days after which replaced and deleted objects are really gone."""
 
     expiration_days: int | None = None
     """Days after which current objects are deleted; none keeps them."""
-
-    accepts_access_logs: bool = False
-    """Let Amazon S3 and load balancers deliver their access logs here."""
 
 
 class PrivateBucket(Construct):
@@ -49,19 +56,22 @@ class PrivateBucket(Construct):
             enforce_ssl=True,
             minimum_tls_version=1.2,
             object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
-            versioned=props.versioned,
+            versioned=True,
             server_access_logs_bucket=props.access_log_bucket,
             server_access_logs_prefix=props.access_log_prefix,
             lifecycle_rules=[_cleaning_rule(props)],
             removal_policy=props.removal_policy,
             auto_delete_objects=props.removal_policy == cdk.RemovalPolicy.DESTROY,
         )
+        acknowledge(self.bucket, _ACCEPTED)
+        if props.access_log_bucket is None:
+            acknowledge(self.bucket, _ACCEPTED_WITHOUT_LOG)
 
 
 def _cleaning_rule(props: PrivateBucketProps) -> s3.LifecycleRule:
     """Old versions and broken uploads cost money and nobody sees them."""
     return s3.LifecycleRule(
         abort_incomplete_multipart_upload_after=cdk.Duration.days(7),
-        noncurrent_version_expiration=cdk.Duration.days(props.noncurrent_version_days) if props.versioned else None,
+        noncurrent_version_expiration=cdk.Duration.days(props.noncurrent_version_days),
         expiration=cdk.Duration.days(props.expiration_days) if props.expiration_days else None,
     )

@@ -3,6 +3,8 @@
 import aws_cdk as cdk
 from aws_cdk import aws_logs as logs
 
+from neuron_constructs.log_groups import stack_log_group
+
 
 def own_custom_resource_logs(stack: cdk.Stack, *, retention: logs.RetentionDays) -> None:
     """Give every CDK-provided custom-resource function of a stack a log group that is deleted with the stack.
@@ -17,6 +19,6 @@ def own_custom_resource_logs(stack: cdk.Stack, *, retention: logs.RetentionDays)
     for provider in [child for child in stack.node.children if isinstance(child, cdk.CustomResourceProviderBase)]:
         handler = provider.node.find_child("Handler")
         assert isinstance(handler, cdk.CfnResource)
-        group = logs.LogGroup(provider, "Logs", retention=retention, removal_policy=cdk.RemovalPolicy.DESTROY)
+        group = stack_log_group(provider, "Logs", retention=retention)
         # Escape hatch: the provider framework has no log group property.
         handler.add_property_override("LoggingConfig", {"LogGroup": group.log_group_name})

@@ -11,7 +11,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 LUSTRE_PORTS = (ec2.Port.tcp(988), ec2.Port.tcp_range(1018, 1023))
-"""What Lustre clients and servers use (Amazon FSx for Lustre User Guide, "File system access control with Amazon VPC")."""
+"""What Lustre clients and servers use (FSx for Lustre User Guide, "File system access control with Amazon VPC")."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,10 @@ class LustreProps:
     """Properties of a `Lustre`."""
 
     vpc: ec2.IVpc
-    """The VPC whose whole range may mount the file system."""
+    """The VPC of the subnet."""
+
+    client_cidr: str
+    """IPv4 range that may mount the file system: it must cover head node and compute nodes."""
 
     subnet: ec2.ISubnet
     """Where the file servers stand: the nodes' subnet."""
@@ -84,7 +87,7 @@ class Lustre(Construct):
             removal_policy=props.removal_policy,
         )
         for repository in props.data_repositories:
-            self._associate(repository)
+            self._associate(repository, props.removal_policy)
 
     def _security_group(self, props: LustreProps) -> ec2.SecurityGroup:
         group = ec2.SecurityGroup(
@@ -96,18 +99,18 @@ class Lustre(Construct):
         )
         # A retained file system is unreachable without its group.
         group.apply_removal_policy(props.removal_policy)
-        clients = ec2.Peer.ipv4(props.vpc.vpc_cidr_block)
+        clients = ec2.Peer.ipv4(props.client_cidr)
         for port in LUSTRE_PORTS:
             group.add_ingress_rule(clients, port, "Lustre from clients")
             # ParallelCluster's ExistingFsxNetworkingValidator and Lustre's lock callbacks need both directions.
             group.add_egress_rule(clients, port, "Lustre to clients")
         return group
 
-    def _associate(self, repository: DataRepository) -> None:
+    def _associate(self, repository: DataRepository, removal_policy: cdk.RemovalPolicy) -> None:
         imports = fsx.CfnDataRepositoryAssociation.AutoImportPolicyProperty(events=["NEW", "CHANGED", "DELETED"])
         exports = fsx.CfnDataRepositoryAssociation.AutoExportPolicyProperty(events=["NEW", "CHANGED"])
         # L1: the L2 file system has no associations for PERSISTENT_2.
-        fsx.CfnDataRepositoryAssociation(
+        association = fsx.CfnDataRepositoryAssociation(
             self,
             repository.name,
             file_system_id=self.file_system.file_system_id,
@@ -119,3 +122,4 @@ class Lustre(Construct):
                 auto_export_policy=exports if repository.direction == "export" else None,
             ),
         )
+        association.apply_removal_policy(removal_policy)

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import aws_cdk as cdk
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from neuron_constructs.acknowledgements import acknowledge
+from neuron_constructs.log_groups import stack_log_group
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,5 +100,12 @@ class Network(Construct):
                 resource.availability_zone_id = zone_id
 
     def _log_flows(self, retention: logs.RetentionDays) -> None:
-        group = logs.LogGroup(self, "FlowLogGroup", retention=retention, removal_policy=cdk.RemovalPolicy.DESTROY)
-        self.vpc.add_flow_log("FlowLog", destination=ec2.FlowLogDestination.to_cloud_watch_logs(group))
+        group = stack_log_group(self, "FlowLogGroup", retention=retention)
+        flow_log = self.vpc.add_flow_log("FlowLog", destination=ec2.FlowLogDestination.to_cloud_watch_logs(group))
+        acknowledge(
+            flow_log,
+            {
+                "NIST.800.53.R5-IAMNoInlinePolicy": "The role and its one policy live and die with the flow log; it "
+                "may write to this log group only."
+            },
+        )

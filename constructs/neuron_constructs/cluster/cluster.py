@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import aws_cdk as cdk
-from aws_cdk import aws_iam as iam
-from aws_cdk import aws_s3 as s3
 from constructs import Construct, IDependable
 
 PROVIDER_TEMPLATE_URL = (
@@ -32,8 +30,8 @@ class ClusterProps:
     configuration: dict[str, Any]
     """The `ClusterConfiguration`, as an object."""
 
-    script_bucket: s3.IBucket
-    """Bucket of the node scripts, which the provider's validators look into."""
+    script_reader_policy_arn: str
+    """Managed policy with which the provider's validators look at the node scripts; without it they only warn."""
 
     uses: Sequence[IDependable]
     """Whatever nodes need while they run, and while they are torn down, inside this stack."""
@@ -42,8 +40,8 @@ class ClusterProps:
 class Cluster(Construct):
     """The provider's nested stack and the cluster that it creates, updates and deletes.
 
-    The cluster's resource has no `ServiceTimeout`: the provider hands unknown properties to ParallelCluster, which refuses
-    them. CloudFormation allows a custom resource one hour.
+    The cluster's resource has no `ServiceTimeout`: the provider hands unknown properties to ParallelCluster, which
+    refuses them. CloudFormation allows a custom resource one hour.
     """
 
     resource: cdk.CustomResource
@@ -56,7 +54,7 @@ class Cluster(Construct):
             template_url=PROVIDER_TEMPLATE_URL.format(
                 region=props.region, url_suffix=cdk.Aws.URL_SUFFIX, version=props.version
             ),
-            parameters={"AdditionalIamPolicies": self._script_reader(props.script_bucket).managed_policy_arn},
+            parameters={"AdditionalIamPolicies": props.script_reader_policy_arn},
         )
         self.resource = cdk.CustomResource(
             self,
@@ -72,9 +70,3 @@ class Cluster(Construct):
     def head_node_instance_id(self) -> str:
         """EC2 instance id of the head node, for SSM Session Manager."""
         return self.resource.get_att_string("headNode.instanceId")
-
-    def _script_reader(self, bucket: s3.IBucket) -> iam.ManagedPolicy:
-        """Without it ParallelCluster's validators cannot see the scripts and only warn."""
-        policy = iam.ManagedPolicy(self, "ScriptReader", description="Lets the ParallelCluster provider check scripts")
-        bucket.grant_read(policy)
-        return policy

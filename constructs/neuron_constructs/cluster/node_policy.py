@@ -1,49 +1,66 @@
 """What cluster nodes may do in the environment's buckets."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from neuron_constructs.acknowledgements import acknowledge
 
-@dataclass(frozen=True, kw_only=True)
-class NodePolicyProps:
-    """Properties of a `NodePolicy`."""
-
-    script_bucket: s3.IBucket
-    """Bucket of the node scripts."""
-
-    script_prefix: str
-    """Key prefix of the scripts, without slashes at its ends."""
-
-    readable_buckets: tuple[s3.IBucket, ...]
-    """Buckets that jobs read."""
-
-    writable_buckets: tuple[s3.IBucket, ...]
-    """Buckets that jobs read and write; replaced and deleted objects stay as noncurrent versions."""
+_READ = ("s3:GetObject",)
+_READ_AND_WRITE = ("s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload")
 
 
 class NodePolicy(Construct):
-    """One managed policy for the roles of head node and compute nodes.
+    """A managed policy for the roles of head node and compute nodes.
 
-    Its path is `/parallelcluster/`: the provider's role may attach account policies only below it. ParallelCluster's own
-    `S3Access` with write access would allow `s3:*`.
+    Its path is `/parallelcluster/`: the provider's role may attach account policies only below it. ParallelCluster's
+    own `S3Access` would allow `s3:Get*`, or `s3:*` with write access.
     """
 
-    arn: str
+    policy: iam.ManagedPolicy
 
-    def __init__(self, scope: Construct, id: str, props: NodePolicyProps) -> None:  # noqa: A002
+    def __init__(self, scope: Construct, id: str, *, description: str) -> None:  # noqa: A002
+        """Create an empty policy.
+
+        Args:
+            scope: parent construct; the buckets must be in the same stack.
+            id: construct id.
+            description: what the policy is for, shown in the IAM console.
+        """
         super().__init__(scope, id)
-        policy = iam.ManagedPolicy(
-            self,
-            "Resource",
-            path="/parallelcluster/",
-            description="Slipway: S3 access of the cluster's nodes",
+        self.policy = iam.ManagedPolicy(self, "Resource", path="/parallelcluster/", description=description)
+
+    @property
+    def arn(self) -> str:
+        """ARN of the policy."""
+        return self.policy.managed_policy_arn
+
+    def allow_reading(self, bucket: s3.Bucket, keys: str = "*") -> None:
+        """Allow listing the bucket and reading objects whose key matches `keys` (IAM wildcards)."""
+        self._allow(bucket, keys, _READ)
+
+    def allow_reading_and_writing(self, bucket: s3.Bucket) -> None:
+        """Allow listing, reading, writing and deleting objects; what is replaced or deleted stays as a version."""
+        self._allow(bucket, "*", _READ_AND_WRITE)
+
+    def _allow(self, bucket: s3.Bucket, keys: str, actions: Sequence[str]) -> None:
+        self.policy.add_statements(
+            iam.PolicyStatement(actions=["s3:ListBucket", "s3:GetBucketLocation"], resources=[bucket.bucket_arn]),
+            iam.PolicyStatement(actions=list(actions), resources=[bucket.arn_for_objects(keys)]),
         )
-        props.script_bucket.grant_read(policy, f"{props.script_prefix}/*")
-        for bucket in props.readable_buckets:
-            bucket.grant_read(policy)
-        for bucket in props.writable_buckets:
-            bucket.grant_read_write(policy)
-        self.arn = policy.managed_policy_arn
+        acknowledge_objects(self.policy, bucket, keys, "Nodes work with objects whose keys the jobs choose.")
+
+
+def acknowledge_objects(policy: Construct, bucket: s3.Bucket, keys: str, reason: str) -> None:
+    """Accept that a policy names a bucket's objects by a wildcard.
+
+    Args:
+        policy: the policy that has the wildcard.
+        bucket: the bucket, in the policy's own stack.
+        keys: the wildcard behind the bucket's ARN.
+        reason: why a wildcard is right here.
+    """
+    logical_id = bucket.stack.get_logical_id(bucket.node.default_child)  # type: ignore[arg-type]
+    acknowledge(policy, {f"AwsSolutions-IAM5[Resource::<{logical_id}.Arn>/{keys}]": reason})

@@ -10,10 +10,18 @@ from aws_cdk import aws_s3_deployment as s3_deployment
 from constructs import Construct
 
 from neuron_constructs.acknowledgements import acknowledge
+from neuron_constructs.cluster.node_policy import acknowledge_objects
+from neuron_constructs.log_groups import stack_log_group
 from slipway import facts
 
 LOCK_FILE = "neuron_release.sh"
 """Name of the generated file with all pinned versions, beside the scripts."""
+
+
+_COPYING_FUNCTION = "Custom::CDKBucketDeployment8693BB64968944B69AAFB0CC9EB8756C"
+_LAMBDA_BASIC_POLICY = "arn:<AWS::Partition>:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole"
+_ASSET_BUCKET = "arn:aws:s3:::cdk-hnb659fds-assets-<AWS::AccountId>"
+_COPYING_ACTIONS = ("s3:GetBucket*", "s3:GetObject*", "s3:List*", "s3:Abort*", "s3:DeleteObject*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,11 +31,14 @@ class NodeScriptsProps:
     directory: Path
     """Folder of scripts, `assets/cluster`."""
 
-    bucket: s3.IBucket
+    bucket: s3.Bucket
     """Bucket that the nodes read."""
 
     prefix: str
     """Key prefix, without slashes at its ends. The deployment owns it: other objects below it are removed."""
+
+    region: str
+    """AWS Region of the stack."""
 
     neuron_release: str
     """AWS Neuron SDK release that the nodes install."""
@@ -39,8 +50,8 @@ class NodeScriptsProps:
 class NodeScripts(Construct):
     """Copies scripts and version lock to `s3://<bucket>/<prefix>/`.
 
-    The keys are the file names. A key with a content hash, as CDK's own assets have it, would change a script's URL, and
-    ParallelCluster refuses to update a cluster whose head node has another script URL.
+    The keys are the file names. A key with a content hash, as CDK's own assets have it, would change a script's URL,
+    and ParallelCluster refuses to update a cluster whose head node has another script URL.
     """
 
     deployment: s3_deployment.BucketDeployment
@@ -56,9 +67,33 @@ class NodeScripts(Construct):
                 s3_deployment.Source.asset(str(props.directory), exclude=["*.md"]),
                 s3_deployment.Source.data(LOCK_FILE, neuron_lock(props.neuron_release)),
             ],
-            log_group=logs.LogGroup(
-                self, "Logs", retention=props.log_retention, removal_policy=cdk.RemovalPolicy.DESTROY
-            ),
+            log_group=stack_log_group(self, "Logs", retention=props.log_retention),
+        )
+        self._acknowledge_the_copying_function(props)
+
+    def _acknowledge_the_copying_function(self, props: NodeScriptsProps) -> None:
+        """The function and its role are the CDK's; their shape is not ours to choose."""
+        role = self.deployment.handler_role
+        function = cdk.Stack.of(self).node.find_child(_COPYING_FUNCTION)
+        reason = "The CDK's own function: it copies this app's assets into the script bucket and nothing else."
+        acknowledge(
+            role,
+            {
+                f"AwsSolutions-IAM4[Policy::{_LAMBDA_BASIC_POLICY}]": reason,
+                **{f"AwsSolutions-IAM5[Action::{action}]": reason for action in _COPYING_ACTIONS},
+                f"AwsSolutions-IAM5[Resource::{_ASSET_BUCKET}-{props.region}/*]": reason,
+                "NIST.800.53.R5-IAMNoInlinePolicy": reason,
+            },
+        )
+        acknowledge_objects(role, props.bucket, "*", reason)
+        acknowledge(
+            function,
+            {
+                "AwsSolutions-L1": "The CDK chooses the runtime with its release; a newer release brings a newer one.",
+                "NIST.800.53.R5-LambdaConcurrency": "It runs only while CloudFormation deploys this stack.",
+                "NIST.800.53.R5-LambdaDLQ": "CloudFormation waits for its answer and reports its failure.",
+                "NIST.800.53.R5-LambdaInsideVPC": "In a VPC its network interfaces would hold up the VPC's deletion.",
+            },
         )
 
 

@@ -1,0 +1,26 @@
+"""CloudWatch log groups that go with their stack."""
+
+import aws_cdk as cdk
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from neuron_constructs.acknowledgements import acknowledge
+
+
+def stack_log_group(scope: Construct, id: str, *, retention: logs.RetentionDays) -> logs.LogGroup:  # noqa: A002
+    """Return a log group that is deleted with its stack; the CDK's own default would keep it for ever.
+
+    Args:
+        scope: parent construct.
+        id: construct id.
+        retention: how long events are kept while the stack stands.
+    """
+    group = logs.LogGroup(scope, id, retention=retention, removal_policy=cdk.RemovalPolicy.DESTROY)
+    acknowledge(
+        group,
+        {
+            "NIST.800.53.R5-CloudWatchLogGroupEncrypted": "CloudWatch Logs encrypts every group with keys of its own; "
+            "these logs hold no prompts and no training data that would need a customer key."
+        },
+    )
+    return group
