@@ -4,6 +4,7 @@ Everything here is a look-up in the files of ``data/``; README.md says how to ad
 without a row raises ``UnknownFact``. Files are read when first asked for, and once.
 """
 
+from slipway.facts.create_times import CreateTime, create_seconds, create_times
 from slipway.facts.hardware import (
     InstanceFamily,
     InstanceType,
@@ -23,11 +24,9 @@ from slipway.facts.inference import (
 from slipway.facts.lustre import LustreDeployment, lustre_deployment, lustre_deployments
 from slipway.facts.neuron import (
     NeuronRelease,
-    NeuronRepository,
     OperatingSystem,
     neuron_release,
     neuron_releases,
-    neuron_repositories,
     operating_system,
     operating_systems,
 )
@@ -36,6 +35,7 @@ from slipway.facts.parallelcluster import (
     parallelcluster_release,
     parallelcluster_releases,
 )
+from slipway.facts.prices import Price, on_demand_price, price, prices
 from slipway.facts.quotas import Quota, quota, quotas
 from slipway.facts.regions import (
     Offering,
@@ -50,19 +50,22 @@ from slipway.facts.regions import (
 from slipway.facts.rows import UnknownFact
 
 __all__ = [
+    "CreateTime",
     "InferenceEngine",
     "InstanceFamily",
     "InstanceType",
     "LustreDeployment",
     "MachineImage",
     "NeuronRelease",
-    "NeuronRepository",
     "Offering",
     "OperatingSystem",
     "ParallelClusterRelease",
+    "Price",
     "Quota",
     "Region",
     "UnknownFact",
+    "create_seconds",
+    "create_times",
     "inference_engine",
     "inference_engines",
     "instance_families",
@@ -75,15 +78,17 @@ __all__ = [
     "machine_images",
     "neuron_release",
     "neuron_releases",
-    "neuron_repositories",
     "offered_zone_ids",
     "offering",
     "offering_regions",
     "offerings",
+    "on_demand_price",
     "operating_system",
     "operating_systems",
     "parallelcluster_release",
     "parallelcluster_releases",
+    "price",
+    "prices",
     "quota",
     "quotas",
     "region",

@@ -25,6 +25,7 @@ class NeuronRelease(Row):
         python_versions: Python versions its wheels exist for.
         system_packages: apt and dnf packages with their versions, without the build suffix (install ``NAME=VERSION*``).
         python_packages: pip packages with their exact versions.
+        python_indexes: Package indexes that hold them, besides PyPI.
         efa_installer: EFA installer the release was tested with; none where the release names none. Official
             ParallelCluster AMIs carry EFA, so nodes do not install it.
         note: What to know before choosing the set.
@@ -38,6 +39,7 @@ class NeuronRelease(Row):
     python_versions: FrozenList[Text]
     system_packages: FrozenMapping[Text]
     python_packages: FrozenMapping[Text]
+    python_indexes: FrozenList[Text]
     efa_installer: Text | None
     note: Text
 
@@ -56,20 +58,6 @@ class OperatingSystem(Row):
     python_version: Text
     glibc_version: Text
     package_manager: Literal["apt", "dnf"]
-
-
-class NeuronRepository(Row):
-    """Where Neuron packages come from.
-
-    Attributes:
-        name: The tool that reads it: ``apt``, ``dnf`` or ``pip``.
-        url: Base URL of the repository.
-        key_url: URL of the key its packages or index are signed with; none for pip.
-    """
-
-    name: Literal["apt", "dnf", "pip"]
-    url: Text
-    key_url: Text | None = None
 
 
 @cache
@@ -100,9 +88,3 @@ def operating_system(name: str) -> OperatingSystem:
         UnknownFact: Slipway does not support it.
     """
     return find("operating system", name, operating_systems())
-
-
-@cache
-def neuron_repositories() -> Mapping[str, NeuronRepository]:
-    """Return the Neuron package repositories by the tool that reads them."""
-    return load_rows(NeuronRepository, "neuron_repositories.yaml")
