@@ -4,8 +4,8 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from neuron_constructs.buckets import PrivateBucket, PrivateBucketProps
-from neuron_constructs.custom_resource_logs import own_custom_resource_logs
 from neuron_constructs.network import Network, NetworkProps
+from neuron_constructs.provided_functions import own_provided_functions
 from slipway.spec.environment import Environment
 from stacks.environment_stack import EnvironmentStack
 from stacks.lifetimes import log_retention, removal_policy
@@ -46,4 +46,4 @@ class NetworkStack(EnvironmentStack):
                 expiration_days=environment.operations.log_retention_days,
             ),
         ).bucket
-        own_custom_resource_logs(self, retention=retention)
+        own_provided_functions(self, retention=retention)

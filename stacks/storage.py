@@ -7,8 +7,8 @@ from constructs import Construct
 
 from neuron_constructs.buckets import PrivateBucket, PrivateBucketProps
 from neuron_constructs.cluster.node_policy import NodePolicy
-from neuron_constructs.custom_resource_logs import own_custom_resource_logs
 from neuron_constructs.lustre import DataRepository, Lustre, LustreProps
+from neuron_constructs.provided_functions import own_provided_functions
 from slipway.spec.environment import Environment
 from stacks.environment_stack import EnvironmentStack
 from stacks.lifetimes import log_retention, removal_policy, storage_lifecycle
@@ -72,7 +72,7 @@ class StorageStack(EnvironmentStack):
         self.node_policy.allow_reading(self.data_bucket)
         self.node_policy.allow_reading_and_writing(self.checkpoint_bucket)
         self.node_policy.allow_reading_and_writing(self.model_bucket)
-        own_custom_resource_logs(self, retention=log_retention(environment))
+        own_provided_functions(self, retention=log_retention(environment))
 
     def _bucket(self, role: str, policy: cdk.RemovalPolicy) -> s3.Bucket:
         return PrivateBucket(

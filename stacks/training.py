@@ -1,6 +1,7 @@
 """The training stack: node scripts, node permissions and the Slurm cluster."""
 
 from pathlib import Path
+from typing import Literal
 
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
@@ -13,7 +14,7 @@ from neuron_constructs.cluster.configuration import ClusterConfigurationProps, c
 from neuron_constructs.cluster.node_policy import NodePolicy
 from neuron_constructs.cluster.node_scripts import NodeScripts, NodeScriptsProps
 from neuron_constructs.cluster.queues import ComputeResource, NodeAccess, Queue
-from neuron_constructs.custom_resource_logs import own_custom_resource_logs
+from neuron_constructs.provided_functions import own_provided_functions
 from slipway import facts
 from slipway.spec import training as spec
 from slipway.spec.environment import Environment
@@ -24,7 +25,11 @@ from stacks.storage import StorageStack
 CLUSTER_ASSETS = Path(__file__).parent.parent / "assets" / "cluster"
 SCRIPT_PREFIX = "cluster"
 
-_CAPACITY_TYPES = {"on_demand": "ONDEMAND", "spot": "SPOT", "capacity_block": "CAPACITY_BLOCK"}
+_CAPACITY_TYPES: dict[str, Literal["ONDEMAND", "SPOT", "CAPACITY_BLOCK"]] = {
+    "on_demand": "ONDEMAND",
+    "spot": "SPOT",
+    "capacity_block": "CAPACITY_BLOCK",
+}
 
 
 class TrainingStack(EnvironmentStack):
@@ -87,10 +92,10 @@ class TrainingStack(EnvironmentStack):
                 region=environment.region,
                 configuration=self._configuration(access, storage),
                 script_reader_policy_arn=script_policy.arn,
-                uses=(scripts.deployment, script_policy, script_bucket),
+                uses=(scripts.deployment, script_bucket),
             ),
         )
-        own_custom_resource_logs(self, retention=log_retention(environment))
+        own_provided_functions(self, retention=log_retention(environment))
         self._say_how_to_log_in()
 
     def _configuration(self, access: NodeAccess, storage: StorageStack) -> dict[str, object]:

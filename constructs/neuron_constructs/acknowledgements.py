@@ -1,4 +1,4 @@
-"""Findings of the security packs that are accepted, each on the one resource and with its reason."""
+"""Findings of the scanners that are accepted, each on the one resource and with its reason."""
 
 from collections.abc import Mapping
 
@@ -18,3 +18,21 @@ def acknowledge(construct: IConstruct, reasons: Mapping[str, str]) -> None:
         pack = finding.split("-", 1)[0]
         # Only the prefixed form leaves an audit entry in the validation report.
         validations.acknowledge(cdk.Acknowledgment(id=f"{pack}::{finding}", reason=reason))
+
+
+def skip_checkov(resource: IConstruct | None, reasons: Mapping[str, str]) -> None:
+    """Accept findings of checkov on one resource, in the resource's template metadata, where checkov reads it.
+
+    Args:
+        resource: the L1 resource; the default child of an L2.
+        reasons: check id (`CKV_AWS_18`) -> why it is right here.
+    """
+    assert isinstance(resource, cdk.CfnResource)
+    skips = [{"id": check, "comment": reason} for check, reason in reasons.items()]
+    resource.add_metadata("checkov", {"skip": skips})
+
+
+def allow_redundant_depends_on(resource: IConstruct | None) -> None:
+    """Tell cfn-lint that a DependsOn beside a Ref is not a mistake (W3005): the CDK's own constructs write both."""
+    assert isinstance(resource, cdk.CfnResource)
+    resource.add_metadata("cfn-lint", {"config": {"ignore_checks": ["W3005"]}})

@@ -6,7 +6,7 @@ import aws_cdk as cdk
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from neuron_constructs.acknowledgements import acknowledge
+from neuron_constructs.acknowledgements import acknowledge, skip_checkov
 
 _ACCEPTED = {
     "NIST.800.53.R5-S3BucketReplicationEnabled": "One region by design: nodes, file system and endpoint are beside it. "
@@ -14,9 +14,10 @@ _ACCEPTED = {
     "NIST.800.53.R5-S3DefaultEncryptionKMS": "SSE-S3 with AWS-managed keys. FSx data repository associations, "
     "Mountpoint and access-log delivery then need no key grants, and no key outlives the environment.",
 }
+_NO_LOG_OF_THE_LOG = "This bucket receives the access logs; logging it into itself would never end."
 _ACCEPTED_WITHOUT_LOG = dict.fromkeys(
     ("AwsSolutions-S1", "NIST.800.53.R5-S3BucketLoggingEnabled"),
-    "This bucket receives the access logs; logging it into itself would never end.",
+    _NO_LOG_OF_THE_LOG,
 )
 
 
@@ -66,6 +67,7 @@ class PrivateBucket(Construct):
         acknowledge(self.bucket, _ACCEPTED)
         if props.access_log_bucket is None:
             acknowledge(self.bucket, _ACCEPTED_WITHOUT_LOG)
+            skip_checkov(self.bucket.node.default_child, {"CKV_AWS_18": _NO_LOG_OF_THE_LOG})
 
 
 def _cleaning_rule(props: PrivateBucketProps) -> s3.LifecycleRule:

@@ -4,7 +4,11 @@ import aws_cdk as cdk
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from neuron_constructs.acknowledgements import acknowledge
+from neuron_constructs.acknowledgements import acknowledge, skip_checkov
+
+_OWN_KEYS_SUFFICE = (
+    "CloudWatch Logs encrypts every group with keys of its own; these logs hold no prompts and no training data."
+)
 
 
 def stack_log_group(scope: Construct, id: str, *, retention: logs.RetentionDays) -> logs.LogGroup:  # noqa: A002
@@ -16,11 +20,6 @@ def stack_log_group(scope: Construct, id: str, *, retention: logs.RetentionDays)
         retention: how long events are kept while the stack stands.
     """
     group = logs.LogGroup(scope, id, retention=retention, removal_policy=cdk.RemovalPolicy.DESTROY)
-    acknowledge(
-        group,
-        {
-            "NIST.800.53.R5-CloudWatchLogGroupEncrypted": "CloudWatch Logs encrypts every group with keys of its own; "
-            "these logs hold no prompts and no training data that would need a customer key."
-        },
-    )
+    acknowledge(group, {"NIST.800.53.R5-CloudWatchLogGroupEncrypted": _OWN_KEYS_SUFFICE})
+    skip_checkov(group.node.default_child, {"CKV_AWS_158": _OWN_KEYS_SUFFICE})
     return group

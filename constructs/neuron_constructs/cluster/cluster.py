@@ -7,6 +7,8 @@ from typing import Any
 import aws_cdk as cdk
 from constructs import Construct, IDependable
 
+from neuron_constructs.acknowledgements import allow_redundant_depends_on
+
 PROVIDER_TEMPLATE_URL = (
     "https://{region}-aws-parallelcluster.s3.{region}.{url_suffix}"
     "/parallelcluster/{version}/templates/custom_resource/cluster.yaml"
@@ -65,6 +67,7 @@ class Cluster(Construct):
             removal_policy=cdk.RemovalPolicy.DESTROY,
         )
         self.resource.node.add_dependency(*props.uses)
+        allow_redundant_depends_on(self.resource.node.default_child)
 
     @property
     def head_node_instance_id(self) -> str:

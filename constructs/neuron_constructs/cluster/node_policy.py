@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
-from constructs import Construct
+from constructs import Construct, IConstruct
 
 from neuron_constructs.acknowledgements import acknowledge
 
@@ -53,7 +53,7 @@ class NodePolicy(Construct):
         acknowledge_objects(self.policy, bucket, keys, "Nodes work with objects whose keys the jobs choose.")
 
 
-def acknowledge_objects(policy: Construct, bucket: s3.Bucket, keys: str, reason: str) -> None:
+def acknowledge_objects(policy: IConstruct, bucket: s3.Bucket, keys: str, reason: str) -> None:
     """Accept that a policy names a bucket's objects by a wildcard.
 
     Args:

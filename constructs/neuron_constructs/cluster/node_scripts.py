@@ -12,6 +12,7 @@ from constructs import Construct
 from neuron_constructs.acknowledgements import acknowledge
 from neuron_constructs.cluster.node_policy import acknowledge_objects
 from neuron_constructs.log_groups import stack_log_group
+from neuron_constructs.provided_functions import accept_provided_function
 from slipway import facts
 
 LOCK_FILE = "neuron_release.sh"
@@ -94,6 +95,9 @@ class NodeScripts(Construct):
                 "NIST.800.53.R5-LambdaDLQ": "CloudFormation waits for its answer and reports its failure.",
                 "NIST.800.53.R5-LambdaInsideVPC": "In a VPC its network interfaces would hold up the VPC's deletion.",
             },
+        )
+        accept_provided_function(
+            function.node.default_child, CKV_AWS_173="Its one variable is the path of the system's certificates."
         )
 
 
