@@ -1,0 +1,141 @@
+"""What the phases of one rehearsal share: the programs, the folder, and what was found so far."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from slipway.rehearsal.assembly import Assembly
+from slipway.rehearsal.cdk_cli import CdkCli
+from slipway.rehearsal.emulator_process import EmulatorProcess
+from slipway.rehearsal.folder import RunFolder
+from slipway.rehearsal.inventory import Inventory
+from slipway.rehearsal.isolation import emulated_account, offline_variables
+from slipway.rehearsal.ledger import Ledger, ResourceEntry
+from slipway.rehearsal.leftovers import Leftover
+from slipway.rehearsal.progress import Progress
+from slipway.rehearsal.toolchain import Toolchain
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is rehearsed.
+
+    Attributes:
+        name: name of the environment.
+        environment_file: its file.
+        keeps_data: whether its storage is `persistent`.
+    """
+
+    name: str
+    environment_file: Path
+    keeps_data: bool
+
+
+@dataclass
+class Emulated:
+    """The emulated account while the emulator runs.
+
+    Attributes:
+        process: the emulator.
+        region: the region it plays.
+        ledger: what it has done.
+        variables: what the CDK CLI's processes see.
+    """
+
+    process: EmulatorProcess
+    region: str
+    ledger: Ledger
+    variables: dict[str, str]
+
+
+@dataclass
+class Session:
+    """The state of one run.
+
+    Attributes:
+        subject: what is rehearsed.
+        toolchain: the programs.
+        folder: where everything is written.
+        progress: the display.
+        emulated: the emulated account; None before it is started.
+        assembly: the environment's cloud assembly; None before it is synthesized.
+        changed_assembly: the one of the changed environment file; None before it is synthesized.
+        outputs: outputs of the stacks after the first deployment.
+        before: what stood before anything was deployed.
+        standing: what the deployment added.
+        leftovers: what is left after everything was destroyed.
+    """
+
+    subject: Subject
+    toolchain: Toolchain
+    folder: RunFolder
+    progress: Progress
+    emulated: Emulated | None = None
+    assembly: Assembly | None = None
+    changed_assembly: Assembly | None = None
+    outputs: dict[str, dict[str, str]] = field(default_factory=dict)
+    before: Inventory = field(default_factory=dict)
+    standing: Inventory = field(default_factory=dict)
+    leftovers: tuple[Leftover, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Work out what the children may see."""
+        self.offline = offline_variables(
+            home=self.folder.home,
+            temporary=self.folder.temporary,
+            jsii_cache=self.folder.jsii_cache,
+            executables=self.toolchain.executables,
+            inherited=os.environ,
+        )
+        self.cdk = CdkCli(
+            executable=self.toolchain.cdk,
+            project=self.toolchain.project,
+            folder=self.folder.root,
+            log=self.folder.log,
+            each_poll=self.watch,
+        )
+
+    def start_emulator(self, region: str) -> None:
+        """Start the emulator for a region and wait until it answers.
+
+        Raises:
+            EmulatorFailedError: it does not.
+        """
+        process = EmulatorProcess(
+            self.toolchain.emulator_command(self.folder.emulator, region),
+            self.offline,
+            self.toolchain.project,
+            self.folder.log("emulator"),
+        )
+        self.emulated = Emulated(
+            process=process,
+            region=region,
+            ledger=Ledger(self.folder.emulator / "ledger.jsonl"),
+            variables={**self.offline, **emulated_account(process.endpoint, region)},
+        )
+
+    def stop_emulator(self) -> None:
+        """End the emulator, if it runs, and read the rest of its ledger."""
+        if self.emulated is not None:
+            self.emulated.process.stop()
+            self.emulated.ledger.poll()
+
+    def watch(self) -> None:
+        """Look at what is going on while a command runs.
+
+        Raises:
+            EmulatorFailedError: the emulator ended.
+        """
+        if self.emulated is None:
+            self.progress.tick()
+            return
+        self.emulated.process.require_alive()
+        self.emulated.ledger.poll()
+        resources = self.emulated.ledger.resources()
+        self.progress.tick(_last_action(resources) if resources else None)
+
+
+def _last_action(resources: Sequence[ResourceEntry]) -> str:
+    last = resources[-1]
+    return f"{len(resources)} resource actions, last: {last.action} {last.stack}/{last.logical_id}"

@@ -1,0 +1,64 @@
+"""The programs that a rehearsal runs."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from slipway.rehearsal.errors import RehearsalError
+
+
+class SetUpMissingError(RehearsalError):
+    """A program is not installed."""
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """Where the programs are.
+
+    Attributes:
+        project: folder with `cdk.json`.
+        cdk: the CDK CLI.
+        emulator: command that starts the emulator, without its options.
+        executables: folder that comes first on every child's PATH.
+        parallelcluster_python: interpreter of the virtual environment with aws-parallelcluster.
+    """
+
+    project: Path
+    cdk: Path
+    emulator: tuple[str | Path, ...]
+    executables: Path
+    parallelcluster_python: Path
+
+    @classmethod
+    def of_project(cls, project: Path) -> Self:
+        """Return the project's own programs, as `make rehearse` installs them.
+
+        Raises:
+            SetUpMissingError: one is not there.
+        """
+        toolchain = cls(
+            project=project,
+            cdk=project / "node_modules" / ".bin" / "cdk",
+            emulator=(sys.executable, "-m", "slipway.rehearsal.emulator"),
+            # Not resolved: the link's folder is the virtual environment's, where Node.js may be as well.
+            executables=Path(sys.executable).parent,
+            parallelcluster_python=project / ".tools" / "parallelcluster" / "bin" / "python",
+        )
+        for program in (toolchain.cdk, toolchain.parallelcluster_python):
+            if not program.exists():
+                raise SetUpMissingError(f"{program} is missing; `make rehearse` installs it")
+        return toolchain
+
+    def emulator_command(self, directory: Path, region: str) -> tuple[str | Path, ...]:
+        """Return the command that starts the emulator.
+
+        Args:
+            directory: its folder.
+            region: AWS Region that it plays.
+        """
+        return (
+            *self.emulator,
+            *("--directory", directory, "--region", region),
+            *("--parallelcluster-python", self.parallelcluster_python),
+        )
