@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from slipway.facts.rows import DATA_DIRECTORY, Row, Text
+from slipway.facts.rows import Row, Text, data_file
 
 # CloudFormation treats a type of this prefix as one of its custom resources.
 _CUSTOM_PREFIX = "Custom::"
@@ -33,7 +33,7 @@ class CreateTime(Row):
 @cache
 def create_times() -> Mapping[str, CreateTime]:
     """Return the create time of every resource type that Slipway's stacks use, by type."""
-    with (DATA_DIRECTORY / "create_seconds.csv").open(encoding="utf-8", newline="") as stream:
+    with data_file("create_seconds.csv").open(encoding="utf-8", newline="") as stream:
         rows = [
             CreateTime(
                 resource_type=row["resource_type"],

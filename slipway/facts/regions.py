@@ -66,13 +66,13 @@ def region(name: str) -> Region:
 @cache
 def offerings() -> Mapping[tuple[str, str], Offering]:
     """Return every offering by (instance type, region). A pair that is absent is not offered."""
+    found: dict[tuple[str, str], Offering] = {}
     # A row of the file covers all types that one region offers in the same zones.
-    found = [
-        Offering.model_validate({**row, "instance_type": name})
-        for row in raw_rows(read_file("offerings.yaml"))
-        for name in row.pop("instance_types")
-    ]
-    return MappingProxyType({(row.instance_type, row.region): row for row in found})
+    for row in raw_rows(read_file("offerings.yaml")):
+        for instance_type in row.pop("instance_types"):
+            offering = Offering.model_validate({**row, "instance_type": instance_type})
+            found[offering.instance_type, offering.region] = offering
+    return MappingProxyType(found)
 
 
 def offering(instance_type: str, region: str) -> Offering:

@@ -67,13 +67,18 @@ class Row(BaseModel):
     as_of: date
 
 
+def data_file(file_name: str) -> Path:
+    """Return the path of one fact file, for example of ``regions.yaml``."""
+    return DATA_DIRECTORY / file_name
+
+
 def read_file(file_name: str) -> dict[str, Any]:
-    """Return the content of one fact file.
+    """Return the content of one YAML fact file.
 
     Args:
-        file_name: Name inside the data directory, for example ``regions.yaml``.
+        file_name: Name inside the data directory.
     """
-    with (DATA_DIRECTORY / file_name).open(encoding="utf-8") as stream:
+    with data_file(file_name).open(encoding="utf-8") as stream:
         content: dict[str, Any] = yaml.load(stream, Loader=_YamlLoader)
     return content
 

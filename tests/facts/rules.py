@@ -1,0 +1,269 @@
+"""What every row must satisfy, and what rows of different files must agree on.
+
+A rule yields one sentence for each violation. test_rules.py asserts that none does for the facts as they are, and that
+each rule does notice a fact that breaks it.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
+from itertools import chain
+from typing import Any
+
+import yaml
+
+from slipway import facts
+from slipway.facts.rows import DATA_DIRECTORY, Row, data_file, raw_rows, read_file
+
+YAML_FILES = sorted(path.name for path in DATA_DIRECTORY.glob("*.yaml"))
+VERSION = re.compile(r"^\d+(\.\d+)+$")
+NOT_OFFERED = "not offered in this region"
+SYSTEM_PACKAGES = {
+    "aws-neuronx-dkms",
+    "aws-neuronx-collectives",
+    "aws-neuronx-runtime-lib",
+    "aws-neuronx-tools",
+    "aws-neuronx-oci-hook",
+}
+PYTHON_PACKAGES = {
+    "xla": {"neuronx-cc", "torch-neuronx", "libneuronxla", "neuronx_distributed"},
+    "native": {"neuronx-cc", "torch-neuronx", "nki"},
+}
+
+
+def all_rows() -> Iterator[Row]:
+    tables: Iterable[Mapping[Any, Row]] = (
+        facts.create_times(),
+        facts.inference_engines(),
+        facts.instance_families(),
+        facts.instance_types(),
+        facts.lustre_deployments(),
+        facts.machine_images(),
+        facts.neuron_releases(),
+        facts.offerings(),
+        facts.operating_systems(),
+        facts.parallelcluster_releases(),
+        facts.prices(),
+        facts.quotas(),
+        facts.regions(),
+    )
+    return chain.from_iterable(table.values() for table in tables)
+
+
+def origin_is_dated() -> Iterator[str]:
+    for row in all_rows():
+        if not date(2020, 1, 1) <= row.as_of <= date.today():
+            yield f"{row!r}: as_of is not between 2020 and today"
+
+
+def yaml_means_what_it_says() -> Iterator[str]:
+    """No key twice (YAML takes the last one silently); a number with a point is a price, anything else is a version."""
+    for name in YAML_FILES:
+        root = yaml.compose(data_file(name).read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+        assert root, f"{name} is empty"
+        yield from (f"{name}: {problem}" for problem in _node_problems(root))
+
+
+def _node_problems(node: yaml.Node, key: str = "") -> Iterator[str]:
+    if isinstance(node, yaml.MappingNode):
+        repeated = [name for name, times in Counter(name.value for name, _ in node.value).items() if times > 1]
+        yield from (f"line {node.start_mark.line + 1}: {name} occurs twice" for name in repeated)
+        for name, value in node.value:
+            yield from _node_problems(value, name.value)
+    elif isinstance(node, yaml.SequenceNode):
+        for value in node.value:
+            yield from _node_problems(value, key)
+    elif node.tag.endswith(":float") and key != "usd":
+        yield f"line {node.start_mark.line + 1}: quote {node.value}, it is no price"
+
+
+def types_fit_their_family() -> Iterator[str]:
+    for kind in facts.instance_types().values():
+        family = facts.instance_families().get(kind.family)
+        if family is None:
+            yield f"{kind.name}: no family {kind.family}"
+            continue
+        if bool(kind.neuron_devices) != (family.accelerator is not None):
+            yield f"{kind.name}: {kind.neuron_devices} Neuron devices in family {family.name}"
+        if family.name not in ("cpu", kind.name.partition(".")[0]):
+            yield f"{kind.name}: is not of family {family.name}"
+        if kind.neuron_cores != kind.neuron_devices * family.neuron_cores_per_device:
+            yield f"{kind.name}: {kind.neuron_cores} cores are not devices x cores per device"
+        if kind.logical_neuron_cores * family.physical_cores_per_logical_core != kind.neuron_cores:
+            yield f"{kind.name}: its cores do not divide into logical cores"
+
+
+def interfaces_and_disks_fit() -> Iterator[str]:
+    for kind in facts.instance_types().values():
+        if kind.efa_interfaces > kind.network_cards:
+            yield f"{kind.name}: more EFA interfaces than network cards"
+        if bool(kind.nvme_volumes) != bool(kind.nvme_gb):
+            yield f"{kind.name}: NVMe disks without a size, or a size without disks"
+
+
+def family_quotas_exist() -> Iterator[str]:
+    for family in facts.instance_families().values():
+        for key in (family.on_demand_quota, family.spot_quota):
+            quota = facts.quotas().get(key)
+            if quota is None or quota.unit != "vCPU":
+                yield f"{family.name}: {key} is no quota on vCPUs"
+
+
+def quota_codes_differ() -> Iterator[str]:
+    codes = Counter((quota.service_code, quota.quota_code) for quota in facts.quotas().values())
+    yield from (f"{code}: two quotas have this code" for code, times in codes.items() if times > 1)
+
+
+def zone_ids_lie_in_their_region() -> Iterator[str]:
+    for region in facts.regions().values():
+        area, direction, number = region.name.split("-")
+        letters = "".join(word[0] for word in re.findall("north|south|east|west|central", direction))
+        pattern = re.compile(rf"^{area}{letters}{number}-az\d$")
+        yield from (
+            f"{zone} is no zone id of {region.name}" for zone in region.availability_zone_ids if not pattern.match(zone)
+        )
+
+
+def offerings_name_known_things() -> Iterator[str]:
+    for offering in facts.offerings().values():
+        region = facts.regions().get(offering.region)
+        if offering.instance_type not in facts.instance_types() or region is None:
+            yield f"{offering.instance_type} in {offering.region}: no such instance type or region"
+        elif not set(offering.availability_zone_ids) <= set(region.availability_zone_ids):
+            yield f"{offering.instance_type} in {offering.region}: zones that the region does not have"
+        if not offering.availability_zone_ids:
+            yield f"{offering.instance_type} in {offering.region}: offered in no zone"
+
+
+def offerings_occur_once() -> Iterator[str]:
+    rows = raw_rows(read_file("offerings.yaml"))
+    pairs = Counter((kind, row["region"]) for row in rows for kind in row["instance_types"])
+    yield from (f"{pair}: two rows" for pair, times in pairs.items() if times > 1)
+
+
+def every_type_and_region_is_of_use() -> Iterator[str]:
+    offered = {
+        (row.region, facts.instance_types()[row.instance_type].neuron_devices > 0) for row in facts.offerings().values()
+    }
+    yield from (f"{name}: offers no accelerated type" for name in facts.regions() if (name, True) not in offered)
+    yield from (f"{name}: offers no CPU type" for name in facts.regions() if (name, False) not in offered)
+    yield from (f"{name}: offered nowhere" for name in facts.instance_types() if not facts.offering_regions(name))
+
+
+def prices_are_complete() -> Iterator[str]:
+    tiers = [
+        f"lustre_{deployment.name.lower()}_{tier}_gb_month"
+        for deployment in facts.lustre_deployments().values()
+        for tier in deployment.throughputs
+    ]
+    items = {item for item, _ in facts.prices()} | set(facts.instance_types()) | set(tiers)
+    regions = read_file("prices.yaml")["priced_regions"]
+    wanted = {(item, region) for item in items for region in regions}
+    yield from (f"{pair}: neither a price nor an explicit none" for pair in sorted(wanted - set(facts.prices())))
+    yield from (f"{pair}: not a priced region" for pair in sorted(set(facts.prices()) - wanted))
+
+
+def prices_occur_once() -> Iterator[str]:
+    pairs = Counter((row["item"], region) for row in raw_rows(read_file("prices.yaml")) for region in row["regions"])
+    yield from (f"{pair}: two rows" for pair, times in pairs.items() if times > 1)
+
+
+def prices_agree_with_offerings() -> Iterator[str]:
+    for price in facts.prices().values():
+        if price.region not in facts.regions():
+            yield f"{price.item}: {price.region} is no region of the facts"
+        elif price.item in facts.instance_types():
+            offered = bool(facts.offered_zone_ids(price.item, price.region))
+            if offered == (price.note == NOT_OFFERED) or (price.usd is not None and not offered):
+                yield f"{price.item} in {price.region}: offered is {offered}, price is {price.usd} ({price.note})"
+
+
+def neuron_releases_pin_everything() -> Iterator[str]:
+    for release in facts.neuron_releases().values():
+        missing = (SYSTEM_PACKAGES - set(release.system_packages)) | (
+            PYTHON_PACKAGES[release.framework] - set(release.python_packages)
+        )
+        yield from (f"{release.version}: {package} is not pinned" for package in sorted(missing))
+        for package, version in chain(release.system_packages.items(), release.python_packages.items()):
+            if not VERSION.match(version):
+                yield f"{release.version}: {package} {version} is no exact version"
+
+
+def neuron_releases_fit_where_they_run() -> Iterator[str]:
+    for release in facts.neuron_releases().values():
+        unknown = set(release.instance_families) - set(facts.instance_families())
+        yield from (f"{release.version}: no family {name}" for name in sorted(unknown))
+        if release.framework == "native" and "trn1" in release.instance_families:
+            yield f"{release.version}: TorchNeuron does not run on trn1"
+        for name in release.operating_systems:
+            system = facts.operating_systems().get(name)
+            if system is None:
+                yield f"{release.version}: no operating system {name}"
+            elif system.python_version not in release.python_versions:
+                yield f"{release.version}: no wheels for Python {system.python_version} of {name}"
+            elif _numbers(release.python_packages["torch-neuronx"]) >= (2, 9) and _numbers(system.glibc_version) < (
+                2,
+                35,
+            ):
+                yield f"{release.version}: PyTorch 2.9 needs glibc 2.35, {name} has {system.glibc_version}"
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in version.split("."))
+
+
+def neuron_stacks_are_named_after_their_release() -> Iterator[str]:
+    for release in facts.neuron_releases().values():
+        kind, _, version = release.stack.partition("-")
+        if kind not in (release.framework, "seed") or not f"{release.version}.".startswith(f"{version}."):
+            yield f"{release.version}: {release.stack} is not its name"
+    covered = {family for release in facts.neuron_releases().values() for family in release.instance_families}
+    wanted = {family.name for family in facts.instance_families().values() if family.accelerator}
+    yield from (f"{family}: no Neuron release supports it" for family in sorted(wanted - covered))
+
+
+def parallelcluster_releases_are_sound() -> Iterator[str]:
+    for release in facts.parallelcluster_releases().values():
+        unknown = set(release.operating_systems) - set(facts.operating_systems())
+        yield from (f"{release.version}: no operating system {name}" for name in sorted(unknown))
+        for pattern, good, bad in (
+            (release.cluster_name_pattern, "Trainium-1", "1-trainium"),
+            (release.queue_name_pattern, "trn1-32xl", "Trn1"),
+        ):
+            if not re.match(pattern, good) or re.match(pattern, bad):
+                yield f"{release.version}: {pattern} should match {good} and not {bad}"
+        if release.head_node_bootstrap_timeout_seconds >= release.custom_resource_timeout_seconds:
+            yield f"{release.version}: CloudFormation gives up before the head node may"
+
+
+def engines_can_run() -> Iterator[str]:
+    for engine in facts.inference_engines().values():
+        tag = engine.image.rpartition(":")[2]
+        if "/" in tag or not re.search(r"\d", tag):
+            yield f"{engine.name}: {engine.image} has no pinned tag"
+        if engine.stop_timeout_seconds <= engine.drain_seconds:
+            yield f"{engine.name}: killed before it has drained"
+        for path in (engine.health_path, engine.metrics_path, *engine.inference_paths):
+            if not path.startswith("/"):
+                yield f"{engine.name}: {path} is no path"
+        for name in (engine.model_environment, engine.api_key_environment, *engine.environment):
+            if not re.match(r"^[A-Z][A-Z0-9_]*$", name):
+                yield f"{engine.name}: {name} is no environment variable"
+        for family in engine.instance_families:
+            if not facts.instance_family(family).accelerator:
+                yield f"{engine.name}: {family} has no Neuron devices"
+
+
+def lustre_deployments_are_sound() -> Iterator[str]:
+    for deployment in facts.lustre_deployments().values():
+        if deployment.default_lustre_version not in deployment.lustre_versions:
+            yield f"{deployment.name}: its default version is not allowed"
+        if any(first > last for first, last in deployment.ports):
+            yield f"{deployment.name}: a port range ends before it begins"
+
+
+def create_times_name_resource_types() -> Iterator[str]:
+    for name in facts.create_times():
+        if not re.match(r"^(AWS::\w+::\w+|Custom::\w+)$", name):
+            yield f"{name} is no CloudFormation resource type"
