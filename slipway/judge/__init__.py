@@ -1,0 +1,1 @@
+"""The judge: the real aws-parallelcluster looks at the cluster configuration that would be deployed."""

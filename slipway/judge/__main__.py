@@ -1,0 +1,43 @@
+"""`python -m slipway.judge [NAME ...]`: let the real aws-parallelcluster judge the environments."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from slipway.judge.assembly import PROJECT
+from slipway.judge.explanations import load_explanations, stale
+from slipway.judge.proceedings import judge_environments
+from slipway.judge.report import print_report, write_report
+
+DIRECTORY = PROJECT / ".judge"
+
+
+def environment_names() -> list[str]:
+    """Give the names of all environment files."""
+    return sorted(path.stem for path in (PROJECT / "environments").glob("*.yaml"))
+
+
+def main(names: Annotated[list[str] | None, typer.Argument(help="Environments; all when left out.")] = None) -> None:
+    """Judge the cluster configuration of environments; exit code 1 when one of them fails."""
+    known = environment_names()
+    if unknown := sorted(set(names or []) - set(known)):
+        print(f"no environment {', '.join(unknown)}; there are: {', '.join(known)}", file=sys.stderr)
+        raise typer.Exit(2)
+    explanations = load_explanations()
+    verdicts = judge_environments(names or known, explanations, DIRECTORY)
+    found = [finding for verdict in verdicts for finding, _ in verdict.findings]
+    # A part of the environments cannot show that an explanation has become stale.
+    left_over = [] if names else stale(explanations, found)
+    print_report(verdicts, left_over, Console())
+    report = DIRECTORY / "report.json"
+    write_report(verdicts, left_over, report)
+    print(f"\nReport: {report.relative_to(Path.cwd()) if report.is_relative_to(Path.cwd()) else report}")
+    if left_over or not all(verdict.passed for verdict in verdicts):
+        raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    typer.run(main)

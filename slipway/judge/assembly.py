@@ -1,0 +1,82 @@
+"""The cloud assembly of an environment: synthesized as the CDK CLI does it, read as the judge needs it."""
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+PROJECT = Path(__file__).parents[2]
+
+
+class SynthFailedError(Exception):
+    """The app ended with an error; the message is what it said."""
+
+
+def synthesize(environment: str, directory: Path) -> None:
+    """Run the app of cdk.json on an environment file, the way `cdk synth` runs it.
+
+    CDK's validation plugins stay off: they are a gate of their own, and the judge looks at the template alone.
+
+    Args:
+        environment: name of a file in environments/, without its ending.
+        directory: where the cloud assembly is written.
+
+    Raises:
+        SynthFailedError: the app ended with another exit code than 0.
+    """
+    settings = json.loads((PROJECT / "cdk.json").read_text("utf-8"))
+    context = {**settings["context"], "environment": environment}
+    variables = {"CDK_OUTDIR": str(directory), "CDK_CONTEXT_JSON": json.dumps(context), "CDK_VALIDATION": "false"}
+    app = subprocess.run(
+        settings["app"],
+        shell=True,
+        cwd=PROJECT,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if app.returncode:
+        raise SynthFailedError((app.stderr or app.stdout).strip())
+
+
+def read_assembly(directory: Path) -> dict[str, Any]:
+    """Give stacks and uploads of a cloud assembly, in the form that ParallelCluster's side takes.
+
+    Returns:
+        `stacks`: name, region, tags and template of each; `uploads`: for each zipped asset, by its object key, the
+        paths of the files in it.
+    """
+    manifest = json.loads((directory / "manifest.json").read_text("utf-8"))
+    stacks: list[dict[str, Any]] = []
+    uploads: dict[str, list[str]] = {}
+    for name, artifact in manifest["artifacts"].items():
+        properties = artifact.get("properties", {})
+        if artifact["type"] == "aws:cloudformation:stack":
+            stacks.append(_stack(directory, name, artifact))
+        elif artifact["type"] == "cdk:asset-manifest":
+            uploads |= _uploads(directory, json.loads((directory / properties["file"]).read_text("utf-8")))
+    return {"stacks": stacks, "uploads": uploads}
+
+
+def _stack(directory: Path, name: str, artifact: Mapping[str, Any]) -> dict[str, Any]:
+    properties = artifact["properties"]
+    return {
+        "name": properties.get("stackName", name),
+        "region": artifact["environment"].rsplit("/", 1)[1],
+        "tags": properties.get("tags", {}),
+        "template": json.loads((directory / properties["templateFile"]).read_text("utf-8")),
+    }
+
+
+def _uploads(directory: Path, manifest: Mapping[str, Any]) -> dict[str, list[str]]:
+    uploads = {}
+    for asset in manifest["files"].values():
+        source = directory / asset["source"]["path"]
+        if asset["source"]["packaging"] == "zip":
+            paths = sorted(str(path.relative_to(source)) for path in source.rglob("*") if path.is_file())
+            for destination in asset["destinations"].values():
+                uploads[destination["objectKey"]] = paths
+    return uploads

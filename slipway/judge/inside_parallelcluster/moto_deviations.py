@@ -1,0 +1,178 @@
+"""Where moto differs from AWS in what ParallelCluster asks, and how each difference is bridged.
+
+Every bridge changes moto, none changes ParallelCluster: its schema, validators and template builder run as released.
+"""
+
+import functools
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import moto.fsx.models
+from moto.core.responses import ActionResult
+from moto.ec2.exceptions import EC2ClientError
+from moto.ec2.models import amis, ec2_backends
+from moto.ec2.responses import EC2Response
+from moto.ec2.responses.instances import InstanceResponse
+from moto.iam.access_control import IAMPolicyStatement, PermissionResult
+from pcluster.constants import OS_TO_IMAGE_NAME_PART_MAP  # type: ignore[import-not-found]
+
+from slipway.judge.inside_parallelcluster.answer import Deviation
+
+OFFICIAL_IMAGE_OWNER = "247102896272"
+"""The account that owns ParallelCluster's official images; moto has no owner alias `amazon`."""
+
+_ROOT_DEVICE = "/dev/sda1"
+
+
+def bridge(parallelcluster_version: str, capacity_reservations: Sequence[Mapping[str, Any]]) -> list[Deviation]:
+    """Bridge every difference; call once, before moto starts.
+
+    Args:
+        parallelcluster_version: version in the names of the official images.
+        capacity_reservations: the reservations that the account holds, in the judge's own form (see docs/judge.md).
+
+    Returns:
+        What was bridged and why, for the report.
+    """
+    return [
+        _official_images(parallelcluster_version),
+        _lustre_file_systems(),
+        _instance_store_volumes(),
+        _bucket_policies(),
+        _capacity_reservations(capacity_reservations),
+    ]
+
+
+def _official_images(version: str) -> Deviation:
+    for system_number, name_part in enumerate(OS_TO_IMAGE_NAME_PART_MAP.values()):
+        for architecture_number, architecture in enumerate(("x86_64", "arm64")):
+            amis.AMIS.append(
+                {
+                    "ami_id": f"ami-{system_number:08x}{architecture_number:09x}",
+                    "name": f"aws-parallelcluster-{version}-{name_part}-{architecture}-202609081200",
+                    "description": f"stands for the official image of ParallelCluster {version}",
+                    "owner_id": OFFICIAL_IMAGE_OWNER,
+                    "owner_alias": "amazon",
+                    "public": True,
+                    "architecture": architecture,
+                    "virtualization_type": "hvm",
+                    "hypervisor": "xen",
+                    "image_type": "machine",
+                    "state": "available",
+                    "root_device_type": "ebs",
+                    "root_device_name": _ROOT_DEVICE,
+                }
+            )
+    return Deviation("official images", "moto's image catalogue has none of ParallelCluster's; one is added per OS")
+
+
+def _lustre_file_systems() -> Deviation:
+    plain = moto.fsx.models.FileSystem
+
+    class FileSystem(plain):  # type: ignore[misc,valid-type]
+        """A file system with the id, network interfaces, VPC and mount name that FSx gives."""
+
+        def __init__(self, account_id: str, region_name: str, **settings: Any) -> None:
+            super().__init__(account_id=account_id, region_name=region_name, **settings)
+            self.file_system_id = f"fs-{uuid.uuid4().hex[:17]}"
+            self.dns_name = f"{self.file_system_id}.fsx.{region_name}.amazonaws.com"
+            self.lustre_configuration = {"MountName": "abcdefgh", **settings["lustre_configuration"]}
+            ec2 = ec2_backends[account_id][region_name]
+            self.vpc_id = ec2.get_subnet(self.subnet_ids[0]).vpc_id
+            self.network_interfaces = [
+                ec2.create_network_interface(ec2.get_subnet(subnet_id), "", group_ids=self.security_group_ids)
+                for subnet_id in self.subnet_ids
+            ]
+
+        def to_dict(self) -> dict[str, Any]:
+            more = {
+                "VpcId": self.vpc_id,
+                "NetworkInterfaceIds": [interface.id for interface in self.network_interfaces],
+                "Lifecycle": "AVAILABLE",
+            }
+            return {**super().to_dict(), **more}
+
+    moto.fsx.models.FileSystem = FileSystem  # type: ignore[misc,assignment]
+    return Deviation(
+        "FSx file systems",
+        "moto gives ids of 8 digits and no VPC, network interfaces or mount name; those of FSx are filled in",
+    )
+
+
+def _instance_store_volumes() -> Deviation:
+    plain: Callable[[dict[str, Any]], None] = InstanceResponse._validate_block_device_mapping
+
+    def validate(device_mapping: dict[str, Any]) -> None:
+        if "VirtualName" not in device_mapping:
+            plain(device_mapping)
+
+    InstanceResponse._validate_block_device_mapping = staticmethod(validate)  # type: ignore[method-assign]
+    return Deviation(
+        "instance store volumes", "moto's RunInstances refuses block devices with a VirtualName; they are let through"
+    )
+
+
+def _bucket_policies() -> Deviation:
+    plain = IAMPolicyStatement.is_action_permitted
+
+    @functools.wraps(plain)
+    def is_action_permitted(
+        self: IAMPolicyStatement,
+        action: str,
+        resource: str = "*",
+        principal: str | None = None,
+        incoming_condition_values: dict[str, str] | None = None,
+    ) -> PermissionResult:
+        statement_principal = self._statement.get("Principal")
+        for_a_service = isinstance(statement_principal, dict) and "Service" in statement_principal
+        if for_a_service or (self._statement.get("Condition") and not incoming_condition_values):
+            return PermissionResult.NEUTRAL
+        return plain(self, action, resource, principal, incoming_condition_values)
+
+    IAMPolicyStatement.is_action_permitted = is_action_permitted  # type: ignore[method-assign]
+    return Deviation(
+        "bucket policies",
+        "moto applies statements with conditions that it cannot evaluate and those for AWS services to every request, "
+        "so that `deny plain HTTP` denies all; such statements are left out",
+    )
+
+
+def _capacity_reservations(reservations: Sequence[Mapping[str, Any]]) -> Deviation:
+    by_id = {reservation["id"]: reservation for reservation in reservations}
+
+    def describe_capacity_reservations(self: EC2Response) -> ActionResult:
+        wanted = self._get_param("CapacityReservationIds", []) or list(by_id)
+        for unknown in set(wanted) - set(by_id):
+            raise EC2ClientError(
+                "InvalidCapacityReservationId.NotFound", f"The capacity reservation {unknown} does not exist"
+            )
+        zones = {zone.zone_id: zone.name for zone in self.ec2_backend.describe_availability_zones()}
+        arn = f"arn:aws:ec2:{self.region}:{self.current_account}:capacity-reservation"
+        described = [_described(by_id[reservation], zones, arn) for reservation in wanted]
+        return ActionResult({"CapacityReservations": described})
+
+    EC2Response.describe_capacity_reservations = describe_capacity_reservations  # type: ignore[attr-defined]
+    return Deviation(
+        "capacity reservations",
+        "moto has no DescribeCapacityReservations; it answers from slipway/judge/capacity_reservations.yaml",
+    )
+
+
+def _described(reservation: Mapping[str, Any], zones: Mapping[str, str], arn: str) -> dict[str, Any]:
+    """Give EC2's description of a reservation; `zones` maps zone ids to names, `arn` is without the id."""
+    block = reservation["type"] == "capacity-block"
+    return {
+        "CapacityReservationId": reservation["id"],
+        "CapacityReservationArn": f"{arn}/{reservation['id']}",
+        "ReservationType": reservation["type"],
+        "InstanceType": reservation["instance_type"],
+        "InstancePlatform": "Linux/UNIX",
+        "AvailabilityZoneId": reservation["availability_zone_id"],
+        "AvailabilityZone": zones[reservation["availability_zone_id"]],
+        "Tenancy": "default",
+        "TotalInstanceCount": reservation["instances"],
+        "AvailableInstanceCount": reservation["instances"],
+        "State": "active",
+        "InstanceMatchCriteria": "targeted" if block else "open",
+    }
