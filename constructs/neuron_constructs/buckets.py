@@ -64,6 +64,9 @@ class PrivateBucket(Construct):
             removal_policy=props.removal_policy,
             auto_delete_objects=props.removal_policy == cdk.RemovalPolicy.DESTROY,
         )
+        if self.bucket.policy:
+            # A bucket that is kept must keep refusing plain HTTP.
+            self.bucket.policy.apply_removal_policy(props.removal_policy)
         acknowledge(self.bucket, _ACCEPTED)
         if props.access_log_bucket is None:
             acknowledge(self.bucket, _ACCEPTED_WITHOUT_LOG)

@@ -1,0 +1,1 @@
+"""Slipway's tests."""

@@ -1,0 +1,78 @@
+"""Cloud assemblies for tests: the app synthesized in this process, once for each environment file."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+
+from slipway.spec import load_environment
+from slipway.spec.environment import Environment
+from stacks.environment import build_environment
+
+PROJECT = Path(__file__).parent.parent
+ENVIRONMENTS = tuple(sorted(path.stem for path in (PROJECT / "environments").glob("*.yaml")))
+
+Template = Mapping[str, Any]
+Resources = Mapping[str, Any]
+
+
+def cdk_context() -> dict[str, Any]:
+    """The context that the CDK CLI would hand to the app."""
+    context: dict[str, Any] = json.loads((PROJECT / "cdk.json").read_text())["context"]
+    return context
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """One environment, synthesized."""
+
+    environment: Environment
+    directory: Path
+
+    def template(self, role: str) -> Template:
+        """The template of the stack with this role (`network`, `storage`, ...)."""
+        template: Template = self.templates()[f"slipway-{self.environment.name}-{role}"]
+        return template
+
+    def templates(self) -> dict[str, Template]:
+        """All templates by stack name."""
+        return {
+            path.name.removesuffix(".template.json"): json.loads(path.read_text())
+            for path in sorted(self.directory.glob("*.template.json"))
+        }
+
+    def resources(self, role: str, resource_type: str) -> Resources:
+        """The resources of one type in one stack, by logical id."""
+        found: Resources = {
+            logical_id: resource
+            for logical_id, resource in self.template(role)["Resources"].items()
+            if resource["Type"] == resource_type
+        }
+        return found
+
+    def resource(self, role: str, resource_type: str) -> Any:
+        """The properties of the only resource of a type in one stack."""
+        resources = self.resources(role, resource_type)
+        assert len(resources) == 1, f"{len(resources)} {resource_type} in {role}"
+        return next(iter(resources.values()))["Properties"]
+
+
+def synthesize(environment: Environment, directory: Path) -> Assembly:
+    """Synthesize an environment as app.py does, without the security packs (a gate test runs them)."""
+    app = cdk.App(context=cdk_context(), outdir=str(directory))
+    build_environment(app, environment)
+    app.synth()
+    return Assembly(environment, directory)
+
+
+def environment_path(name: str) -> Path:
+    """The environment file of this name."""
+    return PROJECT / "environments" / f"{name}.yaml"
+
+
+def load(name: str) -> Environment:
+    """The environment of this name."""
+    return load_environment(environment_path(name))

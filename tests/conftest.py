@@ -1,0 +1,49 @@
+"""What all tests share. Synth is slow, so each environment is synthesized once in a session."""
+
+import os
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+
+# The CDK's built-in template validation costs seconds in every process; the gate tests switch it on where it counts.
+os.environ.setdefault("CDK_VALIDATION", "false")
+
+from tests.assembly import ENVIRONMENTS, Assembly, load, synthesize
+
+AssemblyFactory = Callable[[str], Assembly]
+
+
+@pytest.fixture(scope="session")
+def assemblies(tmp_path_factory: pytest.TempPathFactory) -> AssemblyFactory:
+    """Return the assembly of an environment by name, synthesized when first asked for."""
+
+    @cache
+    def assembly(name: str) -> Assembly:
+        return synthesize(load(name), tmp_path_factory.mktemp(name))
+
+    return assembly
+
+
+@pytest.fixture(scope="session", params=ENVIRONMENTS)
+def each_assembly(request: pytest.FixtureRequest, assemblies: AssemblyFactory) -> Assembly:
+    """Every shipped environment in turn."""
+    return assemblies(request.param)
+
+
+@pytest.fixture(scope="session")
+def default(assemblies: AssemblyFactory) -> Assembly:
+    """The default environment."""
+    return assemblies("default")
+
+
+@pytest.fixture(scope="session")
+def small(assemblies: AssemblyFactory) -> Assembly:
+    """The small environment."""
+    return assemblies("small")
+
+
+@pytest.fixture(scope="session")
+def ultracluster(assemblies: AssemblyFactory) -> Assembly:
+    """The UltraCluster environment."""
+    return assemblies("ultracluster")

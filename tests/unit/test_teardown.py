@@ -1,0 +1,101 @@
+"""What `cdk destroy` leaves: nothing in an ephemeral environment, exactly the listed data in a persistent one."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from tests.assembly import Assembly, Template
+
+KEPT_WHEN_PERSISTENT = Counter(
+    {
+        ("network", "AWS::S3::Bucket"): 1,
+        ("network", "AWS::S3::BucketPolicy"): 1,
+        ("storage", "AWS::S3::Bucket"): 3,
+        ("storage", "AWS::S3::BucketPolicy"): 3,
+        ("storage", "AWS::FSx::FileSystem"): 1,
+        ("storage", "AWS::FSx::DataRepositoryAssociation"): 2,
+        ("storage", "AWS::EC2::SecurityGroup"): 1,
+    }
+)
+
+# The CDK keeps these when nobody says otherwise.
+KEPT_BY_THE_CDK = {"AWS::Logs::LogGroup", "AWS::S3::Bucket", "AWS::FSx::FileSystem", "AWS::KMS::Key"}
+
+
+def kept(template: Template) -> Counter[str]:
+    """Resource types that stay when the stack goes, by number."""
+    return Counter(
+        resource["Type"]
+        for resource in template["Resources"].values()
+        if resource.get("DeletionPolicy", "Delete") != "Delete"
+    )
+
+
+@pytest.mark.parametrize("name", ["default", "small"])
+def test_an_ephemeral_environment_leaves_nothing(name: str, request: pytest.FixtureRequest) -> None:
+    assembly: Assembly = request.getfixturevalue(name)
+
+    for stack, template in assembly.templates().items():
+        assert not kept(template), stack
+
+
+def test_a_persistent_environment_keeps_exactly_its_data(ultracluster: Assembly) -> None:
+    found = Counter(
+        {
+            (stack.removeprefix("slipway-ultracluster-"), resource_type): count
+            for stack, template in ultracluster.templates().items()
+            for resource_type, count in kept(template).items()
+        }
+    )
+
+    assert found == KEPT_WHEN_PERSISTENT
+
+
+def test_everything_with_data_states_its_deletion_policy(each_assembly: Assembly) -> None:
+    for template in each_assembly.templates().values():
+        for logical_id, resource in template["Resources"].items():
+            if resource["Type"] in KEPT_BY_THE_CDK:
+                assert "DeletionPolicy" in resource, logical_id
+                assert resource["UpdateReplacePolicy"] == resource["DeletionPolicy"], logical_id
+
+
+def test_buckets_that_go_are_emptied_first(each_assembly: Assembly) -> None:
+    for template in each_assembly.templates().values():
+        resources = template["Resources"]
+        emptied = {
+            resource["Properties"]["BucketName"]["Ref"]
+            for resource in resources.values()
+            if resource["Type"] == "Custom::S3AutoDeleteObjects"
+        }
+        going = {
+            logical_id
+            for logical_id, resource in resources.items()
+            if resource["Type"] == "AWS::S3::Bucket" and resource["DeletionPolicy"] == "Delete"
+        }
+        assert emptied == going
+
+
+def test_no_function_leaves_a_log_group_of_its_own_making(each_assembly: Assembly) -> None:
+    for stack, template in each_assembly.templates().items():
+        for logical_id, resource in template["Resources"].items():
+            if resource["Type"] == "AWS::Lambda::Function":
+                assert "LoggingConfig" in resource["Properties"], f"{stack}: {logical_id}"
+
+
+def test_the_cluster_is_gone_before_anything_that_it_uses(each_assembly: Assembly) -> None:
+    cluster = next(iter(each_assembly.resources("training", "Custom::PclusterCluster").values()))
+    scripts = set(each_assembly.resources("training", "Custom::CDKBucketDeployment"))
+
+    assert cluster["DeletionPolicy"] == "Delete"
+    assert scripts <= set(cluster["DependsOn"])
+
+
+def test_storage_of_a_persistent_environment_cannot_be_deleted_by_mistake(ultracluster: Assembly) -> None:
+    manifest = json.loads((ultracluster.directory / "manifest.json").read_text())
+    protected = {
+        name
+        for name, artifact in manifest["artifacts"].items()
+        if artifact.get("properties", {}).get("terminationProtection")
+    }
+    assert protected == {"slipway-ultracluster-storage"}
