@@ -1,0 +1,70 @@
+"""The storage stack: the file system that the file asks for, reachable by nodes and by nobody else."""
+
+from tests.assembly import Assembly
+
+
+def test_the_file_system_is_what_the_environment_file_asks_for(each_assembly: Assembly) -> None:
+    wanted = each_assembly.environment.storage.lustre
+    file_system = each_assembly.resource("storage", "AWS::FSx::FileSystem")
+
+    assert file_system["FileSystemTypeVersion"] == "2.15"
+    assert file_system["StorageCapacity"] == wanted.capacity_gib
+    assert file_system["LustreConfiguration"] == {
+        "DataCompressionType": "LZ4",
+        "DeploymentType": "PERSISTENT_2",
+        "PerUnitStorageThroughput": wanted.throughput_mb_s_per_tib,
+    }
+
+
+def test_the_file_system_waits_for_nothing_but_subnet_and_security_group(each_assembly: Assembly) -> None:
+    (resource,) = each_assembly.resources("storage", "AWS::FSx::FileSystem").values()
+
+    assert "DependsOn" not in resource
+
+
+def test_lustre_traffic_passes_both_ways_within_the_vpc_only(each_assembly: Assembly) -> None:
+    group = each_assembly.resource("storage", "AWS::EC2::SecurityGroup")
+    cidr = each_assembly.environment.network.cidr
+    expected = {("tcp", 988, 988, cidr), ("tcp", 1018, 1023, cidr)}
+
+    def rules(direction: str) -> set[tuple[str, int, int, str]]:
+        return {(r["IpProtocol"], r["FromPort"], r["ToPort"], r["CidrIp"]) for r in group[direction]}
+
+    assert rules("SecurityGroupIngress") == expected
+    assert rules("SecurityGroupEgress") == expected
+
+
+def test_data_comes_in_and_checkpoints_go_out(each_assembly: Assembly) -> None:
+    associations = {
+        resource["Properties"]["FileSystemPath"]: resource["Properties"]
+        for resource in each_assembly.resources("storage", "AWS::FSx::DataRepositoryAssociation").values()
+    }
+
+    assert associations["/data"]["S3"] == {"AutoImportPolicy": {"Events": ["NEW", "CHANGED", "DELETED"]}}
+    assert associations["/data"]["BatchImportMetaDataOnCreate"] is True
+    # A checkpoint that a job deletes to make room must stay in the bucket.
+    assert associations["/checkpoints"]["S3"] == {"AutoExportPolicy": {"Events": ["NEW", "CHANGED"]}}
+    assert set(associations) == {"/data", "/checkpoints"}
+
+
+def test_access_logs_go_to_the_bucket_that_outlives_the_others(each_assembly: Assembly) -> None:
+    for role in ("storage", "training"):
+        for bucket in each_assembly.resources(role, "AWS::S3::Bucket").values():
+            target = bucket["Properties"]["LoggingConfiguration"]["DestinationBucketName"]
+            assert target["Fn::GetStackOutput"]["StackName"].endswith("-network")
+
+
+def test_jobs_may_read_data_and_write_checkpoints_and_models_and_no_more(default: Assembly) -> None:
+    policy = default.resource("storage", "AWS::IAM::ManagedPolicy")
+    statements = policy["PolicyDocument"]["Statement"]
+    (writable,) = [statement["Resource"] for statement in statements if "s3:PutObject" in statement["Action"]]
+    actions = {
+        action
+        for statement in statements
+        for action in ([statement["Action"]] if isinstance(statement["Action"], str) else statement["Action"])
+    }
+
+    assert "Data" not in str(writable)
+    assert len(writable) == 2
+    assert not any("*" in action for action in actions)
+    assert not any(action.startswith(("s3:DeleteBucket", "s3:PutBucket")) for action in actions)

@@ -1,0 +1,168 @@
+"""The training stack: the cluster configuration and how the provider gets it."""
+
+import json
+from typing import Any
+
+import pytest
+
+from slipway import facts
+from tests.assembly import Assembly
+
+
+@pytest.fixture
+def cluster(each_assembly: Assembly) -> dict[str, Any]:
+    """Properties of the cluster's resource."""
+    properties: dict[str, Any] = each_assembly.resource("training", "Custom::PclusterCluster")
+    return properties
+
+
+@pytest.fixture
+def configuration(cluster: dict[str, Any]) -> dict[str, Any]:
+    """The ClusterConfiguration."""
+    found: dict[str, Any] = cluster["ClusterConfiguration"]
+    return found
+
+
+def queues(configuration: dict[str, Any]) -> list[dict[str, Any]]:
+    """The Slurm queues of a configuration."""
+    found: list[dict[str, Any]] = configuration["Scheduling"]["SlurmQueues"]
+    return found
+
+
+def test_the_provider_gets_the_three_properties_it_knows(cluster: dict[str, Any]) -> None:
+    # Anything else, ServiceTimeout above all, is handed to pcluster.lib.create_cluster, which refuses it.
+    assert set(cluster) == {"ServiceToken", "ClusterName", "ClusterConfiguration"}
+    assert isinstance(cluster["ClusterConfiguration"], dict)
+
+
+def test_the_cluster_is_not_named_like_a_stack_of_ours(cluster: dict[str, Any], each_assembly: Assembly) -> None:
+    assert cluster["ClusterName"] not in each_assembly.templates()
+
+
+def test_the_provider_is_the_regions_own(each_assembly: Assembly) -> None:
+    region, version = each_assembly.environment.region, each_assembly.environment.training.parallelcluster_version
+    url = each_assembly.resource("training", "AWS::CloudFormation::Stack")["TemplateURL"]["Fn::Join"][1]
+
+    assert url[0] == f"https://{region}-aws-parallelcluster.s3.{region}."
+    assert url[2] == f"/parallelcluster/{version}/templates/custom_resource/cluster.yaml"
+
+
+def test_the_head_node_is_private_and_reached_through_session_manager(configuration: dict[str, Any]) -> None:
+    head_node = configuration["HeadNode"]
+
+    assert head_node["Networking"]["ElasticIp"] is False
+    assert head_node["Imds"] == {"Secured": True}
+    assert configuration["Imds"] == {"ImdsSupport": "v2.0"}
+    assert head_node["Ssh"]["AllowedIps"] != "0.0.0.0/0"
+    assert "KeyName" not in head_node["Ssh"]
+    assert "AmazonSSMManagedInstanceCore" in str(head_node["Iam"])
+
+
+def test_every_volume_is_encrypted_gp3(configuration: dict[str, Any]) -> None:
+    volumes = [
+        configuration["HeadNode"]["LocalStorage"]["RootVolume"],
+        *(queue["ComputeSettings"]["LocalStorage"]["RootVolume"] for queue in queues(configuration)),
+        *(item["EbsSettings"] for item in configuration["SharedStorage"] if item["StorageType"] == "Ebs"),
+    ]
+
+    assert len(volumes) >= 4
+    for volume in volumes:
+        assert volume["VolumeType"] == "gp3"
+        assert volume["Encrypted"] is True
+
+
+def test_fsx_home_and_apps_are_shared(configuration: dict[str, Any], each_assembly: Assembly) -> None:
+    mounts = {item["MountDir"]: item for item in configuration["SharedStorage"]}
+    keeps = each_assembly.environment.lifecycle == "persistent"
+
+    assert set(mounts) == {"/fsx", "/home", "/apps"}
+    assert set(mounts["/fsx"]["FsxLustreSettings"]) == {"FileSystemId"}
+    for mount in ("/home", "/apps"):
+        assert mounts[mount]["EbsSettings"]["DeletionPolicy"] == ("Snapshot" if keeps else "Delete")
+
+
+def test_efa_is_on_exactly_where_the_type_has_it(configuration: dict[str, Any]) -> None:
+    for queue in queues(configuration):
+        for resource in queue["ComputeResources"]:
+            has_efa = facts.instance_type(resource["InstanceType"]).efa_interfaces > 0
+            assert resource["Efa"] == {"Enabled": has_efa}
+
+
+def test_a_placement_group_goes_with_efa_and_never_with_a_reservation(configuration: dict[str, Any]) -> None:
+    for queue in queues(configuration):
+        efa = any(resource["Efa"]["Enabled"] for resource in queue["ComputeResources"])
+        reserved = "CapacityReservationTarget" in queue
+        assert queue["Networking"]["PlacementGroup"] == {"Enabled": efa and not reserved}
+
+
+def test_local_disks_become_scratch_where_there_are_any(configuration: dict[str, Any]) -> None:
+    for queue in queues(configuration):
+        has_disks = any(facts.instance_type(r["InstanceType"]).nvme_volumes for r in queue["ComputeResources"])
+        assert ("EphemeralVolume" in queue["ComputeSettings"]["LocalStorage"]) == has_disks
+
+
+def test_jobs_get_whole_nodes_in_the_private_subnet_of_the_head_node(configuration: dict[str, Any]) -> None:
+    for queue in queues(configuration):
+        assert queue["JobExclusiveAllocation"] is True
+        assert queue["Networking"]["SubnetIds"] == [configuration["HeadNode"]["Networking"]["SubnetId"]]
+        assert "AssignPublicIp" not in queue["Networking"]
+
+
+def test_script_urls_hold_no_content_hash(configuration: dict[str, Any]) -> None:
+    actions = [
+        *configuration["HeadNode"]["CustomActions"].values(),
+        *(action for queue in queues(configuration) for action in queue["CustomActions"].values()),
+    ]
+
+    for action in actions:
+        scheme, bucket, key = action["Script"]["Fn::Join"][1]
+        assert scheme == "s3://"
+        assert set(bucket) == {"Ref"}
+        assert key in {"/cluster/head_node.sh", "/cluster/compute_node.sh"}
+
+
+def test_node_policies_are_below_the_path_that_the_provider_may_attach(each_assembly: Assembly) -> None:
+    for role in ("storage", "training"):
+        for policy in each_assembly.resources(role, "AWS::IAM::ManagedPolicy").values():
+            assert policy["Properties"]["Path"] == "/parallelcluster/"
+
+
+def test_logs_dashboards_and_alarms_go_with_the_cluster(configuration: dict[str, Any], each_assembly: Assembly) -> None:
+    monitoring = configuration["Monitoring"]
+
+    assert monitoring["Logs"]["CloudWatch"] == {
+        "Enabled": True,
+        "RetentionInDays": each_assembly.environment.operations.log_retention_days,
+        "DeletionPolicy": "Delete",
+    }
+    assert monitoring["Alarms"] == {"Enabled": True}
+    assert monitoring["Dashboards"] == {"CloudWatch": {"Enabled": True}}
+
+
+def test_the_ultracluster_reaches_30_000_chips(ultracluster: Assembly) -> None:
+    configuration = ultracluster.resource("training", "Custom::PclusterCluster")["ClusterConfiguration"]
+    chips = sum(
+        resource["MaxCount"] * facts.instance_type(resource["InstanceType"]).neuron_devices
+        for queue in queues(configuration)
+        for resource in queue["ComputeResources"]
+        if resource["InstanceType"] == "trn1.32xlarge"
+    )
+
+    assert chips == 30_000
+
+
+def test_a_capacity_block_is_a_static_queue_in_its_reservation(ultracluster: Assembly) -> None:
+    configuration = ultracluster.resource("training", "Custom::PclusterCluster")["ClusterConfiguration"]
+    (block,) = [queue for queue in queues(configuration) if queue["CapacityType"] == "CAPACITY_BLOCK"]
+
+    assert block["CapacityReservationTarget"] == {"CapacityReservationId": "cr-0fedcba9876543210"}
+    for resource in block["ComputeResources"]:
+        assert resource["MinCount"] == resource["MaxCount"] > 0
+
+
+def test_training_waits_for_network_and_storage_and_for_nothing_else(default: Assembly) -> None:
+    manifest = json.loads((default.directory / "manifest.json").read_text())
+    stacks = set(default.templates())
+    dependencies = set(manifest["artifacts"]["slipway-default-training"]["dependencies"]) & stacks
+
+    assert dependencies == {"slipway-default-network", "slipway-default-storage"}
