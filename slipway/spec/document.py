@@ -144,16 +144,15 @@ class _Reader:
             raise UnreadableDocument(Flaw(_position(event), path[:3], message, "No field needs that."))
         if isinstance(event, yaml.AliasEvent):
             return self._refuse(event, path, f"the alias `*{event.anchor}` is not supported", "Write the value itself.")
-        assert isinstance(event, yaml.CollectionStartEvent | yaml.ScalarEvent)
+        if not isinstance(event, yaml.CollectionStartEvent | yaml.ScalarEvent):
+            raise TypeError(f"PyYAML put a {type(event).__name__} where a value begins")
         if event.anchor is not None:
             self._refuse(event, path, f"the anchor `&{event.anchor}` is not supported", "Remove it.")
         if event.tag is not None:
             self._refuse(event, path, f"the tag `{event.tag}` is not supported", "Remove it.")
         if isinstance(event, yaml.MappingStartEvent):
             return self._mapping(path)
-        if isinstance(event, yaml.SequenceStartEvent):
-            return self._list(path)
-        return self._scalar(event, path)
+        return self._scalar(event, path) if isinstance(event, yaml.ScalarEvent) else self._list(path)
 
     def _scalar(self, event: yaml.ScalarEvent, path: Path) -> str | int | float | bool | None:
         value = event.value if event.style else _resolved(event.value)

@@ -58,7 +58,7 @@ class Endpoint(Section):
     """How clients reach the model."""
 
     exposure: Literal["internal", "public"] = "internal"
-    """`internal`: inside the VPC and networks joined to it. `public`: from the internet; needs TLS and authentication."""
+    """`internal`: inside the VPC and networks joined to it. `public`: from the internet, with TLS and a login."""
 
     certificate_arn: (
         Annotated[

@@ -4,10 +4,13 @@ import pathlib
 
 from pydantic import ValidationError
 
+from slipway.spec.credentials import credential_findings
 from slipway.spec.document import Document, Flaw, UnreadableDocument, read_document
 from slipway.spec.environment import Environment
-from slipway.spec.problems import InvalidEnvironment, Problem, dotted, listed, near_names, shown
+from slipway.spec.problems import Finding, InvalidEnvironment, Problem, dotted, listed, near_names, shown
+from slipway.spec.rules import broken_rules
 from slipway.spec.schema_findings import schema_findings
+from slipway.spec.valid_parts import valid_parts
 
 LARGEST_FILE_BYTES = 200_000
 """Largest environment file. A cluster with all 50 queues needs a tenth of it."""
@@ -25,23 +28,33 @@ def load_environment(path: pathlib.Path) -> Environment:
     Raises:
         InvalidEnvironment: The file cannot be read or something in it is wrong; `problems` has all of it.
     """
-    file = str(path)
     try:
         document = read_document(_text_of(path))
     except UnreadableDocument as unreadable:
-        raise InvalidEnvironment([_problem(path, unreadable.flaw)]) from None
-    problems = [_problem(path, flaw) for flaw in document.flaws]
+        raise InvalidEnvironment([_flaw_problem(path, unreadable.flaw)]) from None
+    flaws = [_flaw_problem(path, flaw) for flaw in document.flaws]
     if not isinstance(document.value, dict):
-        raise InvalidEnvironment(problems or [_not_a_mapping(path, document)])
+        raise InvalidEnvironment(flaws or [_not_a_mapping(path, document)])
+    environment, findings = _checked(document)
+    if flaws or findings:
+        raise InvalidEnvironment([*flaws, *(_problem(path, finding, document) for finding in findings)])
+    return environment
+
+
+def _checked(document: Document) -> tuple[Environment, list[Finding]]:
+    """Validate a document and run the rules on what is valid; the environment is whole when there are no findings."""
+    findings = list(credential_findings(document.value))
+    invalid = {finding.path for finding in findings} | {flaw.path for flaw in document.flaws}
+    environment: Environment | None = None
     try:
         environment = Environment.model_validate(document.value)
     except ValidationError as error:
-        for finding in schema_findings(error, document):
-            place = document.position(finding.path, of_key=finding.at_key)
-            problems.append(Problem(file, place.line, place.column, dotted(finding.path), finding.message, finding.fix))
-    if problems:
-        raise InvalidEnvironment(problems)
-    return environment
+        schema = [finding for finding in schema_findings(error, document) if finding.path not in invalid]
+        findings += schema
+        invalid |= {finding.path for finding in schema}
+    if environment is None or invalid:
+        environment = valid_parts(document.value, invalid)
+    return environment, [*findings, *broken_rules(environment)]
 
 
 def _text_of(path: pathlib.Path) -> str:
@@ -66,7 +79,9 @@ def _text_of(path: pathlib.Path) -> str:
         before = content[: error.start]
         line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
         message = f"the byte 0x{content[error.start]:02X} is not UTF-8"
-        raise InvalidEnvironment([Problem(str(path), line, column, "", message, "Save the file as UTF-8.")]) from None
+        raise InvalidEnvironment(
+            [Problem(str(path), line, column, "", message, "Save the file as UTF-8.", "yaml")]
+        ) from None
 
 
 def _not_there(path: pathlib.Path) -> Problem:
@@ -82,14 +97,21 @@ def _not_a_mapping(path: pathlib.Path, document: Document) -> Problem:
         return _about_file(path, "the file is empty", "Copy environments/default.yaml and change it.")
     place = document.position(())
     message = f"must be a mapping of keys (got {shown(document.value)})"
-    return Problem(
-        str(path), place.line, place.column, "", message, "Begin with `name: ...`, as environments/default.yaml."
-    )
+    fix = "Begin with `name: ...`, as environments/default.yaml."
+    return Problem(str(path), place.line, place.column, "", message, fix, "schema")
 
 
 def _about_file(path: pathlib.Path, message: str, fix: str) -> Problem:
-    return Problem(str(path), None, None, "", message, fix)
+    return Problem(str(path), None, None, "", message, fix, "file")
 
 
-def _problem(path: pathlib.Path, flaw: Flaw) -> Problem:
-    return Problem(str(path), flaw.position.line, flaw.position.column, dotted(flaw.path), flaw.message, flaw.fix)
+def _flaw_problem(path: pathlib.Path, flaw: Flaw) -> Problem:
+    line, column = flaw.position.line, flaw.position.column
+    return Problem(str(path), line, column, dotted(flaw.path), flaw.message, flaw.fix, "yaml")
+
+
+def _problem(path: pathlib.Path, finding: Finding, document: Document) -> Problem:
+    place = document.position(finding.path, of_key=finding.at_key)
+    return Problem(
+        str(path), place.line, place.column, dotted(finding.path), finding.message, finding.fix, finding.rule
+    )

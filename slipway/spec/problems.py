@@ -35,10 +35,33 @@ class Problem:
     fix: str
     """What to write instead."""
 
+    rule: str
+    """Name of the broken rule in docs/environment-file.md; or `file`, `yaml`, `schema`, `credentials`."""
+
     def __str__(self) -> str:
         place = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
         subject = f"{self.path}: " if self.path else ""
-        return f"{place}: {subject}{self.message}. {self.fix}"
+        return f"{place}: {subject}{self.message}. {self.fix} [{self.rule}]"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something wrong with one field, before its place in the file is known."""
+
+    path: Path
+    """The field; it need not exist in the file."""
+
+    message: str
+    """What is wrong, without a full stop."""
+
+    fix: str
+    """What to write instead, as sentences."""
+
+    rule: str = ""
+    """Name of the broken rule; the registry of rules fills it in."""
+
+    at_key: bool = False
+    """Whether the key is wrong and not its value."""
 
 
 class InvalidEnvironment(ValueError):  # noqa: N818 (a user's mistake, not an error of the program)

@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 from slipway.spec.document import Document
 from slipway.spec.environment import Environment
 from slipway.spec.fields import all_fields, is_tag_of, sections_in, summary
-from slipway.spec.problems import Path, dotted, listed, near_names, shown
+from slipway.spec.problems import Finding, Path, dotted, listed, near_names, shown
 from slipway.spec.section import Section
 
 _Words = tuple[str, str]
@@ -19,23 +19,6 @@ _Words = tuple[str, str]
 
 _YES = ("yes", "on", "y", "1")
 _NO = ("no", "off", "n", "0")
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something wrong with one value, before its place in the file is known."""
-
-    path: Path
-    """The field; it need not exist in the file."""
-
-    message: str
-    """What is wrong."""
-
-    fix: str
-    """What to write instead."""
-
-    at_key: bool = False
-    """Whether the key is wrong and not its value."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +53,7 @@ def schema_findings(error: ValidationError, document: Document) -> Iterator[Find
             continue  # pydantic counts the valid items only; each invalid one has an error of its own
         mistake = _Mistake(kind, details["input"], context, path, sections, document.texts.get(path))
         message, fix = _DESCRIPTIONS.get(kind, _unforeseen(details))(mistake)
-        yield Finding(path, message, fix, at_key=kind == "extra_forbidden")
+        yield Finding(path, message, fix, "schema", at_key=kind == "extra_forbidden")
 
 
 def _located(location: tuple[int | str, ...]) -> tuple[Path, tuple[type[Section], ...]]:

@@ -63,16 +63,14 @@ class Queue(Section):
 class Training(Section):
     """The cluster. Its name and its ParallelCluster version cannot change: another value builds another cluster."""
 
-    cluster_name: Annotated[
-        str, Form(r"[a-zA-Z][a-zA-Z0-9-]{0,59}", "a letter, then letters, digits and hyphens, 60 at most", "trainium")
-    ]
+    cluster_name: str
     """Name of the cluster and of its own CloudFormation stack: a letter, then letters, digits, hyphens; 60 at most."""
 
     parallelcluster_version: str = "3.16.1"
     """AWS ParallelCluster version; a row of the facts."""
 
-    operating_system: Literal["ubuntu2204", "ubuntu2404", "alinux2023"] = "ubuntu2204"
-    """Operating system of all nodes, by ParallelCluster's name."""
+    operating_system: str = "ubuntu2204"
+    """Operating system of all nodes by ParallelCluster's name; `ubuntu2204`, `ubuntu2404` or `alinux2023`."""
 
     neuron_release: str = "2.28.1"
     """AWS Neuron SDK release; a row of the facts. It pins driver, runtime, compiler and framework packages."""

@@ -1,0 +1,19 @@
+"""Cross-field rules: what the types of the fields cannot say."""
+
+from slipway.spec.rules import capacity, cluster, endpoint, inference, network, nodes, region, storage, tags
+from slipway.spec.rules.registry import RULES, Rule, broken_rules
+
+__all__ = [
+    "RULES",
+    "Rule",
+    "broken_rules",
+    "capacity",
+    "cluster",
+    "endpoint",
+    "inference",
+    "network",
+    "nodes",
+    "region",
+    "storage",
+    "tags",
+]

@@ -1,0 +1,68 @@
+"""Rules about how nodes are bought: on demand, as Spot capacity, from a reservation, in a Capacity Block."""
+
+from collections.abc import Iterator
+
+from slipway import facts
+from slipway.spec.environment import Environment
+from slipway.spec.problems import Finding, Path, listed
+from slipway.spec.rules.registry import compute_resource_rule, environment_rule, queue_rule
+from slipway.spec.training import ComputeResource, Queue
+
+
+@compute_resource_rule
+def capacity_type_sold(
+    environment: Environment, path: Path, queue: Queue, resource: ComputeResource
+) -> Iterator[Finding]:
+    """EC2 sells the instance type in the way that the queue asks for."""
+    instance_type = facts.instance_type(resource.instance_type)
+    sold = [usage_class.replace("-", "_") for usage_class in instance_type.usage_classes]
+    if queue.capacity_type not in sold:
+        message = f"{instance_type.name} is not sold as {queue.capacity_type} (facts of {instance_type.as_of})"
+        yield Finding((*path, "instance_type"), message, f"Set the queue's capacity_type to {listed(sold)}.")
+
+
+@queue_rule
+def capacity_block_has_reservation(environment: Environment, path: Path, queue: Queue) -> Iterator[Finding]:
+    """A Capacity Block queue names the block by its reservation id."""
+    if queue.capacity_type == "capacity_block" and queue.capacity_reservation_id is None:
+        message = "capacity_block needs the id of the block"
+        fix = "Add `capacity_reservation_id: cr-...`, which EC2 shows under Capacity Reservations."
+        yield Finding((*path, "capacity_type"), message, fix)
+
+
+@compute_resource_rule
+def capacity_block_is_static(
+    environment: Environment, path: Path, queue: Queue, resource: ComputeResource
+) -> Iterator[Finding]:
+    """In a Capacity Block queue min_count equals max_count: the block is paid whether it is used or not."""
+    if queue.capacity_type == "capacity_block" and resource.min_count != resource.max_count:
+        message = (
+            "a capacity_block queue needs min_count = max_count > 0 "
+            f"(got min_count {resource.min_count}, max_count {resource.max_count})"
+        )
+        yield Finding((*path, "min_count"), message, f"Write `min_count: {resource.max_count}`.")
+
+
+@queue_rule
+def spot_without_reservation(environment: Environment, path: Path, queue: Queue) -> Iterator[Finding]:
+    """A Spot queue has no capacity reservation."""
+    if queue.capacity_type == "spot" and queue.capacity_reservation_id is not None:
+        fix = "Remove this line, or set the queue's capacity_type to on_demand."
+        yield Finding((*path, "capacity_reservation_id"), "Spot capacity cannot come from a reservation", fix)
+
+
+@environment_rule
+def reservation_of_one_kind(environment: Environment) -> Iterator[Finding]:
+    """A reservation id is used for one instance type and one capacity type only: it is one or the other."""
+    users: dict[str, tuple[str, str]] = {}
+    for index, queue in enumerate(environment.training.queues):
+        path = ("training", "queues", index)
+        reservation = queue.capacity_reservation_id
+        for resource in queue.compute_resources if reservation else ():
+            use = (resource.instance_type, queue.capacity_type)
+            first = users.setdefault(str(reservation), use)
+            if use != first:
+                message = f"{reservation} is used for {' as '.join(first)} and for {' as '.join(use)}"
+                fix = "Name another reservation, or one instance type and capacity type for this one."
+                yield Finding((*path, "capacity_reservation_id"), message, fix)
+                break

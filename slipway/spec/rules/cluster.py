@@ -1,0 +1,184 @@
+"""Rules about the cluster as a whole: names, limits, head node, operating system, Neuron release."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from slipway import facts
+from slipway.facts import ParallelClusterRelease
+from slipway.spec.environment import Environment
+from slipway.spec.problems import Finding, Path, listed, near_names
+from slipway.spec.rules.offerings import not_offered, unknown_type
+from slipway.spec.rules.registry import compute_resource_rule, environment_rule, queue_rule
+from slipway.spec.training import ComputeResource, Queue
+
+_CLUSTER_NAME = ("training", "cluster_name")
+_OPERATING_SYSTEM = ("training", "operating_system")
+_HEAD_NODE_TYPE = ("training", "head_node", "instance_type")
+
+# slurmctld's need of memory, from aws-parallelcluster 3.16.1, cluster_validators.py, HeadNodeMemorySizeValidator.
+_OPERATING_SYSTEM_MEMORY_GIB = 0.6
+_NODES_PER_GIB = 25
+_LARGEST_NEED_GIB = 16
+
+
+def _release(environment: Environment) -> ParallelClusterRelease:
+    return facts.parallelcluster_release(environment.training.parallelcluster_version)
+
+
+@environment_rule
+def cluster_name_allowed(environment: Environment) -> Iterator[Finding]:
+    """The cluster's name is a letter, then letters, digits and hyphens, 60 characters at most."""
+    name, release = environment.training.cluster_name, _release(environment)
+    longest = release.max_cluster_name_length
+    if len(name) > longest:
+        yield Finding(
+            _CLUSTER_NAME, f"is too long (got {len(name)} characters)", f"Write {longest} characters at most."
+        )
+    elif not re.fullmatch(release.cluster_name_pattern, name):
+        message = f"must be a letter, then letters, digits and hyphens (got '{name}')"
+        yield Finding(_CLUSTER_NAME, message, "For example `trainium`.")
+
+
+@environment_rule
+def cluster_name_free(environment: Environment) -> Iterator[Finding]:
+    """The cluster's name, which its CloudFormation stack has too, does not begin like the environment's stacks."""
+    name, prefix = environment.training.cluster_name, f"slipway-{environment.name}-"
+    if name.lower().startswith(prefix):
+        message = f"the names `{prefix}...` belong to the environment's own stacks (got '{name}')"
+        yield Finding(_CLUSTER_NAME, message, "Write another name, for example `trainium`.")
+
+
+@environment_rule
+def queue_limit(environment: Environment) -> Iterator[Finding]:
+    """A cluster has at most 50 queues and 50 compute resources over all queues."""
+    queues, release = environment.training.queues, _release(environment)
+    path = ("training", "queues")
+    if len(queues) > release.max_queues:
+        message = f"ParallelCluster {release.version} allows {release.max_queues} queues (got {len(queues)})"
+        yield Finding(path, message, "Remove queues.")
+    resources = sum(len(queue.compute_resources) for queue in queues)
+    if resources > release.max_compute_resources:
+        limit = release.max_compute_resources
+        message = (
+            f"ParallelCluster {release.version} allows {limit} compute resources over all queues (got {resources})"
+        )
+        yield Finding(path, message, "Remove compute resources.")
+
+
+def _name_findings(path: Path, name: str, release: ParallelClusterRelease) -> Iterator[Finding]:
+    longest = release.max_queue_name_length
+    if len(name) > longest:
+        yield Finding(path, f"is too long (got {len(name)} characters)", f"Write {longest} characters at most.")
+    elif not re.fullmatch(release.queue_name_pattern, name):
+        message = f"must be a lower-case letter, then lower-case letters, digits and hyphens (got '{name}')"
+        fitting = re.sub(r"[^a-z0-9-]", "-", name.lower())
+        fix = fitting if re.fullmatch(release.queue_name_pattern, fitting) else "trn1"
+        yield Finding(path, message, f"For example `{fix}`.")
+    elif name in release.reserved_names:
+        yield Finding(path, f"ParallelCluster keeps the name '{name}' for itself", "Write another name.")
+
+
+@queue_rule
+def queue_name_allowed(environment: Environment, path: Path, queue: Queue) -> Iterator[Finding]:
+    """A queue's name is a lower-case letter, then such letters, digits and hyphens, 25 at most, and not `default`."""
+    yield from _name_findings((*path, "name"), queue.name, _release(environment))
+
+
+@compute_resource_rule
+def compute_resource_name_allowed(
+    environment: Environment, path: Path, queue: Queue, resource: ComputeResource
+) -> Iterator[Finding]:
+    """A compute resource's name follows the rule for queue names."""
+    yield from _name_findings((*path, "name"), resource.name, _release(environment))
+
+
+def _repeated_names(path: Path, items: Sequence[Queue | ComputeResource], what: str) -> Iterator[Finding]:
+    seen: Counter[str] = Counter()
+    for index, item in enumerate(items):
+        seen[item.name] += 1
+        if seen[item.name] > 1:
+            yield Finding((*path, index, "name"), f"another {what} has the name '{item.name}'", "Write another name.")
+
+
+@environment_rule
+def queue_names_distinct(environment: Environment) -> Iterator[Finding]:
+    """No two queues have the same name."""
+    yield from _repeated_names(("training", "queues"), environment.training.queues, "queue")
+
+
+@queue_rule
+def compute_resource_names_distinct(environment: Environment, path: Path, queue: Queue) -> Iterator[Finding]:
+    """No two compute resources of a queue have the same name."""
+    yield from _repeated_names((*path, "compute_resources"), queue.compute_resources, "compute resource of the queue")
+
+
+@environment_rule
+def head_node_type_known(environment: Environment) -> Iterator[Finding]:
+    """The head node's instance type is one that the facts describe."""
+    yield from unknown_type(_HEAD_NODE_TYPE, environment.training.head_node.instance_type, accelerated=False)
+
+
+@environment_rule
+def head_node_without_accelerator(environment: Environment) -> Iterator[Finding]:
+    """The head node has no accelerator: it schedules, and chips would stand idle."""
+    name = environment.training.head_node.instance_type
+    if facts.instance_type(name).neuron_devices:
+        possible = [row.name for row in facts.instance_types().values() if not row.neuron_devices]
+        yield Finding(
+            _HEAD_NODE_TYPE, f"the head node would waste the accelerator of {name}", f"Write {listed(possible)}."
+        )
+
+
+@environment_rule
+def head_node_offered(environment: Environment) -> Iterator[Finding]:
+    """The training zone offers the head node's instance type."""
+    zone = environment.network.training_availability_zone_id
+    yield from not_offered(_HEAD_NODE_TYPE, environment.training.head_node.instance_type, environment.region, (zone,))
+
+
+@environment_rule
+def head_node_memory(environment: Environment) -> Iterator[Finding]:
+    """The head node has memory for its nodes: 1 GiB for each 25 of them, up to 16 GiB."""
+    instance_type = facts.instance_type(environment.training.head_node.instance_type)
+    nodes = sum(resource.max_count for queue in environment.training.queues for resource in queue.compute_resources)
+    needed = min(nodes / _NODES_PER_GIB + _OPERATING_SYSTEM_MEMORY_GIB, _LARGEST_NEED_GIB)
+    if instance_type.memory_gib < needed:
+        possible = [
+            row.name for row in facts.instance_types().values() if not row.neuron_devices and row.memory_gib >= needed
+        ]
+        message = f"{instance_type.name} has {instance_type.memory_gib} GiB and {nodes} nodes need {needed:g} GiB"
+        yield Finding(_HEAD_NODE_TYPE, message, f"Write {listed(possible)}.")
+
+
+@environment_rule
+def operating_system_in_release(environment: Environment) -> Iterator[Finding]:
+    """The ParallelCluster release has images of the operating system."""
+    system, release = environment.training.operating_system, _release(environment)
+    if system not in release.operating_systems:
+        message = f"ParallelCluster {release.version} has no {system} (facts of {release.as_of})"
+        yield Finding(_OPERATING_SYSTEM, message, f"Write {listed(release.operating_systems)}.")
+
+
+@environment_rule
+def neuron_release_known(environment: Environment) -> Iterator[Finding]:
+    """The Neuron release is one whose packages the facts pin."""
+    version, known = environment.training.neuron_release, facts.neuron_releases()
+    if version not in known:
+        fix = near_names(version, known) or f"Write {listed(known)}."
+        yield Finding(("training", "neuron_release"), f"there are no facts about Neuron '{version}'", fix)
+
+
+@environment_rule
+def neuron_release_on_operating_system(environment: Environment) -> Iterator[Finding]:
+    """The Neuron release runs on the operating system."""
+    release = facts.neuron_release(environment.training.neuron_release)
+    system = facts.operating_system(environment.training.operating_system)
+    if system.name not in release.operating_systems:
+        message = (
+            f"Neuron {release.version} does not run on {system.name} with its Python {system.python_version} "
+            f"and glibc {system.glibc_version} (facts of {release.as_of})"
+        )
+        others = [row.version for row in facts.neuron_releases().values() if system.name in row.operating_systems]
+        other = f", or take neuron_release {listed(others)}" if others else ""
+        yield Finding(_OPERATING_SYSTEM, message, f"Write {listed(release.operating_systems)}{other}.")

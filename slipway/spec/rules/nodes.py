@@ -1,0 +1,61 @@
+"""Rules about the compute nodes: instance types, EFA, counts."""
+
+from collections.abc import Iterator
+
+from slipway import facts
+from slipway.spec.environment import Environment
+from slipway.spec.problems import Finding, Path, listed
+from slipway.spec.rules.offerings import not_offered, unknown_type
+from slipway.spec.rules.registry import compute_resource_rule
+from slipway.spec.training import ComputeResource, Queue
+
+
+@compute_resource_rule
+def node_type_known(environment: Environment, path: Path, queue: Queue, resource: ComputeResource) -> Iterator[Finding]:
+    """The nodes' instance type is one that the facts describe."""
+    yield from unknown_type((*path, "instance_type"), resource.instance_type, accelerated=True)
+
+
+@compute_resource_rule
+def node_type_offered(
+    environment: Environment, path: Path, queue: Queue, resource: ComputeResource
+) -> Iterator[Finding]:
+    """The queue's zone offers the nodes' instance type."""
+    zone = queue.availability_zone_id or environment.network.training_availability_zone_id
+    yield from not_offered((*path, "instance_type"), resource.instance_type, environment.region, (zone,))
+
+
+@compute_resource_rule
+def neuron_release_on_node(
+    environment: Environment, path: Path, queue: Queue, resource: ComputeResource
+) -> Iterator[Finding]:
+    """The Neuron release supports the nodes' chip; node set-up installs its driver on every node."""
+    release = facts.neuron_release(environment.training.neuron_release)
+    instance_type = facts.instance_type(resource.instance_type)
+    if instance_type.family in release.instance_families:
+        return
+    message = (
+        f"Neuron {release.version} ({release.framework} stack) does not support {instance_type.name} "
+        f"(facts of {release.as_of})"
+    )
+    others = [row.version for row in facts.neuron_releases().values() if instance_type.family in row.instance_families]
+    other = f", or take neuron_release {listed(others)}" if others else ""
+    fix = f"Write a type of the family {listed(release.instance_families)}{other}."
+    yield Finding((*path, "instance_type"), message, fix)
+
+
+@compute_resource_rule
+def efa_available(environment: Environment, path: Path, queue: Queue, resource: ComputeResource) -> Iterator[Finding]:
+    """EFA is asked for only where the instance type has it."""
+    instance_type = facts.instance_type(resource.instance_type)
+    if resource.efa and not instance_type.efa_interfaces:
+        message = f"{instance_type.name} has no EFA (facts of {instance_type.as_of})"
+        yield Finding((*path, "efa"), message, "Remove this line, or take a type with EFA such as trn1.32xlarge.")
+
+
+@compute_resource_rule
+def counts_in_order(environment: Environment, path: Path, queue: Queue, resource: ComputeResource) -> Iterator[Finding]:
+    """min_count is not larger than max_count."""
+    if resource.min_count > resource.max_count:
+        message = f"is larger than max_count (got {resource.min_count}, max_count is {resource.max_count})"
+        yield Finding((*path, "min_count"), message, f"Write {resource.max_count} or less, or raise max_count.")

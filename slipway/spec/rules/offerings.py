@@ -1,0 +1,43 @@
+"""What rules say about instance types: unknown ones, and where EC2 offers the others."""
+
+from collections.abc import Iterator
+
+from slipway import facts
+from slipway.spec.problems import Finding, Path, listed, near_names
+
+
+def unknown_type(path: Path, name: str, *, accelerated: bool) -> Iterator[Finding]:
+    """Yield a finding when the facts have no such instance type; it names those with, or without, Neuron chips."""
+    known = facts.instance_types()
+    if name not in known:
+        possible = [row.name for row in known.values() if (row.neuron_devices > 0) is accelerated]
+        fix = near_names(name, known) or f"Write {listed(possible)}."
+        yield Finding(path, f"there are no facts about an instance type '{name}'", fix)
+
+
+def not_offered(path: Path, name: str, region: str, zones: tuple[str, ...]) -> Iterator[Finding]:
+    """Yield a finding when none of the zones offers an instance type.
+
+    Args:
+        path: Field with the instance type.
+        name: The instance type.
+        region: Region of the zones.
+        zones: Zone ids of which one must offer it. Zones that the region does not have are another rule's.
+
+    Raises:
+        UnknownFact: There are no facts about the instance type or the region.
+    """
+    instance_type = facts.instance_type(name)
+    if not set(zones) & set(facts.region(region).availability_zone_ids):
+        return
+    offered = facts.offered_zone_ids(name, region)
+    if offered.isdisjoint(zones):
+        elsewhere = facts.offering_regions(name)
+        row = elsewhere.get(region) or next(iter(elsewhere.values()), instance_type)
+        yield Finding(
+            path,
+            f"{name} is not offered in {listed(zones)} (facts of {row.as_of})",
+            f"Zones of {region} with it: {listed(sorted(offered), 'and')}."
+            if offered
+            else f"Regions with it: {listed(sorted(elsewhere), 'and') or 'none'}.",
+        )
