@@ -1,0 +1,1 @@
+"""Measurements that anyone can repeat. They print figures; no test asserts a time."""
