@@ -1,7 +1,7 @@
 """Builds as much of an environment as is valid, so that rules about good sections run beside errors in bad ones."""
 
 from collections.abc import Set as AbstractSet
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic.fields import FieldInfo
 
@@ -9,8 +9,6 @@ from slipway.spec.environment import Environment
 from slipway.spec.fields import holds_list, is_tag_of, sections_in
 from slipway.spec.problems import Path
 from slipway.spec.section import Section
-
-SectionType = TypeVar("SectionType", bound=Section)
 
 
 class _Absent:
@@ -27,10 +25,12 @@ def valid_parts(value: dict[str, Any], invalid: AbstractSet[Path]) -> Environmen
     Returns:
         An environment; reading a field that is absent from it raises `InvalidPart`.
     """
-    return _section(Environment, value, (), invalid)
+    environment = _section(Environment, value, (), invalid)
+    assert isinstance(environment, Environment)
+    return environment
 
 
-def _section(section: type[SectionType], value: object, path: Path, invalid: AbstractSet[Path]) -> SectionType:
+def _section(section: type[Section], value: object, path: Path, invalid: AbstractSet[Path]) -> Section:
     usable = isinstance(value, dict) and path not in invalid
     found = {
         name: _field(field, value, (*path, name), invalid) if usable else _Absent

@@ -36,7 +36,7 @@ def not_offered(path: Path, name: str, region: str, zones: tuple[str, ...]) -> I
         row = elsewhere.get(region) or next(iter(elsewhere.values()), instance_type)
         yield Finding(
             path,
-            f"{name} is not offered in {listed(zones)} (facts of {row.as_of})",
+            f"{name} is not offered in {listed(dict.fromkeys(zones))} (facts of {row.as_of})",
             f"Zones of {region} with it: {listed(sorted(offered), 'and')}."
             if offered
             else f"Regions with it: {listed(sorted(elsewhere), 'and') or 'none'}.",
