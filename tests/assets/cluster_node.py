@@ -1,0 +1,178 @@
+"""Cluster nodes as they are when ParallelCluster starts the set-up; package managers, S3 and the kernel are stubs."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from tests.assets.sandbox import ASSETS, Outcome, Sandbox
+
+KERNEL = "6.8.0-1063-aws"
+NODE_NAME = "train-dy-trn1-1"
+ADDRESS = "10.0.64.7"
+
+NEURON_RELEASE = {
+    "NEURON_RELEASE": "2.28.1",
+    "NEURON_OPERATING_SYSTEMS": "ubuntu2204 ubuntu2404 alinux2023",
+    "NEURON_DKMS_VERSION": "2.26.10.0",
+    "NEURON_COLLECTIVES_VERSION": "2.30.59.0",
+    "NEURON_RUNTIME_LIB_VERSION": "2.30.51.0",
+    "NEURON_TOOLS_VERSION": "2.28.23.0",
+    "PYTHON_VERSION": "3.10",
+    "NEURONX_CC_VERSION": "2.23.6484.0",
+    "TORCH_NEURONX_VERSION": "2.9.0.2.12.22436",
+    "LIBNEURONXLA_VERSION": "2.2.15515.0",
+    "NEURONX_DISTRIBUTED_VERSION": "0.17.26814",
+}
+
+OS_RELEASES = {
+    "ubuntu2204": 'ID=ubuntu\nVERSION_ID="22.04"\nVERSION_CODENAME=jammy\n',
+    "ubuntu2404": 'ID=ubuntu\nVERSION_ID="24.04"\nVERSION_CODENAME=noble\n',
+    "alinux2023": 'ID="amzn"\nVERSION_ID="2023"\n',
+    "rocky9": 'ID="rocky"\nVERSION_ID="9.5"\n',
+}
+
+# A bucket is a directory; the file "failures" holds how many of the next copies fail.
+AWS = """
+failures="$(cat "$STATE/failures" 2>/dev/null || printf 0)"
+if ((failures > 0)); then printf '%s' "$((failures - 1))" >"$STATE/failures"; exit 1; fi
+source="${*: -2:1}"
+cp "$STATE/${source#s3://}" "${*: -1}"
+"""
+
+# Installed packages are lines "installed NAME VERSION" of $STATE/packages.
+APT_GET = """
+for argument in "$@"; do
+  case "$argument" in
+    *=*\\*) name="${argument%%=*}"; version="${argument#*=}"
+      printf 'installed %s %s-0a1b2c\\n' "$name" "${version%\\*}" >>"$STATE/packages" ;;
+  esac
+done
+"""
+DPKG_QUERY = """
+format="$3"; shift 3; status=0
+for pattern in "$@"; do
+  found=0
+  while read -r state name version; do
+    if [[ "$name" == $pattern ]]; then
+      found=1
+      line="${format//'${db:Status-Status}'/$state}"
+      line="${line//'${Package}'/$name}"
+      printf "${line//'${Version}'/$version}"
+    fi
+  done <"$STATE/packages"
+  ((found)) || status=1
+done
+exit "$status"
+"""
+DNF = """
+for argument in "$@"; do
+  if [[ "$argument" =~ ^(aws-neuronx-[a-z-]+)-([0-9.]+)\\*$ ]]; then
+    printf 'installed %s %s\\n' "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" >>"$STATE/packages"
+  fi
+done
+"""
+RPM = """
+while read -r state name version; do
+  if [[ "$name" == "${*: -1}" ]]; then printf '%s' "$version"; exit 0; fi
+done <"$STATE/packages"
+printf 'package %s is not installed\\n' "${*: -1}"
+exit 1
+"""
+CURL = f"""
+case "$*" in
+  *latest/api/token) printf token ;;
+  *"aws-ec2-metadata-token: token"*latest/meta-data/local-ipv4) printf '{ADDRESS}' ;;
+  *--output*GPG-PUB-KEY*) while [[ "$1" != --output ]]; do shift; done; printf key >"$2" ;;
+  *--head*/dists/*) exit 0 ;;
+  *) exit 99 ;;
+esac
+"""
+PYTHON = """
+case "$*" in
+  *ensurepip*) [[ -e "$STATE/venv" ]] ;;
+  *version_info*) printf '%s\\n' "${0##*python}" ;;
+  "-m venv "*) mkdir -p "$3/bin"; ln -s "$(dirname "$0")/venv-python" "$3/bin/python" ;;
+  *) exit 99 ;;
+esac
+"""
+STUBS = {
+    "apt-mark": "",
+    "aws": AWS,
+    "curl": CURL,
+    # Before the first use /fsx is an automount point; with a file system type asked for, only that one counts.
+    "findmnt": '[[ "$*" == *"--types lustre --mountpoint $ROOT/fsx" ]]',
+    "modprobe": "",
+    "mountpoint": "",
+    "python3.10": PYTHON,
+    "sysctl": "",
+    # A node has the first two units, the others do not exist on it.
+    "systemctl": '[[ "$1" != cat || "$2" == apt-daily.timer || "$2" == unattended-upgrades.service ]]',
+    "uname": f'[[ "$1" == -r ]] && printf "{KERNEL}\\n" || printf "{NODE_NAME}\\n"',
+    "venv-python": "",
+}
+
+
+class ClusterNode(Sandbox):
+    """A node of a Trainium cluster whose scripts bucket holds the real scripts and a lock file."""
+
+    def __init__(self, directory: Path, operating_system: str) -> None:
+        super().__init__(directory)
+        self.bucket = self.state / "scripts-bucket" / "cluster"
+        shutil.copytree(ASSETS / "cluster", self.bucket)
+        self.lock()
+        self._create_files(operating_system)
+        self._create_stubs(operating_system)
+
+    def _create_files(self, operating_system: str) -> None:
+        self.write("/etc/os-release", OS_RELEASES[operating_system])
+        self.write("/etc/hosts", "127.0.0.1 localhost\n")
+        self.write("/etc/dnf/dnf.conf", "[main]\ngpgcheck=1\n")
+        for folder in ("etc/apt/apt.conf.d", "etc/apt/sources.list.d", "etc/yum.repos.d", "fsx", "apps"):
+            (self.root / folder).mkdir(parents=True)
+        self.add_devices(neuron=16, efa=8)
+
+    def _create_stubs(self, operating_system: str) -> None:
+        packages = self.state / "packages"
+        for command, body in STUBS.items():
+            self.stub(command, body)
+        if operating_system.startswith("ubuntu"):
+            self.stub("apt-get", APT_GET)
+            self.stub("dpkg-query", DPKG_QUERY)
+            packages.write_text(
+                f"installed linux-image-{KERNEL} 1\nconfig-files linux-image-5.15.0-aws 1\ninstalled linux-aws 1\n"
+            )
+        else:
+            self.stub("dnf", DNF)
+            self.stub("rpm", RPM)
+            packages.write_text("")
+
+    def add_devices(self, neuron: int = 0, efa: int = 0) -> None:
+        """Create device entries. Anything else in the same directories must not be counted."""
+        self.write("/dev/null")
+        for number in range(neuron):
+            self.write(f"/dev/neuron{number}")
+        for number in range(efa):
+            self.write(f"/sys/class/infiniband/rdmap{number}s0")
+
+    def lock(self, **changes: str) -> None:
+        """Write neuron_release.sh into the bucket; an empty value leaves the key out."""
+        release = NEURON_RELEASE | changes
+        lines = [f'{key}="{value}"\n' for key, value in release.items() if value]
+        (self.bucket / "neuron_release.sh").write_text("".join(lines), encoding="utf-8")
+
+    def set_up_compute(self, devices: str = "16", efa: str = "8", **environment: str) -> Outcome:
+        """Run the queue's custom action as ParallelCluster does."""
+        return self._set_up("compute", devices, efa, **environment)
+
+    def set_up_head(self, **environment: str) -> Outcome:
+        """Run the head node's custom action as ParallelCluster does."""
+        return self._set_up("head", **environment)
+
+    def _set_up(self, role: str, *expectations: str, **environment: str) -> Outcome:
+        limits = dict.fromkeys(("DOWNLOAD", "PACKAGE", "PIP", "DEVICE"), "0")
+        return self.run(
+            ASSETS / "cluster" / "node_configured.sh",
+            *(role, "scripts-bucket", "cluster/", "us-west-2", *expectations),
+            **{f"SLIPWAY_{name}_SECONDS": value for name, value in limits.items()} | environment,
+        )
