@@ -65,6 +65,11 @@ judge: setup .tools/parallelcluster/.installed ## Run the real aws-parallelclust
 rehearse: setup .tools/parallelcluster/.installed ## Deploy and destroy the environment on an emulator with the real CDK CLI
 	python -m slipway.rehearsal --environment $(ENVIRONMENT)
 
+.PHONY: cost
+cost: setup ## Print what the environment costs while it only stands, from list prices
+	@npx cdk synth --quiet -c environment=$(ENVIRONMENT) --output .plan/$(ENVIRONMENT) >/dev/null
+	@python -m slipway.plan.standing_cost .plan/$(ENVIRONMENT)
+
 .PHONY: bench
 bench: setup ## Measure synth time and memory against an app with one VPC
 	python -m benchmarks.synth
@@ -75,4 +80,4 @@ schema: setup ## Rewrite environments/schema.json from the models
 
 .PHONY: clean
 clean: ## Remove everything that was generated or installed
-	rm -rf $(VENV) .tools node_modules cdk.out .rehearsal .judge
+	rm -rf $(VENV) .tools node_modules cdk.out .rehearsal .judge .plan

@@ -1,0 +1,1 @@
+"""What a cloud assembly means before it is deployed."""

@@ -1,0 +1,135 @@
+"""What an environment costs while it only stands: list prices of what bills by the hour or by size, used or not.
+
+Run it with `make cost`. It reads the cloud assembly, so it speaks of what would really be deployed. Traffic, requests,
+logs, objects and Spot are left out: they depend on use.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from slipway import facts
+
+HOURS_PER_MONTH = 730
+"""Hours of an average month, as AWS's own calculators count."""
+
+Properties = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Charge:
+    """Something that bills while it stands."""
+
+    what: str
+    """What it is, in the reader's words."""
+
+    item: str
+    """Name of the price row."""
+
+    quantity: float
+    """How many of the price's unit stand: pieces for an hourly price, GB for a monthly one."""
+
+    def usd_per_hour(self, region: str) -> float | None:
+        """Return the list price of all of it for an hour; none when the facts have no price for the region."""
+        price = facts.price(self.item, region)
+        if price is None or price.usd is None:
+            return None
+        return price.usd * self.quantity / (1 if price.unit == "hour" else HOURS_PER_MONTH)
+
+
+def _file_system(properties: Properties) -> Iterable[Charge]:
+    throughput = properties["LustreConfiguration"]["PerUnitStorageThroughput"]
+    capacity = properties["StorageCapacity"]
+    yield Charge(
+        f"FSx for Lustre, {capacity} GiB at {throughput} MB/s/TiB",
+        f"lustre_persistent_2_{throughput}_gb_month",
+        capacity,
+    )
+
+
+def _cluster(properties: Properties) -> Iterable[Charge]:
+    configuration = properties["ClusterConfiguration"]
+    head_node = configuration["HeadNode"]
+    yield Charge(f"head node, {head_node['InstanceType']}", head_node["InstanceType"], 1)
+    volumes = [head_node["LocalStorage"]["RootVolume"]["Size"]]
+    volumes += [item["EbsSettings"]["Size"] for item in configuration["SharedStorage"] if "EbsSettings" in item]
+    yield Charge("head node's root, /home and /apps, gp3", "gp3_gb_month", sum(volumes))
+    for queue in configuration["Scheduling"]["SlurmQueues"]:
+        for resource in queue["ComputeResources"]:
+            if resource["MinCount"] and queue["CapacityType"] == "ONDEMAND":
+                what = f"nodes that always run in {queue['Name']}, {resource['InstanceType']}"
+                yield Charge(what, resource["InstanceType"], resource["MinCount"])
+
+
+CHARGES: Mapping[str, Callable[[Properties], Iterable[Charge]]] = {
+    "AWS::EC2::EIP": lambda _: [Charge("public IPv4 address of a NAT gateway", "public_ipv4_hour", 1)],
+    "AWS::EC2::NatGateway": lambda _: [Charge("NAT gateway", "nat_gateway_hour", 1)],
+    "AWS::ElasticLoadBalancingV2::LoadBalancer": lambda _: [Charge("load balancer", "load_balancer_hour", 1)],
+    "AWS::FSx::FileSystem": _file_system,
+    "AWS::KMS::Key": lambda _: [Charge("KMS key", "kms_key_month", 1)],
+    "Custom::PclusterCluster": _cluster,
+}
+"""What bills by itself, by CloudFormation type. Inference hosts and Slurm nodes run, and bill, when they have work."""
+
+
+def standing_charges(templates: Iterable[Mapping[str, Any]]) -> list[Charge]:
+    """Return everything in the templates that bills while it stands."""
+    return [
+        charge
+        for template in templates
+        for resource in template["Resources"].values()
+        if resource["Type"] in CHARGES
+        for charge in CHARGES[resource["Type"]](resource["Properties"])
+    ]
+
+
+def node_prices(templates: Iterable[Mapping[str, Any]]) -> list[Charge]:
+    """Return one node of each instance type that the queues may launch on demand."""
+    found: dict[str, Charge] = {}
+    for template in templates:
+        for resource in template["Resources"].values():
+            if resource["Type"] == "Custom::PclusterCluster":
+                for queue in resource["Properties"]["ClusterConfiguration"]["Scheduling"]["SlurmQueues"]:
+                    for kind in queue["ComputeResources"]:
+                        found[kind["InstanceType"]] = Charge(f"one {kind['InstanceType']}", kind["InstanceType"], 1)
+    return list(found.values())
+
+
+def _dollars(amount: float | None, per_month: bool = False) -> str:
+    if amount is None:
+        return "no list price"
+    return f"${amount * HOURS_PER_MONTH:,.0f}" if per_month else f"${amount:.3f}"
+
+
+def main(assembly: Annotated[Path, typer.Argument(help="Folder of a cloud assembly, for example cdk.out.")]) -> None:
+    """Print what an environment costs while it only stands, and what each further node costs."""
+    manifest = json.loads((assembly / "manifest.json").read_text(encoding="utf-8"))["artifacts"]
+    stacks = [artifact for artifact in manifest.values() if artifact["type"] == "aws:cloudformation:stack"]
+    region = stacks[0]["environment"].rsplit("/", 1)[1]
+    templates = [json.loads((assembly / stack["properties"]["templateFile"]).read_text()) for stack in stacks]
+    table = Table(title=f"standing cost in {region}, list prices", show_footer=True)
+    charges = standing_charges(templates)
+    total = sum(charge.usd_per_hour(region) or 0.0 for charge in charges)
+    unpriced = [charge for charge in charges if charge.usd_per_hour(region) is None]
+    table.add_column(
+        "what", footer="together" + (f", without {len(unpriced)} that have no list price" if unpriced else "")
+    )
+    table.add_column("per hour", footer=_dollars(total), justify="right")
+    table.add_column("per month", footer=_dollars(total, per_month=True), justify="right")
+    for charge in charges:
+        amount = charge.usd_per_hour(region)
+        table.add_row(charge.what, _dollars(amount), _dollars(amount, per_month=True))
+    console = Console()
+    console.print(table)
+    for charge in node_prices(templates):
+        console.print(f"{charge.what} while it runs: {_dollars(charge.usd_per_hour(region))} per hour")
+
+
+if __name__ == "__main__":
+    typer.run(main)

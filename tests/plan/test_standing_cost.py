@@ -1,0 +1,47 @@
+"""Standing cost: everything that bills by itself, from the facts' prices, and nothing unknown taken for free."""
+
+import pytest
+
+from slipway import facts
+from slipway.plan.standing_cost import HOURS_PER_MONTH, Charge, node_prices, standing_charges
+from tests.assembly import Assembly
+
+
+def test_the_default_environment_bills_nat_file_system_head_node_volumes_and_load_balancer(default: Assembly) -> None:
+    charged = {charge.item: charge.quantity for charge in standing_charges(default.templates().values())}
+
+    assert charged == {
+        "nat_gateway_hour": 1,
+        "public_ipv4_hour": 1,
+        "lustre_persistent_2_250_gb_month": 4800,
+        "m6i.2xlarge": 1,
+        "gp3_gb_month": 500 + 100 + 200,
+        "load_balancer_hour": 1,
+    }
+
+
+def test_monthly_prices_are_spread_over_the_hours_of_a_month() -> None:
+    price = facts.price("gp3_gb_month", "us-west-2")
+    assert price is not None
+    assert price.usd is not None
+
+    assert Charge("disk", "gp3_gb_month", 100).usd_per_hour("us-west-2") == pytest.approx(
+        price.usd * 100 / HOURS_PER_MONTH
+    )
+
+
+def test_what_has_no_list_price_is_not_free() -> None:
+    assert Charge("node", "trn2.48xlarge", 1).usd_per_hour("us-east-2") is None
+    assert Charge("gateway", "nat_gateway_hour", 1).usd_per_hour("eu-north-1") is None
+
+
+def test_every_kind_of_node_is_priced_once(ultracluster: Assembly) -> None:
+    nodes = [charge.item for charge in node_prices(ultracluster.templates().values())]
+
+    assert nodes == ["trn1.32xlarge", "trn1.2xlarge"]
+
+
+def test_nodes_in_a_capacity_block_are_paid_beforehand(ultracluster: Assembly) -> None:
+    items = [charge.item for charge in standing_charges(ultracluster.templates().values())]
+
+    assert "trn1.32xlarge" not in items
