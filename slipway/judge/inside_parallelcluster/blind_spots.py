@@ -6,7 +6,6 @@ Each was found by mutation: the broken configuration passed all validators. docs
 import fnmatch
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
@@ -16,32 +15,11 @@ from botocore.exceptions import ClientError
 from pcluster.validators.cluster_validators import _is_access_allowed  # type: ignore[import-not-found]
 
 from slipway.judge.inside_parallelcluster.answer import Finding, Level
-from slipway.judge.inside_parallelcluster.nodes import Node, nodes
-from slipway.judge.inside_parallelcluster.references import ACCOUNT_ID, Stack
+from slipway.judge.inside_parallelcluster.cluster import Cluster, Node
+from slipway.judge.inside_parallelcluster.references import ACCOUNT_ID
 
 PROVIDER: Mapping[str, Any] = json.loads((Path(__file__).parent / "provider.json").read_text("utf-8"))
 """What the AWS-hosted provider accepts, answers and may do: data with source and date."""
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """The custom resource as CloudFormation would hand it to the provider."""
-
-    logical_id: str
-    stacks: Sequence[Stack]
-    properties: Mapping[str, Any]
-    """All properties but `ServiceToken`, references resolved."""
-
-    @property
-    def name(self) -> str:
-        """`ClusterName`."""
-        return str(self.properties["ClusterName"])
-
-    @property
-    def configuration(self) -> Mapping[str, Any]:
-        """`ClusterConfiguration`."""
-        configuration: Mapping[str, Any] = self.properties["ClusterConfiguration"]
-        return configuration
 
 
 def custom_resource_findings(cluster: Cluster) -> list[Finding]:
@@ -54,6 +32,7 @@ def configuration_findings(cluster: Cluster) -> list[Finding]:
     checks = [
         _unknown_attributes,
         _types_not_offered,
+        _subnets_without_way_out,
         _unknown_buckets,
         _missing_scripts,
         _unreadable_scripts,
@@ -92,9 +71,8 @@ def _unknown_attributes(cluster: Cluster) -> Iterator[str]:
     answered = set(facts["always"])
     if _is_public(cluster.configuration["HeadNode"]["Networking"]["SubnetId"]):
         answered |= set(facts["in_public_subnet"])
-    stack = next(stack for stack in cluster.stacks if cluster.logical_id in stack.resources)
-    for attribute in sorted(_attributes_used(stack.template, cluster.logical_id) - answered):
-        yield f"{stack.name} uses attribute {attribute} of the cluster, which the provider does not answer here"
+    for attribute in sorted(_attributes_used(cluster.stack.template, cluster.logical_id) - answered):
+        yield f"{cluster.stack.name} uses attribute {attribute} of the cluster, which the provider does not answer here"
 
 
 def _attributes_used(value: Any, logical_id: str) -> set[str]:
@@ -116,7 +94,7 @@ def _is_public(subnet_id: str) -> bool:
 
 def _types_not_offered(cluster: Cluster) -> Iterator[str]:
     ec2 = boto3.client("ec2")
-    for node in nodes(cluster.configuration):
+    for node in cluster.nodes:
         subnets = ec2.describe_subnets(SubnetIds=list(node.subnet_ids))["Subnets"]
         for instance_type in node.instance_types:
             offers = ec2.get_paginator("describe_instance_type_offerings").paginate(
@@ -129,8 +107,30 @@ def _types_not_offered(cluster: Cluster) -> Iterator[str]:
                 yield f"{node.where}: {instance_type} is not offered in {zone} (offered: {where})"
 
 
+def _subnets_without_way_out(cluster: Cluster) -> Iterator[str]:
+    ec2 = boto3.client("ec2")
+    for node in cluster.nodes:
+        for subnet_id in node.subnet_ids:
+            tables = ec2.describe_route_tables(Filters=[{"Name": "association.subnet-id", "Values": [subnet_id]}])
+            routes = [route for table in tables["RouteTables"] for route in table["Routes"]]
+            if not any(_leads_out(route, node, subnet_id) for route in routes):
+                yield (
+                    f"{node.where}: nodes in {subnet_id} reach no AWS endpoint: its default route must lead to a NAT "
+                    "gateway, or to an internet gateway when the nodes have public addresses"
+                )
+
+
+def _leads_out(route: Mapping[str, Any], node: Node, subnet_id: str) -> bool:
+    if route.get("DestinationCidrBlock") != "0.0.0.0/0":
+        return False
+    if route.get("NatGatewayId"):
+        return True
+    has_address = node.section["Networking"].get("ElasticIp", "false") != "false" or _is_public(subnet_id)
+    return has_address and str(route.get("GatewayId", "")).startswith("igw-")
+
+
 def _unknown_buckets(cluster: Cluster) -> Iterator[str]:
-    for node in nodes(cluster.configuration):
+    for node in cluster.nodes:
         for access in node.s3_access:
             if not _bucket_exists(access["BucketName"]):
                 yield f"{node.where}: S3Access names bucket {access['BucketName']}, which no stack makes"
@@ -159,7 +159,7 @@ def _unreadable_scripts(cluster: Cluster) -> Iterator[str]:
 
 
 def _s3_scripts(cluster: Cluster) -> Iterator[tuple[Node, str, str, str]]:
-    for node in nodes(cluster.configuration):
+    for node in cluster.nodes:
         for url in node.scripts:
             address = urlparse(url)
             if address.scheme == "s3":
@@ -200,7 +200,7 @@ def _as_list(value: Any) -> list[Any]:
 def _policies_not_attachable(cluster: Cluster) -> Iterator[str]:
     facts = PROVIDER["attachable_policies"]
     patterns = [pattern.format(account=ACCOUNT_ID) for pattern in facts["patterns"]]
-    for node in nodes(cluster.configuration):
+    for node in cluster.nodes:
         for arn in node.policy_arns:
             if not any(fnmatch.fnmatchcase(arn, pattern) for pattern in patterns):
                 yield f"{node.where}: {arn}: {facts['why']}"
@@ -225,7 +225,7 @@ def _capacity_blocks_outside_their_type(cluster: Cluster) -> Iterator[str]:
 
 def _closed_lustre_ports(cluster: Cluster) -> Iterator[str]:
     ec2, facts = boto3.client("ec2"), PROVIDER["lustre_ports"]
-    all_nodes = list(nodes(cluster.configuration))
+    all_nodes = list(cluster.nodes)
     subnet_ids = list(dict.fromkeys(subnet for node in all_nodes for subnet in node.subnet_ids))
     groups_by_node = {
         frozenset(

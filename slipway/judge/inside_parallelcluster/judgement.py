@@ -10,11 +10,8 @@ from moto import mock_aws
 from slipway.judge.inside_parallelcluster import moto_deviations
 from slipway.judge.inside_parallelcluster.account import Account
 from slipway.judge.inside_parallelcluster.answer import Answer, Finding, Level, Outcome
-from slipway.judge.inside_parallelcluster.blind_spots import (
-    Cluster,
-    configuration_findings,
-    custom_resource_findings,
-)
+from slipway.judge.inside_parallelcluster.blind_spots import configuration_findings, custom_resource_findings
+from slipway.judge.inside_parallelcluster.cluster import Cluster
 from slipway.judge.inside_parallelcluster.create_cluster import create_cluster, stringified
 from slipway.judge.inside_parallelcluster.references import Stack, UnresolvedReferenceError
 
@@ -37,15 +34,15 @@ def judge(request: Mapping[str, Any]) -> Answer:
         account = Account(stacks, request["uploads"])
         outcome = Outcome([Finding(Level.ERROR, "account", message) for message in account.make_all()])
         try:
-            stack, cluster = _cluster(stacks, account)
+            cluster = _cluster(stacks, account)
         except UnresolvedReferenceError as problem:
             outcome.findings.append(Finding(Level.ERROR, "references", str(problem)))
         else:
-            _judge_cluster(cluster, stack, outcome)
+            _judge_cluster(cluster, outcome)
     return Answer(release, deviations, outcome)
 
 
-def _cluster(stacks: Sequence[Stack], account: Account) -> tuple[Stack, Cluster]:
+def _cluster(stacks: Sequence[Stack], account: Account) -> Cluster:
     """Find the cluster, with its references resolved to what stands in the account."""
     found = [
         (stack, logical_id)
@@ -57,27 +54,29 @@ def _cluster(stacks: Sequence[Stack], account: Account) -> tuple[Stack, Cluster]
         raise UnresolvedReferenceError(f"the assembly must have exactly one {CLUSTER_TYPE}, it has {len(found)}")
     stack, logical_id = found[0]
     properties = {
-        name: account.references.resolve(value, stack)
+        name: stringified(account.references.resolve(value, stack))
         for name, value in stack.resources[logical_id]["Properties"].items()
         if name != "ServiceToken"
     }
-    if not isinstance(properties.get("ClusterConfiguration"), dict):
-        raise UnresolvedReferenceError(f"{stack.name}: ClusterConfiguration must be an object, not a string")
-    return stack, Cluster(logical_id, stacks, properties)
+    if "ClusterName" not in properties or not isinstance(properties.get("ClusterConfiguration"), dict):
+        raise UnresolvedReferenceError(
+            f"{stack.name}: {logical_id} needs a ClusterName and a ClusterConfiguration object"
+        )
+    return Cluster(logical_id, stack, stacks, properties)
 
 
-def _judge_cluster(cluster: Cluster, stack: Stack, outcome: Outcome) -> None:
-    os.environ["AWS_DEFAULT_REGION"] = stack.region  # As in the provider's function, which runs in the stack's Region.
+def _judge_cluster(cluster: Cluster, outcome: Outcome) -> None:
+    # As in the provider's function, which runs in the stack's Region.
+    os.environ["AWS_DEFAULT_REGION"] = cluster.stack.region
     outcome.findings.extend(custom_resource_findings(cluster))
-    create_cluster(cluster.name, as_the_provider_sees_it(cluster.configuration, stack), outcome)
+    create_cluster(cluster.name, tagged_by_provider(cluster), outcome)
     if outcome.schema_passed:
         outcome.findings.extend(configuration_findings(cluster))
 
 
-def as_the_provider_sees_it(configuration: Mapping[str, Any], stack: Stack) -> dict[str, Any]:
-    """Turn scalars into strings and add the tags of the stack, which the provider gives to the cluster too."""
-    seen: dict[str, Any] = stringified(dict(configuration))
-    own = {tag["Key"] for tag in seen.get("Tags", [])}
-    inherited = [{"Key": key, "Value": value} for key, value in stack.tags.items() if key not in own]
-    seen["Tags"] = [*seen.get("Tags", []), *inherited, PROVIDER_TAG]
-    return seen
+def tagged_by_provider(cluster: Cluster) -> dict[str, Any]:
+    """Give the configuration with the tags that the provider adds: those of the stack and its own."""
+    tags = list(cluster.configuration.get("Tags", []))
+    own = {tag["Key"] for tag in tags}
+    inherited = [{"Key": key, "Value": value} for key, value in cluster.stack.tags.items() if key not in own]
+    return {**cluster.configuration, "Tags": [*tags, *inherited, PROVIDER_TAG]}

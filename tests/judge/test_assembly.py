@@ -1,0 +1,39 @@
+"""The judge reads what the CDK CLI would deploy."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from slipway.judge import proceedings
+from slipway.judge.assembly import SynthFailedError, read_assembly, synthesize
+from slipway.judge.proceedings import JudgeFailedError, ask_parallelcluster
+from tests.assembly import Assembly
+
+
+def test_reads_stacks_and_the_files_of_their_assets(default: Assembly) -> None:
+    read = read_assembly(default.directory)
+    stacks = {stack["name"]: stack for stack in read["stacks"]}
+    training = stacks["slipway-default-training"]
+    assert training["region"] == "us-west-2"
+    assert training["tags"] == {"slipway:environment": "default"}
+    assert training["template"] == default.template("training")
+    assert any("head_node.sh" in paths for paths in read["uploads"].values())
+
+
+def test_says_what_the_app_said_when_it_fails(tmp_path: Path) -> None:
+    with pytest.raises(SynthFailedError, match="nowhere"):
+        synthesize("nowhere", tmp_path)
+
+
+def test_a_broken_other_side_is_named_with_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proceedings, "PARALLELCLUSTER_PYTHON", Path(sys.executable))  # has no aws-parallelcluster
+    with pytest.raises(JudgeFailedError, match=str(tmp_path / "parallelcluster.log")):
+        ask_parallelcluster({"stacks": [], "uploads": {}}, tmp_path)
+    assert "pcluster" in (tmp_path / "parallelcluster.log").read_text("utf-8")
+
+
+def test_a_missing_other_side_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proceedings, "PARALLELCLUSTER_PYTHON", tmp_path / "nothing")
+    with pytest.raises(JudgeFailedError, match="make judge"):
+        ask_parallelcluster({"stacks": [], "uploads": {}}, tmp_path)

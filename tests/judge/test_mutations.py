@@ -1,0 +1,214 @@
+"""The judge can fail: each defect put into a shipped environment is found, by the one who should find it."""
+
+import copy
+import os
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from slipway.judge.assembly import read_assembly
+from slipway.judge.inside_parallelcluster.answer import Answer, Level
+from slipway.judge.proceedings import ask_parallelcluster
+from tests.conftest import AssemblyFactory
+
+pytestmark = pytest.mark.judge
+
+
+class Draft:
+    """A copy of an environment's assembly to put a defect into."""
+
+    def __init__(self, assembly: Mapping[str, Any]) -> None:
+        self.assembly = copy.deepcopy(dict(assembly))
+
+    def resources(self, resource_type: str) -> Iterator[dict[str, Any]]:
+        """All resources of a type."""
+        for stack in self.assembly["stacks"]:
+            for resource in stack["template"]["Resources"].values():
+                if resource["Type"] == resource_type:
+                    yield resource
+
+    @property
+    def cluster(self) -> dict[str, Any]:
+        """Properties of the custom resource."""
+        properties: dict[str, Any] = next(self.resources("Custom::PclusterCluster"))["Properties"]
+        return properties
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        configuration: dict[str, Any] = self.cluster["ClusterConfiguration"]
+        return configuration
+
+    def queue(self, name: str) -> dict[str, Any]:
+        queues = {queue["Name"]: queue for queue in self.configuration["Scheduling"]["SlurmQueues"]}
+        queue: dict[str, Any] = queues[name]
+        return queue
+
+
+@dataclass(frozen=True)
+class Defect:
+    """One defect and who must find it."""
+
+    name: str
+    put_in: Callable[[Draft], None]
+    source: str
+    message: str
+
+
+def unknown_key(draft: Draft) -> None:
+    draft.configuration["HeadNode"]["Colour"] = "red"
+
+
+def configuration_as_text(draft: Draft) -> None:
+    draft.cluster["ClusterConfiguration"] = "Region: us-west-2"
+
+
+def efa_where_there_is_none(draft: Draft) -> None:
+    draft.queue("trn1")["ComputeResources"][0].update(InstanceType="trn1.2xlarge", Efa={"Enabled": True})
+
+
+def subnets_with_public_addresses(draft: Draft) -> None:
+    for subnet in draft.resources("AWS::EC2::Subnet"):
+        subnet["Properties"]["MapPublicIpOnLaunch"] = True
+
+
+def no_nat_route(draft: Draft) -> None:
+    for route in draft.resources("AWS::EC2::Route"):
+        if "NatGatewayId" in route["Properties"]:
+            route["Properties"]["DestinationCidrBlock"] = "192.168.0.0/16"
+
+
+def closed_lustre_port(port: int) -> Callable[[Draft], None]:
+    def put_in(draft: Draft) -> None:
+        for group in draft.resources("AWS::EC2::SecurityGroup"):
+            rules = group["Properties"].get("SecurityGroupIngress", [])
+            rules[:] = [rule for rule in rules if not rule.get("FromPort", 0) <= port <= rule.get("ToPort", 65535)]
+
+    return put_in
+
+
+def more_at_least_than_at_most(draft: Draft) -> None:
+    draft.queue("trn1")["ComputeResources"][0].update(MinCount=5, MaxCount=4)
+
+
+def capacity_block_without_reservation(draft: Draft) -> None:
+    draft.queue("trn1")["CapacityType"] = "CAPACITY_BLOCK"
+
+
+def capacity_block_that_scales(draft: Draft) -> None:
+    draft.queue("block")["ComputeResources"][0]["MinCount"] = 0
+
+
+def capacity_block_as_on_demand(draft: Draft) -> None:
+    draft.queue("block")["CapacityType"] = "ONDEMAND"
+
+
+def more_nodes_than_reserved(draft: Draft) -> None:
+    draft.queue("reserved")["ComputeResources"][0]["MaxCount"] += 1
+
+
+def unknown_reservation(draft: Draft) -> None:
+    draft.queue("reserved")["CapacityReservationTarget"]["CapacityReservationId"] = "cr-00000000000000000"
+
+
+def registry_policy(draft: Draft) -> None:
+    policy = {"Policy": "arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryReadOnly"}
+    draft.queue("trn1")["Iam"]["AdditionalIamPolicies"].append(policy)
+
+
+def zone_without_trainium(draft: Draft) -> None:
+    for subnet in draft.resources("AWS::EC2::Subnet"):
+        subnet["Properties"]["AvailabilityZoneId"] = "usw2-az3"
+
+
+def missing_script(draft: Draft) -> None:
+    for paths in draft.assembly["uploads"].values():
+        paths[:] = [path for path in paths if path != "head_node.sh"]
+
+
+def unreadable_script(draft: Draft) -> None:
+    draft.configuration["HeadNode"]["Iam"]["AdditionalIamPolicies"] = []
+
+
+def access_to_nothing(draft: Draft) -> None:
+    draft.queue("trn1")["Iam"]["S3Access"] = [{"BucketName": "nobody-makes-this-bucket"}]
+
+
+def service_timeout(draft: Draft) -> None:
+    draft.cluster["ServiceTimeout"] = 3600
+
+
+def name_of_a_stack(draft: Draft) -> None:
+    draft.cluster["ClusterName"] = draft.assembly["stacks"][-1]["name"]
+
+
+def public_address_of_private_head_node(draft: Draft) -> None:
+    for stack in draft.assembly["stacks"]:
+        for logical_id, resource in stack["template"]["Resources"].items():
+            if resource["Type"] == "Custom::PclusterCluster":
+                outputs = stack["template"].setdefault("Outputs", {})
+                outputs["Address"] = {"Value": {"Fn::GetAtt": [logical_id, "headNode.publicIpAddress"]}}
+
+
+def broken_reference(draft: Draft) -> None:
+    draft.configuration["HeadNode"]["Networking"]["SubnetId"] = {"Ref": "Nothing"}
+
+
+def no_cluster(draft: Draft) -> None:
+    next(draft.resources("Custom::PclusterCluster"))["Type"] = "Custom::Other"
+
+
+DEFECTS = [
+    Defect("unknown key", unknown_key, "ClusterSchema", "HeadNode.Colour: Unknown field"),
+    Defect("configuration as text", configuration_as_text, "references", "ClusterConfiguration object"),
+    Defect("EFA on trn1.2xlarge", efa_where_there_is_none, "EfaValidator", "trn1.2xlarge"),
+    Defect("public subnet", subnets_with_public_addresses, "MultiNetworkInterfacesInstancesValidator", "public IP"),
+    Defect("no NAT route", no_nat_route, "subnets without way out", "queue trn1: nodes in subnet-"),
+    Defect("port 988 closed", closed_lustre_port(988), "ExistingFsxNetworkingValidator", "988"),
+    Defect("port 1020 closed", closed_lustre_port(1020), "closed lustre ports", "1018, 1019, 1020"),
+    Defect("min above max", more_at_least_than_at_most, "ComputeResourceSizeValidator", "Max count must be greater"),
+    Defect("block without id", capacity_block_without_reservation, "CapacityTypeValidator", "id is required"),
+    Defect("policy not attachable", registry_policy, "policies not attachable", "AmazonEC2ContainerRegistryReadOnly"),
+    Defect("zone without Trainium", zone_without_trainium, "types not offered", "is not offered in usw2-az3"),
+    Defect("missing script", missing_script, "missing scripts", "head node: no stack puts an object at s3://"),
+    Defect("unreadable script", unreadable_script, "unreadable scripts", "head node: neither S3Access nor a policy"),
+    Defect("access to nothing", access_to_nothing, "unknown buckets", "nobody-makes-this-bucket"),
+    Defect("service timeout", service_timeout, "unknown properties", "ServiceTimeout"),
+    Defect("name of a stack", name_of_a_stack, "name taken", "is the name of a stack"),
+    Defect("absent attribute", public_address_of_private_head_node, "unknown attributes", "headNode.publicIpAddress"),
+    Defect("broken reference", broken_reference, "references", "there is no resource Nothing"),
+    Defect("no cluster", no_cluster, "references", "exactly one Custom::PclusterCluster, it has 0"),
+]
+
+RESERVATION_DEFECTS = [
+    Defect("block that scales", capacity_block_that_scales, "ComputeResourceSizeValidator", "Min count must be"),
+    Defect("block as on-demand", capacity_block_as_on_demand, "capacity blocks outside their type", "queue block"),
+    Defect("reservation too small", more_nodes_than_reserved, "CapacityReservationSizeValidator", "1604"),
+    Defect("unknown reservation", unknown_reservation, "create-cluster", "cr-00000000000000000 does not exist"),
+]
+"""Defects of the environment that has reservations, ultracluster."""
+
+
+@pytest.fixture(scope="module")
+def answers(assemblies: AssemblyFactory, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answer]:
+    """The answer to every defect; side by side, because each is a process of several seconds."""
+    default, ultracluster = (read_assembly(assemblies(name).directory) for name in ("default", "ultracluster"))
+    cases = [(defect, default) for defect in DEFECTS] + [(defect, ultracluster) for defect in RESERVATION_DEFECTS]
+
+    def answer(case: tuple[Defect, Mapping[str, Any]]) -> tuple[str, Answer]:
+        defect, assembly = case
+        draft = Draft(assembly)
+        defect.put_in(draft)
+        return defect.name, ask_parallelcluster(draft.assembly, tmp_path_factory.mktemp(defect.name.replace(" ", "-")))
+
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        return dict(pool.map(answer, cases))
+
+
+@pytest.mark.parametrize("defect", DEFECTS + RESERVATION_DEFECTS, ids=lambda defect: defect.name)
+def test_finds(defect: Defect, answers: Mapping[str, Answer]) -> None:
+    findings = answers[defect.name].outcome.findings
+    errors = [finding for finding in findings if finding.level is Level.ERROR]
+    assert any(error.source == defect.source and defect.message in error.message for error in errors), errors
