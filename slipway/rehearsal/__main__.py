@@ -33,25 +33,32 @@ def rehearse(
     directory: Annotated[Path, typer.Option(help="Folder for everything that is written.")] = PROJECT / ".rehearsal",
 ) -> None:
     """Deploy and destroy an environment on an emulated AWS on this machine, with the real CDK CLI."""
+    subject = _subject(environment)
     try:
-        subject = _subject(environment)
         toolchain = Toolchain.of_project(PROJECT)
-        folder = RunFolder(directory.resolve() / subject.name)
-        stop_on_signals()
-        with LockedFolder(folder):
-            raise typer.Exit(_run(subject, toolchain, folder))
-    except Interrupted as interrupt:
-        raise typer.Exit(STOPPED + interrupt.number) from None
-    except (FolderUnusableError, SetUpMissingError) as error:
+    except SetUpMissingError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(NOT_STARTED) from error
+    raise typer.Exit(run(subject, toolchain, directory.resolve()))
 
 
-def _run(subject: Subject, toolchain: Toolchain, folder: RunFolder) -> int:
-    """Rehearse and return the exit code."""
+def run(subject: Subject, toolchain: Toolchain, directory: Path) -> int:
+    """Rehearse in the folder `directory/<environment>`, print the report and return the exit code."""
+    folder = RunFolder(directory / subject.name)
+    stop_on_signals()
+    try:
+        with LockedFolder(folder):
+            return _run_in(folder, subject, toolchain)
+    except FolderUnusableError as error:
+        typer.echo(str(error), err=True)
+        return NOT_STARTED
+    except Interrupted as interrupt:
+        return STOPPED + interrupt.number
+
+
+def _run_in(folder: RunFolder, subject: Subject, toolchain: Toolchain) -> int:
     console = report_console()
-    session = Session(subject, toolchain, folder, Progress(console, os.environ))
-    rehearsal = Rehearsal(session)
+    rehearsal = Rehearsal(Session(subject, toolchain, folder, Progress(console, os.environ)))
     report = rehearsal.run()
     if rehearsal.interrupted_by is not None:
         typer.echo(report.verdict, err=True)

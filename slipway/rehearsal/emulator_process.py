@@ -57,6 +57,11 @@ class EmulatorProcess:
             time.sleep(POLL_SECONDS)
         raise EmulatorFailedError(f"the emulator did not answer within {START_SECONDS:.0f} s; see {self._output}")
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether it still runs."""
+        return self._child.exit_code is None
+
     def require_alive(self) -> None:
         """Check that it still runs.
 

@@ -3,13 +3,19 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from slipway.rehearsal.errors import RehearsalError
 
 Backing = Literal["api", "lambda", "nested", "record"]
 """What stood behind a resource: an API object, the stack's own Lambda code, a nested stack, only a record."""
 
 Action = Literal["create", "update", "replace", "delete", "retain", "rollback", "failed"]
 """What happened to a resource. `retain`: left alone because of its DeletionPolicy. `rollback`: undone."""
+
+
+class LedgerError(RehearsalError):
+    """A line of the ledger is not in its format."""
 
 
 class _Entry(BaseModel):
@@ -80,7 +86,7 @@ class Ledger:
         """Read and return the entries that were written since the last poll.
 
         Raises:
-            pydantic.ValidationError: a line is not in the ledger's format.
+            LedgerError: a line is not in the ledger's format.
         """
         if not self._path.exists():
             return []
@@ -88,7 +94,10 @@ class Ledger:
             file.seek(self._offset)
             complete, newline, _ = file.read().rpartition(b"\n")
         self._offset += len(complete) + len(newline)
-        new = [_ENTRY.validate_json(line) for line in complete.splitlines()]
+        try:
+            new = [_ENTRY.validate_json(line) for line in complete.splitlines()]
+        except ValidationError as error:
+            raise LedgerError(f"{self._path} has a line that is no ledger entry: {error}") from error
         self.entries += new
         return new
 

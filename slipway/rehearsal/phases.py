@@ -33,7 +33,7 @@ class Phase:
         name: short name; also the name of its log file.
         title: what is shown.
         run: does it; returns what was seen, raises `RehearsalError` when that is wrong.
-        cleans_up: whether it runs after a failure, too, once the emulator is there.
+        cleans_up: whether it runs after a failure, too, as long as the emulator is there.
     """
 
     name: str
@@ -146,6 +146,8 @@ def unprotect(session: Session) -> str:
     """Take termination protection off, as a user must before a protected stack can be destroyed."""
     emulated = _emulated(session)
     protected = [stack.name for stack in _assembly(session).stacks if stack.termination_protection]
+    if not protected:
+        return "no stack is protected"
     with only_variables(emulated.variables):
         client = boto3.client("cloudformation")
         try:
@@ -154,7 +156,7 @@ def unprotect(session: Session) -> str:
                 client.update_termination_protection(EnableTerminationProtection=False, StackName=name)
         except (BotoCoreError, ClientError) as error:
             raise PhaseFailedError(f"termination protection stays on: {error}") from error
-    return f"taken off {_list(protected)}" if protected else "no stack is protected"
+    return f"taken off {_list(protected)}"
 
 
 def destroy(session: Session) -> str:

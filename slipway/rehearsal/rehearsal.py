@@ -65,7 +65,8 @@ class Rehearsal:
 
     def _may_run(self, phase: Phase) -> bool:
         failed = any(result.outcome == "failed" for result in self._results)
-        return not failed or (phase.cleans_up and self._session.emulated is not None)
+        emulated = self._session.emulated
+        return not failed or (phase.cleans_up and emulated is not None and emulated.process.is_alive)
 
     def _finished(self, phase: Phase, outcome: PhaseOutcome, seconds: float, detail: str) -> PhaseResult:
         folder = self._session.folder

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -25,9 +25,19 @@ def show(report: Report, file: Path, console: Console) -> None:
         file: where it is stored as JSON.
         console: where to print.
     """
-    for part in (_types(report), _stacks(report), _not_rehearsed(report), _leftovers(report), _failures(report)):
-        console.print()
-        console.print(part)
+    for table in (
+        _types(report),
+        _stacks(report),
+        _outputs(report),
+        _not_rehearsed(report),
+        _seeds(report),
+        _limits(report),
+        _leftovers(report),
+        _failures(report),
+    ):
+        if table.row_count:
+            console.print()
+            console.print(table)
     console.print()
     console.print(f"report: {file}", markup=False, highlight=False, soft_wrap=True)
     style = "green" if report.outcome == "passed" else "bold red"
@@ -41,7 +51,7 @@ def _table(title: str, *columns: str) -> Table:
     return table
 
 
-def _types(report: Report) -> RenderableType:
+def _types(report: Report) -> Table:
     table = _table("Created, by type", "type", "created", "what stood behind")
     for row in report.types:
         backing = ", ".join(f"{count} {name}" for name, count in sorted(row.backing.items()))
@@ -49,20 +59,24 @@ def _types(report: Report) -> RenderableType:
     return table
 
 
-def _stacks(report: Report) -> RenderableType:
-    counts = _table("Stacks", "stack", "created", "updated", "replaced", "deleted")
+def _stacks(report: Report) -> Table:
+    table = _table("Stacks", "stack", "created", "updated", "replaced", "deleted")
     for stack in report.stacks:
         numbers = (stack.created, stack.updated, stack.replaced, stack.deleted)
         name = stack.name if stack.in_assembly else f"{stack.name} (made by a resource)"
-        counts.add_row(name, *map(str, numbers))
-    outputs = _table("Stack outputs", "stack", "output", "value")
+        table.add_row(name, *map(str, numbers))
+    return table
+
+
+def _outputs(report: Report) -> Table:
+    table = _table("Stack outputs", "stack", "output", "value")
     for stack in report.stacks:
         for name, value in stack.outputs.items():
-            outputs.add_row(stack.name, name, escape(value))
-    return Group(counts, "", outputs)
+            table.add_row(stack.name, name, escape(value))
+    return table
 
 
-def _not_rehearsed(report: Report) -> RenderableType:
+def _not_rehearsed(report: Report) -> Table:
     unproven = report.not_rehearsed
     table = _table("Not rehearsed", "what", "name", "why")
     for record in unproven.records:
@@ -75,17 +89,25 @@ def _not_rehearsed(report: Report) -> RenderableType:
         table.add_row("bridged", escape(deviation.name), escape(deviation.why))
     for name in unproven.ledger_only:
         table.add_row("seen in the ledger only", name, "no list call of the inventory shows it")
-    seeds = _table("Seeded, because a real Region has it", "what", "why")
+    return table
+
+
+def _seeds(report: Report) -> Table:
+    table = _table("Seeded, because a real Region has it", "what", "why")
     for seed in report.seeds:
-        seeds.add_row(escape(seed.what), escape(seed.why))
-    limits = _table("What a rehearsal cannot tell you", "")
-    limits.show_header = False
-    for limit in unproven.limits:
-        limits.add_row(escape(limit))
-    return Group(table, "", seeds, "", limits)
+        table.add_row(escape(seed.what), escape(seed.why))
+    return table
 
 
-def _leftovers(report: Report) -> RenderableType:
+def _limits(report: Report) -> Table:
+    table = _table("What a rehearsal cannot tell you", "")
+    table.show_header = False
+    for limit in report.not_rehearsed.limits:
+        table.add_row(escape(limit))
+    return table
+
+
+def _leftovers(report: Report) -> Table:
     table = _table("Left after destroy", "", "kind", "name", "why", "where")
     for left in report.leftovers:
         mark = "documented" if left.documented else "[bold red]UNEXPECTED[/]"
@@ -93,9 +115,7 @@ def _leftovers(report: Report) -> RenderableType:
     return table
 
 
-def _failures(report: Report) -> RenderableType:
-    if not report.failures:
-        return "No resource failed."
+def _failures(report: Report) -> Table:
     table = _table("Failed resources", "resource", "type", "reason")
     for failure in report.failures:
         table.add_row(f"{failure.stack}/{failure.logical_id}", failure.type, escape(failure.reason))

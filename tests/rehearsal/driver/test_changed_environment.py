@@ -1,0 +1,64 @@
+from pathlib import Path
+
+import pytest
+import yaml
+
+from slipway.rehearsal.changed_environment import NoChangeError, write_changed_environment
+from slipway.spec.loader import load_environment
+from tests.rehearsal.driver.fakes import ENVIRONMENT
+
+ENVIRONMENTS = sorted(ENVIRONMENT.parent.glob("*.yaml"))
+
+
+@pytest.mark.parametrize("original", ENVIRONMENTS, ids=lambda path: path.stem)
+def test_the_copy_is_valid_and_differs_in_the_named_fields_alone(original: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "changed.yaml"
+    changes = write_changed_environment(original, copy)
+    assert load_environment(copy) != load_environment(original)
+    lines, changed = (set(path.read_text(encoding="utf-8").splitlines()) for path in (original, copy))
+    assert len(changed - lines) == len(changes)
+
+
+def test_nodes_and_a_model_are_changed(tmp_path: Path) -> None:
+    copy = tmp_path / "changed.yaml"
+    assert write_changed_environment(ENVIRONMENT, copy) == (
+        "training.queues[0].compute_resources[0].max_count: 5",
+        "inference.model: {prefix: rehearsal/v1}",
+        "inference.desired_count: 1",
+    )
+    before, after = load_environment(ENVIRONMENT), load_environment(copy)
+    assert before.inference is not None
+    assert after.inference is not None
+    assert after.training.queues[0].compute_resources[0].max_count == 5
+    assert (before.inference.desired_count, after.inference.desired_count) == (0, 1)
+
+
+def test_comments_and_order_stay(tmp_path: Path) -> None:
+    original, copy = tmp_path / "original.yaml", tmp_path / "changed.yaml"
+    text = ENVIRONMENT.read_text(encoding="utf-8")
+    original.write_text(text.replace("max_count: 4", "max_count: 4  # as many as the quota allows"), encoding="utf-8")
+    write_changed_environment(original, copy)
+    assert "max_count: 5  # as many as the quota allows" in copy.read_text(encoding="utf-8")
+
+
+def test_an_entry_is_added_to_a_section_in_flow_style(tmp_path: Path) -> None:
+    original, copy = tmp_path / "original.yaml", tmp_path / "changed.yaml"
+    content = yaml.safe_load(ENVIRONMENT.read_text(encoding="utf-8"))
+    original.write_text(yaml.safe_dump(content, default_flow_style=True), encoding="utf-8")
+    assert len(write_changed_environment(original, copy)) == 3
+    assert load_environment(copy).inference is not None
+
+
+def test_a_section_that_is_not_there_is_not_invented(tmp_path: Path) -> None:
+    original, copy = tmp_path / "original.yaml", tmp_path / "changed.yaml"
+    content = yaml.safe_load(ENVIRONMENT.read_text(encoding="utf-8"))
+    del content["inference"]
+    original.write_text(yaml.safe_dump(content), encoding="utf-8")
+    assert write_changed_environment(original, copy) == ("training.queues[0].compute_resources[0].max_count: 5",)
+
+
+def test_a_file_in_which_nothing_can_change_is_refused(tmp_path: Path) -> None:
+    original = tmp_path / "original.yaml"
+    original.write_text("name: x\n", encoding="utf-8")
+    with pytest.raises(NoChangeError, match="max_count"):
+        write_changed_environment(original, tmp_path / "changed.yaml")
