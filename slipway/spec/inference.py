@@ -58,7 +58,7 @@ class Endpoint(Section):
     """How clients reach the model."""
 
     exposure: Literal["internal", "public"] = "internal"
-    """`internal`: inside the VPC and networks joined to it. `public`: from the internet, with TLS and a login."""
+    """`internal`: for the VPC and networks joined to it. `public`: for the internet, with TLS and authentication."""
 
     certificate_arn: (
         Annotated[
@@ -115,4 +115,4 @@ class Inference(Section):
     """Most hosts. One more than `desired_count` lets a new version start before the old one stops."""
 
     endpoint: Endpoint = Endpoint()
-    """How clients reach the model."""
+    """Who may reach the model, and how."""

@@ -1,0 +1,113 @@
+"""The reference in docs/environment-file.md: `python -m slipway.spec.reference` rewrites its generated parts."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from slipway.spec.problems import listed
+from slipway.spec.rules import RULES
+from slipway.spec.schema import environment_schema
+
+REFERENCE_FILE = Path(__file__).parents[2] / "docs" / "environment-file.md"
+
+Schema = dict[str, Any]
+
+
+def with_reference(text: str) -> str:
+    """Return the document with its generated parts renewed.
+
+    Args:
+        text: The document; each generated part stands between `<!-- begin: NAME -->` and `<!-- end: NAME -->`.
+    """
+    for name, lines in {"fields": _field_tables(), "rules": _rule_table()}.items():
+        begin, end = f"<!-- begin: {name} -->", f"<!-- end: {name} -->"
+        before, _, rest = text.partition(begin)
+        after = rest.partition(end)[2]
+        text = "\n".join([f"{before}{begin}", "", *lines, "", f"{end}{after}"])
+    return text
+
+
+def _field_tables() -> Iterator[str]:
+    schema = environment_schema()
+    for number, (heading, section) in enumerate(_sections(schema, "", schema["$defs"])):
+        if number:
+            yield ""
+        yield f"### {heading}"
+        yield ""
+        yield section["description"]
+        yield ""
+        yield "| key | value | default | meaning |"
+        yield "|---|---|---|---|"
+        required = section.get("required", ())
+        for key, field in section["properties"].items():
+            default = "**required**" if key in required else _default(field)
+            yield f"| `{key}` | {_values(field)} | {default} | {field['description']} |"
+
+
+def _sections(section: Schema, path: str, definitions: dict[str, Schema]) -> Iterator[tuple[str, Schema]]:
+    """Yield every section below and with this one, each with its heading."""
+    yield f"`{path}`" if path else "Top level", section
+    for key, field in section["properties"].items():
+        here = f"{path}.{key}".lstrip(".")
+        for variant in _variants(field):
+            if "items" in variant:
+                variant, here = variant["items"], f"{here}[]"  # noqa: PLW2901 (a list's section is its item's)
+            choices = variant.get("oneOf", [variant])
+            for choice in choices:
+                if "$ref" in choice:
+                    inner = definitions[choice["$ref"].rpartition("/")[2]]
+                    below = _sections(inner, here, definitions)
+                    heading, first = next(below)
+                    tag = inner["properties"].get("type", {}).get("const") if len(choices) > 1 else None
+                    yield (f"{heading} with `type: {tag}`" if tag else heading), first
+                    yield from below
+
+
+def _variants(field: Schema) -> list[Schema]:
+    """Return what a field can be besides nothing."""
+    return [variant for variant in field.get("anyOf", [field]) if variant.get("type") != "null"]
+
+
+def _values(field: Schema) -> str:
+    """Say in words what a field takes."""
+    field = _variants(field)[0]
+    if "enum" in field or "const" in field:
+        return listed(f"`{value}`" for value in field.get("enum", [field.get("const")]))
+    if "$ref" in field or "oneOf" in field:
+        return "mapping, see below"
+    if field["type"] == "array":
+        return "list, see below" if "$ref" in field["items"] else f"list of {_values(field['items'])}"
+    words = {
+        "object": "mapping of text to text",
+        "boolean": "`true` or `false`",
+        "integer": f"whole number{_limit(' from', field, 'minimum')}{_limit(' to', field, 'maximum')}",
+        "string": f"text{''.join(f' such as `{example}`' for example in field.get('examples', ()))}",
+    }
+    return words[field["type"]]
+
+
+def _limit(word: str, field: Schema, keyword: str) -> str:
+    return f"{word} {field[keyword]}" if keyword in field else ""
+
+
+def _default(field: Schema) -> str:
+    default = field.get("default")
+    if default in (None, [], {}):
+        return "none"
+    return (
+        "see below"
+        if isinstance(default, dict)
+        else f"`{default if isinstance(default, str) else json.dumps(default)}`"
+    )
+
+
+def _rule_table() -> Iterator[str]:
+    yield "| rule | what must hold |"
+    yield "|---|---|"
+    for rule in RULES.values():
+        yield f"| `{rule.name}` | {rule.statement} |"
+
+
+if __name__ == "__main__":
+    REFERENCE_FILE.write_text(with_reference(REFERENCE_FILE.read_text(encoding="utf-8")), encoding="utf-8")

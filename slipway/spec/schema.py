@@ -1,0 +1,60 @@
+"""The JSON schema of environment files, for editors: `python -m slipway.spec.schema` writes it to environments/."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from slipway import facts
+from slipway.spec.environment import Environment
+from slipway.spec.rules.storage import LUSTRE_DEPLOYMENT
+from slipway.spec.training import Training
+
+SCHEMA_FILE = Path(__file__).parents[2] / "environments" / "schema.json"
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def environment_schema() -> dict[str, Any]:
+    """Return the schema: the models' types, texts and limits, and the values that the facts know."""
+    schema = Environment.model_json_schema()
+    sections = {"Environment": schema, **schema["$defs"]}
+    for (section, field), keywords in _keywords_from_facts().items():
+        sections[section]["properties"][field].update(keywords)
+    return {"$schema": _DIALECT, **schema}
+
+
+def schema_text() -> str:
+    """Return the content of environments/schema.json."""
+    return json.dumps(environment_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _keywords_from_facts() -> dict[tuple[str, str], dict[str, Any]]:
+    """Return what the facts add to a field's schema, by section and field: an editor offers the values."""
+    types = facts.instance_types().values()
+    with_chips = _one_of(row.name for row in types if row.neuron_devices)
+    release = facts.parallelcluster_release(Training.model_fields["parallelcluster_version"].default)
+    queue_name = {"pattern": release.queue_name_pattern, "maxLength": release.max_queue_name_length}
+    cluster_name = {"pattern": release.cluster_name_pattern, "maxLength": release.max_cluster_name_length}
+    return {
+        ("Environment", "region"): _one_of(name for name in facts.regions() if name in release.regions),
+        ("Lustre", "throughput_mb_s_per_tib"): _one_of(facts.lustre_deployment(LUSTRE_DEPLOYMENT).throughputs),
+        ("Training", "cluster_name"): cluster_name,
+        ("Training", "parallelcluster_version"): _one_of(facts.parallelcluster_releases()),
+        ("Training", "operating_system"): _one_of(release.operating_systems),
+        ("Training", "neuron_release"): _one_of(facts.neuron_releases()),
+        ("HeadNode", "instance_type"): _one_of(row.name for row in types if not row.neuron_devices),
+        ("Queue", "name"): queue_name,
+        ("ComputeResource", "name"): queue_name,
+        ("ComputeResource", "instance_type"): with_chips,
+        ("Inference", "engine"): _one_of(facts.inference_engines()),
+        ("Inference", "instance_type"): with_chips,
+    }
+
+
+def _one_of(values: Iterable[object]) -> dict[str, Any]:
+    return {"enum": list(values)}
+
+
+if __name__ == "__main__":
+    SCHEMA_FILE.write_text(schema_text(), encoding="utf-8")
