@@ -1,0 +1,22 @@
+"""Where moto 5.2.5 departs from AWS in a way that a deployment notices: each gap is bridged here, by name.
+
+The bridges replace members of moto's classes, which is why moto is pinned exactly. Each goes into the ledger.
+"""
+
+from slipway.rehearsal.emulator.deviations import ec2, fsx, s3, services
+from slipway.rehearsal.emulator.deviations.deviation import Deviation
+from slipway.rehearsal.emulator.ledger import Ledger
+
+DEVIATIONS: tuple[Deviation, ...] = (
+    *ec2.DEVIATIONS,
+    *fsx.DEVIATIONS,
+    *s3.DEVIATIONS,
+    *services.DEVIATIONS,
+)
+
+
+def bridge_all(ledger: Ledger) -> None:
+    """Apply every bridge and write it down; to be called once, before moto's server answers."""
+    for deviation in DEVIATIONS:
+        deviation.bridge()
+        ledger.deviation(deviation.name, deviation.why)

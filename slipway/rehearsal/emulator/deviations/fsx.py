@@ -1,0 +1,80 @@
+"""FSx: ids, network interfaces and the Lustre members that clients read."""
+
+import uuid
+from typing import Any
+
+from moto.ec2.models import ec2_backends
+from moto.fsx.models import FileSystem, FSxBackend
+
+from slipway.rehearsal.emulator.deviations.deviation import Deviation
+
+_INTERFACES = 2
+_MOUNT_NAME = "rehrsl01"  # 8 characters, like AWS's own
+
+
+def _complete_file_systems() -> None:
+    initialize, describe = FileSystem.__init__, FileSystem.to_dict
+
+    def initialize_completely(
+        self: FileSystem, account_id: str, region_name: str, *arguments: Any, **named: Any
+    ) -> None:
+        initialize(self, account_id, region_name, *arguments, **named)
+        short_id, self.file_system_id = self.file_system_id, f"fs-{uuid.uuid4().hex[:17]}"
+        self.dns_name = self.dns_name.replace(short_id, self.file_system_id)
+        self.resource_arn = self.resource_arn.replace(short_id, self.file_system_id)
+        network = ec2_backends[account_id][region_name]
+        subnet = network.get_subnet(self.subnet_ids[0])
+        groups = self.security_group_ids or [network.get_default_security_group(subnet.vpc_id).id]
+        self.vpc_id = subnet.vpc_id  # type: ignore[attr-defined]
+        self.interfaces = [  # type: ignore[attr-defined]
+            network.create_network_interface(
+                subnet, None, group_ids=groups, description=f"Created By Amazon FSx {self.file_system_id}"
+            )
+            for _ in range(_INTERFACES)
+        ]
+
+    def describe_completely(self: FileSystem) -> dict[str, Any]:
+        description = describe(self)
+        description["VpcId"] = self.vpc_id  # type: ignore[attr-defined]
+        description["Lifecycle"] = "AVAILABLE"
+        description["NetworkInterfaceIds"] = [interface.id for interface in self.interfaces]  # type: ignore[attr-defined]
+        if self.file_system_type == "LUSTRE":
+            configured = self.lustre_configuration or {}
+            description["LustreConfiguration"] = {
+                "MountName": _MOUNT_NAME,
+                "DataCompressionType": "NONE",
+                **configured,
+            }
+        return description
+
+    FileSystem.__init__ = initialize_completely  # type: ignore[method-assign]
+    FileSystem.to_dict = describe_completely  # type: ignore[method-assign]
+
+
+def _release_interfaces() -> None:
+    delete = FSxBackend.delete_file_system
+
+    def delete_file_system(self: FSxBackend, file_system_id: str, *arguments: Any, **named: Any) -> Any:
+        file_system = self.file_systems.get(file_system_id)
+        answer = delete(self, file_system_id, *arguments, **named)
+        if file_system:
+            network = ec2_backends[self.account_id][self.region_name]
+            for interface in file_system.interfaces:  # type: ignore[attr-defined]
+                network.delete_network_interface(interface.id)
+        return answer
+
+    FSxBackend.delete_file_system = delete_file_system  # type: ignore[method-assign]
+
+
+DEVIATIONS = (
+    Deviation(
+        "fsx-file-system-description",
+        "moto's ids have 8 digits (AWS: 17), and VpcId, Lifecycle, NetworkInterfaceIds and MountName are missing",
+        _complete_file_systems,
+    ),
+    Deviation(
+        "fsx-network-interfaces",
+        "the interfaces made for a file system have to go with it, or its subnet could not be deleted on AWS",
+        _release_interfaces,
+    ),
+)

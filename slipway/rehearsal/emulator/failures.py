@@ -1,0 +1,21 @@
+"""The failures that CloudFormation reports to its caller as a sentence."""
+
+
+class ProvisioningFailure(Exception):
+    """A resource or a stack could not be provisioned; the message is what CloudFormation gives as status reason."""
+
+
+class TemplateFailure(ProvisioningFailure):
+    """The template itself is wrong; CloudFormation refuses the request before it touches a resource."""
+
+
+class UnfinishedCreation(ProvisioningFailure):
+    """A resource's creation failed when a part of it already existed; a rollback has to delete that part.
+
+    Attributes:
+        physical_id: What the part is called.
+    """
+
+    def __init__(self, reason: str, physical_id: str) -> None:
+        super().__init__(reason)
+        self.physical_id = physical_id

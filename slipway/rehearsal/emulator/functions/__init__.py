@@ -1,0 +1,1 @@
+"""Runs the Lambda code of a stack as processes of this machine."""

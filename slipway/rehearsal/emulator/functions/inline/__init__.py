@@ -1,0 +1,1 @@
+"""What Lambda puts beside inline code."""

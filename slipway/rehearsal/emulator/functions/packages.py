@@ -1,0 +1,46 @@
+"""Unpacks function code and layers into folders of this machine."""
+
+import io
+import sys
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+
+_LAYER_ROOT = "/opt/"
+_SOURCE_SUFFIXES = frozenset({".py", ".js", ".mjs", ".cjs"})
+
+
+def unpack(archive: bytes, folder: Path) -> None:
+    """Unpack a zip archive, keeping which files are executable."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(io.BytesIO(archive)) as content:
+        for entry in content.infolist():
+            target = Path(content.extract(entry, folder))
+            mode = (entry.external_attr >> 16) & 0o777
+            if mode and target.is_file():
+                target.chmod(mode | 0o600)
+
+
+def use_own_python(layer_folder: Path) -> None:
+    """Point Python scripts of a layer at this interpreter: Lambda's ``/var/lang/bin/python`` is not here."""
+    for path in _files(layer_folder):
+        with path.open("rb") as file:
+            first_line = file.readline(256)
+        if first_line.startswith(b"#!") and b"python" in first_line:
+            rest = path.read_bytes()[len(first_line) :]
+            path.write_bytes(b"#!" + sys.executable.encode() + b"\n" + rest)
+            path.chmod(0o755)
+
+
+def point_at_layers(code_folder: Path, layer_folder: Path) -> None:
+    """Rewrite ``/opt/...`` in source files to where the layers really are."""
+    for path in _files(code_folder):
+        if path.suffix in _SOURCE_SUFFIXES:
+            text = path.read_text(encoding="utf-8", errors="surrogateescape")
+            if _LAYER_ROOT in text:
+                rewritten = text.replace(_LAYER_ROOT, f"{layer_folder}/")
+                path.write_text(rewritten, encoding="utf-8", errors="surrogateescape")
+
+
+def _files(folder: Path) -> Iterable[Path]:
+    return (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())

@@ -1,0 +1,1 @@
+"""Resource types: how each is created, updated and deleted in the emulator."""

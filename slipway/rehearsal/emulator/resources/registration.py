@@ -1,0 +1,41 @@
+"""Puts the catalogue together."""
+
+from slipway.rehearsal.emulator.clients import Clients
+from slipway.rehearsal.emulator.functions.responses import ResponseServer
+from slipway.rehearsal.emulator.functions.runner import FunctionRunner
+from slipway.rehearsal.emulator.ledger import Ledger
+from slipway.rehearsal.emulator.resources.bucket_policy import BucketPolicyHandler
+from slipway.rehearsal.emulator.resources.custom_resource import CustomResourceHandler
+from slipway.rehearsal.emulator.resources.lambda_functions import FunctionHandler, LayerHandler
+from slipway.rehearsal.emulator.resources.nested_stack import NestedStackHandler
+from slipway.rehearsal.emulator.resources.record_handler import RecordHandler
+from slipway.rehearsal.emulator.resources.row_handler import RowHandler
+from slipway.rehearsal.emulator.resources.rows import api_rows, records
+from slipway.rehearsal.emulator.resources.secrets import SecretHandler
+from slipway.rehearsal.emulator.resources.security_group_egress import SecurityGroupEgressHandler
+from slipway.rehearsal.emulator.stacks.engine import Engine
+
+_FUNCTION = "AWS::Lambda::Function"
+_LAYER = "AWS::Lambda::LayerVersion"
+_EGRESS = "AWS::EC2::SecurityGroupEgress"
+_SECRET = "AWS::SecretsManager::Secret"
+
+
+def fill_catalogue(
+    engine: Engine, clients: Clients, ledger: Ledger, runner: FunctionRunner, responses: ResponseServer
+) -> None:
+    """Give the engine every resource type: rows first, then the few types that need more than calls."""
+    rows = api_rows()
+    engine.catalogue.add({name: RowHandler(row, clients) for name, row in rows.items()})
+    engine.catalogue.add({name: RecordHandler(record) for name, record in records().items()})
+    engine.catalogue.add(
+        {
+            "AWS::CloudFormation::CustomResource": CustomResourceHandler(runner, responses),
+            "AWS::CloudFormation::Stack": NestedStackHandler(engine, clients),
+            "AWS::S3::BucketPolicy": BucketPolicyHandler(clients, ledger),
+            _EGRESS: SecurityGroupEgressHandler(rows[_EGRESS], clients),
+            _FUNCTION: FunctionHandler(rows[_FUNCTION], clients, runner),
+            _LAYER: LayerHandler(rows[_LAYER], clients, runner),
+            _SECRET: SecretHandler(rows[_SECRET], clients, ledger),
+        }
+    )

@@ -1,0 +1,241 @@
+"""Provisions a resource type from its row."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from slipway.rehearsal.emulator.clients import Clients
+from slipway.rehearsal.emulator.failures import ProvisioningFailure, UnfinishedCreation
+from slipway.rehearsal.emulator.ledger import Backing
+from slipway.rehearsal.emulator.resources.expressions import evaluate
+from slipway.rehearsal.emulator.resources.handler import Existing, Provisioned, Request
+from slipway.rehearsal.emulator.resources.row import Call, GeneratedName, Row, Setting
+from slipway.rehearsal.emulator.resources.shapes import Fitter, member_named
+from slipway.rehearsal.emulator.settings import ACCOUNT
+
+_LONGEST_GENERATED = 60
+_TAG_PROPERTIES = frozenset({"Tags", "TagSpecifications"})
+_GONE = ("NotFound", "NoSuch", "DoesNotExist")
+"""Parts of the error codes with which services say that a resource is not there."""
+
+
+class RowHandler:
+    """Turns a row into API calls."""
+
+    backing: Backing = "api"
+
+    def __init__(self, row: Row, clients: Clients) -> None:
+        self.row = row
+        self._clients = clients
+
+    # ---- the handler's interface ---------------------------------------------------------------------------
+
+    def create(self, request: Request) -> Provisioned:
+        """Make the create call, then apply every setting that the template has."""
+        request = _with_name(request, self.row.name)
+        known = _known(request)
+        unmapped: list[str] = []
+        if self.row.operation:
+            with _reasons():
+                known["answer"] = self._call_with_properties(self.row, request, known, unmapped)
+        physical_id = known["id"] = str(evaluate(self.row.physical_id, known))
+        try:
+            for name, setting in self.row.settings.items():
+                if name in request.properties and not setting.in_create:
+                    self._apply(setting, request.properties[name], known, unmapped, name)
+            attributes = self._attributes(request, known)
+        except ProvisioningFailure as failure:
+            raise UnfinishedCreation(str(failure), physical_id) from failure
+        return Provisioned(physical_id, attributes, tuple(unmapped))
+
+    def can_update(self, changed: frozenset[str]) -> bool:
+        """Tags always can; other properties need a setting or a place in the update call."""
+        return self.row.updates_only_recorded or all(
+            name in self.row.settings or name in _TAG_PROPERTIES or self._in_update(name) for name in changed
+        )
+
+    def update(self, request: Request, existing: Existing, changed: frozenset[str]) -> Provisioned:
+        """Make the update call when it is needed, then bring the changed settings up to date."""
+        request = _with_name(request, self.row.name, existing)
+        known = _known(request, existing)
+        unmapped: list[str] = []
+        beyond_settings = changed - self.row.settings.keys() - _TAG_PROPERTIES
+        if self.row.updates_only_recorded:
+            unmapped += sorted(beyond_settings)
+        elif self.row.update and beyond_settings:
+            with _reasons():
+                known["answer"] = self._call_with_properties(self.row.update, request, known, unmapped)
+            unmapped = [path for path in unmapped if path.split(".")[0] in changed]
+        for name, setting in self.row.settings.items():
+            if name in changed or any(setting.apply.uses(other) for other in changed):
+                self._change(setting, name, request, existing, known)
+        if tags := changed & _TAG_PROPERTIES:
+            unmapped += self._change_tags(request, existing, tags)
+        attributes = self._attributes(request, known) if self.row.update else {}
+        return Provisioned(existing.physical_id, attributes, tuple(unmapped))
+
+    def delete(self, request: Request, existing: Existing) -> None:
+        """Clear the way, then make the delete call; what is already gone is no failure."""
+        known = _known(request, existing)
+        for name, setting in self.row.settings.items():
+            if setting.release and setting.remove:
+                for value in _values(setting, request.properties.get(name)):
+                    self._call_unless_gone(setting.remove, {**known, "value": value})
+        for call in self.row.before_delete:
+            self._call_unless_gone(call, known)
+        if self.row.delete:
+            self._call_unless_gone(self.row.delete, known)
+
+    # ---- settings ------------------------------------------------------------------------------------------
+
+    def _apply(self, setting: Setting, wanted: Any, known: dict[str, Any], unmapped: list[str], path: str) -> None:
+        values = _values(setting, wanted)
+        if setting.first and values:
+            self._call_unless_gone(setting.first, known)
+        for value in values:
+            with _reasons():
+                self._call(setting.apply, {**known, "value": value}, unmapped, path)
+
+    def _change(self, setting: Setting, name: str, request: Request, existing: Existing, known: dict[str, Any]) -> None:
+        before, after = existing.properties.get(name), request.properties.get(name)
+        wanted = _values(setting, after)
+        dropped = [value for value in _values(setting, before) if value not in wanted]
+        if setting.remove and (setting.each or after is None):
+            for value in dropped:
+                self._call_unless_gone(setting.remove, {**_known(request, existing), "value": value})
+        kept = _values(setting, before) if setting.each and before != after else []
+        for value in wanted:
+            if value not in kept:
+                with _reasons():
+                    self._call(setting.apply, {**known, "value": value}, [], name)
+
+    def _change_tags(self, request: Request, existing: Existing, names: frozenset[str]) -> list[str]:
+        """EC2 has one call for all its types; for others a change of tags is reported as not made."""
+        if not self.row.tag_resource_type or "Tags" not in names:
+            return sorted(names)
+        client = self._client(request.stack.region)
+        before = {tag["Key"]: str(tag["Value"]) for tag in existing.properties.get("Tags", [])}
+        after = {tag["Key"]: str(tag["Value"]) for tag in request.properties.get("Tags", [])}
+        with _reasons():
+            if dropped := before.keys() - after.keys():
+                client.delete_tags(Resources=[existing.physical_id], Tags=[{"Key": key} for key in dropped])
+            if after:
+                tags = [{"Key": key, "Value": value} for key, value in after.items()]
+                client.create_tags(Resources=[existing.physical_id], Tags=tags)
+        return []
+
+    # ---- calls ---------------------------------------------------------------------------------------------
+
+    def _client(self, region: str) -> Any:
+        return self._clients.get(self.row.service, region)
+
+    def _input_shape(self, operation: str, region: str) -> Any:
+        meta = self._client(region).meta
+        return meta.service_model.operation_model(meta.method_to_api_mapping[operation]).input_shape
+
+    def _in_update(self, name: str) -> bool:
+        update = self.row.update
+        if update is None:
+            return False
+        # The region does not matter for the form of a call.
+        shape = self._input_shape(update.operation, "us-east-1")
+        target = update.rename.get(name, name).split(".")[0]
+        return update.uses(name) or member_named(shape, target) is not None
+
+    def _call_with_properties(self, call: Call, request: Request, known: dict[str, Any], unmapped: list[str]) -> Any:
+        """Fit all properties to a call, except those that settings or expressions take care of."""
+        apart = {name for name, setting in self.row.settings.items() if not setting.in_create}
+        if self.row.tag_resource_type:
+            apart.add("Tags")
+        plain = {name: value for name, value in request.properties.items() if name not in apart and not call.uses(name)}
+        fitter = Fitter(call.rename)
+        shape = self._input_shape(call.operation, request.stack.region)
+        arguments = fitter.fit(shape, plain)
+        unmapped += fitter.unmapped
+        tags = request.properties.get("Tags")
+        if self.row.tag_resource_type and tags and "TagSpecifications" in shape.members:
+            texts = [{"Key": tag["Key"], "Value": str(tag["Value"])} for tag in tags]
+            arguments["TagSpecifications"] = [{"ResourceType": self.row.tag_resource_type, "Tags": texts}]
+        return self._call(call, known, unmapped, "", arguments)
+
+    def _call(
+        self,
+        call: Call,
+        known: Mapping[str, Any],
+        unmapped: list[str],
+        path: str,
+        fitted: Mapping[str, Any] | None = None,
+    ) -> Any:
+        region = known["region"]
+        fitter = Fitter(call.rename if fitted is None else {})
+        computed = {name: evaluate(text, dict(known)) for name, text in call.arguments.items()}
+        arguments = fitter.fit(self._input_shape(call.operation, region), computed)
+        unmapped += [f"{path}: {place}" if path else place for place in fitter.unmapped]
+        return getattr(self._client(region), call.operation)(**{**(fitted or {}), **arguments})
+
+    def _call_unless_gone(self, call: Call, known: Mapping[str, Any]) -> None:
+        with _reasons():
+            try:
+                self._call(call, known, [], "")
+            except ClientError as error:
+                code = error.response["Error"]["Code"]
+                if code not in call.tolerate and not any(part in code for part in _GONE):
+                    raise
+
+    def _attributes(self, request: Request, known: dict[str, Any]) -> dict[str, Any]:
+        with _reasons():
+            reads = {name: self._call(call, known, [], "") for name, call in self.row.reads.items()}
+        known = {**known, "reads": reads, "properties": request.properties}
+        found: dict[str, Any] = {}
+        for name, text in self.row.attributes.items():
+            value = evaluate(text, {**known, "attributes": found})
+            if value is not None:
+                found[name] = value
+        return found
+
+
+@contextmanager
+def _reasons() -> Iterator[None]:
+    """Turn what botocore raises into the sentence that CloudFormation would show."""
+    try:
+        yield
+    except ClientError as error:
+        detail = error.response["Error"]
+        raise ProvisioningFailure(
+            f'Resource handler returned message: "{detail.get("Message", "")}"'
+            f" (API: {error.operation_name}, Code: {detail['Code']})"
+        ) from error
+    except BotoCoreError as error:
+        raise ProvisioningFailure(f"Properties validation failed: {error}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise ProvisioningFailure(f"Properties validation failed: {type(error).__name__}: {error}") from error
+
+
+def _known(request: Request, existing: Existing | None = None) -> dict[str, Any]:
+    return {
+        "properties": dict(request.properties),
+        "id": existing.physical_id if existing else None,
+        "attributes": dict(existing.attributes) if existing else {},
+        "answer": {},
+        "generated": request.generated_name(_LONGEST_GENERATED),
+        "region": request.stack.region,
+        "account": ACCOUNT,
+        "stack": request.stack.name,
+    }
+
+
+def _values(setting: Setting, value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return list(value) if setting.each else [value]
+
+
+def _with_name(request: Request, name: GeneratedName | None, existing: Existing | None = None) -> Request:
+    """The request with a physical name, the existing one when there is one."""
+    if name is None or name.property in request.properties:
+        return request
+    text = existing.physical_id if existing else request.generated_name(name.longest, lower_case=name.lower_case)
+    return replace(request, properties={**request.properties, name.property: text})

@@ -1,0 +1,180 @@
+"""One resource at a time: calls its handler, writes the stack's events and the ledger."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from slipway.rehearsal.emulator.failures import ProvisioningFailure, UnfinishedCreation
+from slipway.rehearsal.emulator.ledger import Action, Ledger
+from slipway.rehearsal.emulator.resources.catalogue import Catalogue
+from slipway.rehearsal.emulator.resources.handler import Existing, Request
+from slipway.rehearsal.emulator.stacks.model import ProvisionedResource, Stack
+from slipway.rehearsal.emulator.template.dynamic_references import with_dynamic_references
+from slipway.rehearsal.emulator.template.surroundings import Surroundings
+
+_KEPT = ("Retain", "RetainExceptOnCreate")
+
+
+def _existing(resource: ProvisionedResource) -> Existing:
+    return Existing(resource.physical_id, resource.properties, resource.attributes)
+
+
+class Provisioner:
+    """Creates, updates and deletes the resources of one stack during one operation."""
+
+    def __init__(self, stack: Stack, catalogue: Catalogue, ledger: Ledger, surroundings: Surroundings) -> None:
+        self._stack = stack
+        self._catalogue = catalogue
+        self._ledger = ledger
+        self._surroundings = surroundings
+
+    def create(
+        self,
+        logical_id: str,
+        resource_type: str,
+        properties: Mapping[str, Any],
+        *,
+        action: Action = "create",
+        **ledger_fields: Any,
+    ) -> ProvisionedResource:
+        """Create a resource.
+
+        Args:
+            logical_id: Its name in the template.
+            resource_type: Its CloudFormation type.
+            properties: Resolved, dynamic references not looked up.
+            action: ``replace`` when it takes the place of another one.
+            ledger_fields: More to write down, such as the changed properties.
+
+        Raises:
+            ProvisioningFailure: It could not be created; events and ledger are written. UnfinishedCreation says
+                that a part exists.
+        """
+        started = time.monotonic()
+        handler = self._catalogue.handler(resource_type)
+        self._stack.add_event(logical_id, resource_type, "CREATE_IN_PROGRESS")
+        try:
+            done = handler.create(self._request(logical_id, resource_type, properties))
+        except ProvisioningFailure as failure:
+            physical_id = failure.physical_id if isinstance(failure, UnfinishedCreation) else ""
+            self._fail("create", logical_id, resource_type, physical_id, failure, started)
+            raise
+        resource = ProvisionedResource(
+            logical_id,
+            resource_type,
+            done.physical_id,
+            properties,
+            done.attributes,
+            handler.backing,
+            "CREATE_COMPLETE",
+        )
+        self._note(action, resource, started, unmapped=done.unmapped, **ledger_fields)
+        self._stack.add_event(logical_id, resource_type, "CREATE_COMPLETE", physical_id=done.physical_id)
+        return resource
+
+    def can_update(self, resource: ProvisionedResource, changed: frozenset[str]) -> bool:
+        """Whether the handler can change these properties in place."""
+        return self._catalogue.handler(resource.resource_type).can_update(changed)
+
+    def update(
+        self,
+        resource: ProvisionedResource,
+        properties: Mapping[str, Any],
+        changed: frozenset[str],
+        *,
+        action: Action = "update",
+        **ledger_fields: Any,
+    ) -> ProvisionedResource:
+        """Update a resource in place.
+
+        Raises:
+            ProvisioningFailure: It could not be updated; events and ledger are written.
+        """
+        started = time.monotonic()
+        logical_id, resource_type = resource.logical_id, resource.resource_type
+        self._stack.add_event(logical_id, resource_type, "UPDATE_IN_PROGRESS", physical_id=resource.physical_id)
+        try:
+            done = self._catalogue.handler(resource_type).update(
+                self._request(logical_id, resource_type, properties), _existing(resource), changed
+            )
+        except ProvisioningFailure as failure:
+            self._fail("update", logical_id, resource_type, resource.physical_id, failure, started)
+            raise
+        updated = replace(
+            resource,
+            physical_id=done.physical_id,
+            properties=properties,
+            attributes={**resource.attributes, **done.attributes},
+            status="UPDATE_COMPLETE",
+        )
+        self._note(action, updated, started, changed=sorted(changed), unmapped=done.unmapped, **ledger_fields)
+        self._stack.add_event(logical_id, resource_type, "UPDATE_COMPLETE", physical_id=done.physical_id)
+        return updated
+
+    def remove(self, resource: ProvisionedResource, policy: str, *, action: Action = "delete") -> None:
+        """Delete a resource, or leave it when its policy says so.
+
+        Args:
+            resource: What to delete.
+            policy: The DeletionPolicy or UpdateReplacePolicy that applies.
+            action: ``rollback`` when a failed operation is being undone.
+
+        Raises:
+            ProvisioningFailure: It could not be deleted; events and ledger are written.
+        """
+        started = time.monotonic()
+        logical_id, resource_type = resource.logical_id, resource.resource_type
+        keep = policy == "Retain" or (policy in _KEPT and action != "rollback")
+        if keep:
+            self._note("retain", resource, started)
+            self._stack.add_event(logical_id, resource_type, "DELETE_SKIPPED", physical_id=resource.physical_id)
+            return
+        self._stack.add_event(logical_id, resource_type, "DELETE_IN_PROGRESS", physical_id=resource.physical_id)
+        try:
+            request = Request(self._stack.identity, logical_id, resource_type, resource.properties)
+            self._catalogue.handler(resource_type).delete(request, _existing(resource))
+        except ProvisioningFailure as failure:
+            self._fail("delete", logical_id, resource_type, resource.physical_id, failure, started)
+            raise
+        self._note(action, resource, started)
+        self._stack.add_event(logical_id, resource_type, "DELETE_COMPLETE", physical_id=resource.physical_id)
+
+    def _request(self, logical_id: str, resource_type: str, properties: Mapping[str, Any]) -> Request:
+        ready = with_dynamic_references(properties, self._surroundings)
+        return Request(self._stack.identity, logical_id, resource_type, ready)
+
+    def _note(self, action: Action, resource: ProvisionedResource, started: float, **fields: Any) -> None:
+        self._ledger.resource(
+            action,
+            stack=self._stack.name,
+            logical_id=resource.logical_id,
+            type=resource.resource_type,
+            backing=resource.backing,
+            physical_id=resource.physical_id,
+            seconds=round(time.monotonic() - started, 3),
+            **fields,
+        )
+
+    def _fail(
+        self,
+        during: str,
+        logical_id: str,
+        resource_type: str,
+        physical_id: str,
+        failure: ProvisioningFailure,
+        started: float,
+    ) -> None:
+        reason = self._ledger.without_hidden(str(failure))
+        self._ledger.resource(
+            "failed",
+            stack=self._stack.name,
+            logical_id=logical_id,
+            type=resource_type,
+            backing=self._catalogue.handler(resource_type).backing,
+            physical_id=physical_id,
+            during=during,
+            reason=reason,
+            seconds=round(time.monotonic() - started, 3),
+        )
+        self._stack.add_event(logical_id, resource_type, f"{during.upper()}_FAILED", reason, physical_id)

@@ -1,0 +1,89 @@
+"""The region around a stack, as intrinsic functions and dynamic references see it."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+
+from botocore.exceptions import ClientError
+
+from slipway.rehearsal.emulator.clients import Clients
+from slipway.rehearsal.emulator.failures import ProvisioningFailure
+from slipway.rehearsal.emulator.ledger import Ledger
+from slipway.rehearsal.emulator.stacks.model import Stack
+
+FindStack = Callable[[str, str], Stack | None]
+"""Stack name or id, region -> the stack that is not deleted."""
+
+Exports = Callable[[str], Mapping[str, str]]
+"""Region -> export name to value."""
+
+
+class RegionSurroundings:
+    """Looks values up for one operation on one stack, and remembers which exports it imported."""
+
+    def __init__(self, region: str, clients: Clients, ledger: Ledger, find_stack: FindStack, exports: Exports) -> None:
+        self._region = region
+        self._clients = clients
+        self._ledger = ledger
+        self._find_stack = find_stack
+        self._exports = exports
+        self.imports: set[str] = set()
+
+    def stack_output(self, stack_name: str, output_name: str, region: str) -> str:
+        """The current value of another stack's output."""
+        stack = self._find_stack(stack_name, region)
+        if stack is None:
+            raise ProvisioningFailure(
+                f"Fn::GetStackOutput: stack {stack_name} does not exist in {region}"
+                f" (its output {output_name} was asked for)"
+            )
+        for output in stack.state.outputs:
+            if output.key == output_name:
+                return output.value
+        raise ProvisioningFailure(f"Fn::GetStackOutput: stack {stack_name} has no output {output_name}")
+
+    def exported_value(self, export_name: str) -> str:
+        """The value of an export of this region."""
+        exports = self._exports(self._region)
+        if export_name not in exports:
+            raise ProvisioningFailure(f"No export named {export_name} found.")
+        self.imports.add(export_name)
+        return exports[export_name]
+
+    def ssm_parameter(self, name: str) -> str:
+        """The value of a Systems Manager parameter."""
+        client = self._clients.get("ssm", self._region)
+        try:
+            parameter = client.get_parameter(Name=name, WithDecryption=True)["Parameter"]
+        except client.exceptions.ParameterNotFound as error:
+            raise ProvisioningFailure(
+                f"Unable to fetch parameters [{name}] from parameter store for this account."
+            ) from error
+        if parameter["Type"] == "SecureString":
+            self._ledger.hide(parameter["Value"])
+        return str(parameter["Value"])
+
+    def secret(self, secret_id: str, json_key: str | None, stage: str | None, version: str | None) -> str:
+        """A secret's text or one field of it; the ledger never shows either."""
+        choice = {"VersionStage": stage, "VersionId": version}
+        client = self._clients.get("secretsmanager", self._region)
+        try:
+            answer = client.get_secret_value(
+                SecretId=secret_id, **{name: value for name, value in choice.items() if value}
+            )
+        except ClientError as error:
+            raise ProvisioningFailure(f"Could not read secret {secret_id}: {error}") from error
+        text = str(answer["SecretString"])
+        self._ledger.hide(text)
+        if json_key is None:
+            return text
+        try:
+            value = str(json.loads(text)[json_key])
+        except (ValueError, KeyError, TypeError) as error:
+            raise ProvisioningFailure(f"Could not find a field {json_key} in secret {secret_id}") from error
+        self._ledger.hide(value)
+        return value
+
+    def availability_zones(self, region: str) -> Sequence[str]:
+        """The names of a region's availability zones."""
+        zones = self._clients.get("ec2", region).describe_availability_zones()["AvailabilityZones"]
+        return sorted(zone["ZoneName"] for zone in zones)

@@ -1,0 +1,1 @@
+"""CloudFormation templates: parsing, references, parameters and intrinsic functions."""
