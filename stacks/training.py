@@ -72,6 +72,7 @@ class TrainingStack(EnvironmentStack):
                 prefix=SCRIPT_PREFIX,
                 region=environment.region,
                 neuron_release=training.neuron_release,
+                operating_system=training.operating_system,
                 log_retention=log_retention(environment),
             ),
         )

@@ -1,6 +1,6 @@
 """The network stack: zones by id, private nodes, closed defaults."""
 
-from ipaddress import ip_network
+from ipaddress import IPv4Network
 
 from tests.assembly import Assembly
 
@@ -20,9 +20,9 @@ def test_no_subnet_hands_out_public_addresses(each_assembly: Assembly) -> None:
 
 
 def test_subnets_are_disjoint_and_inside_the_vpc(each_assembly: Assembly) -> None:
-    vpc = ip_network(each_assembly.environment.network.cidr)
+    vpc = IPv4Network(each_assembly.environment.network.cidr)
     ranges = [
-        ip_network(subnet["Properties"]["CidrBlock"])
+        IPv4Network(subnet["Properties"]["CidrBlock"])
         for subnet in each_assembly.resources("network", "AWS::EC2::Subnet").values()
     ]
 

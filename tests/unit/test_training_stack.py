@@ -1,10 +1,12 @@
 """The training stack: the cluster configuration and how the provider gets it."""
 
 import json
+import subprocess
 from typing import Any
 
 import pytest
 
+from neuron_constructs.cluster.node_scripts import neuron_lock
 from slipway import facts
 from tests.assembly import Assembly
 
@@ -118,7 +120,7 @@ def test_script_urls_hold_no_content_hash(configuration: dict[str, Any]) -> None
         scheme, bucket, key = action["Script"]["Fn::Join"][1]
         assert scheme == "s3://"
         assert set(bucket) == {"Ref"}
-        assert key in {"/cluster/head_node.sh", "/cluster/compute_node.sh"}
+        assert key == "/cluster/node_configured.sh"
 
 
 def test_node_policies_are_below_the_path_that_the_provider_may_attach(each_assembly: Assembly) -> None:
@@ -166,3 +168,27 @@ def test_training_waits_for_network_and_storage_and_for_nothing_else(default: As
     dependencies = set(manifest["artifacts"]["slipway-default-training"]["dependencies"]) & stacks
 
     assert dependencies == {"slipway-default-network", "slipway-default-storage"}
+
+
+def test_compute_nodes_learn_what_their_instance_type_must_show(default: Assembly) -> None:
+    configuration = default.resource("training", "Custom::PclusterCluster")["ClusterConfiguration"]
+    role, _, prefix, *expectations = queues(configuration)[0]["CustomActions"]["OnNodeConfigured"]["Args"]
+
+    assert (role, prefix) == ("compute", "cluster")
+    assert expectations == ["trn1.32xlarge=16:8"]
+
+
+def test_the_lock_pins_every_package_of_the_release_in_words_that_bash_reads() -> None:
+    script = f"{neuron_lock('2.28.1', 'ubuntu2204')}\nprintf '%s\\n' $NEURON_RELEASE $PYTHON_VERSION"
+    script += ' "${SYSTEM_PACKAGES[@]}" "${PYTHON_PACKAGES[@]}" "${PYTHON_INDEXES[@]}" "${OPERATING_SYSTEMS[@]}"'
+    said = subprocess.run(["bash", "-euc", script], capture_output=True, text=True, check=True).stdout.split()
+    release = facts.neuron_release("2.28.1")
+
+    assert said == [
+        "2.28.1",
+        "3.10",
+        *(f"{name}={version}" for name, version in sorted(release.system_packages.items())),
+        *(f"{name}=={version}" for name, version in sorted(release.python_packages.items())),
+        *release.python_indexes,
+        *release.operating_systems,
+    ]

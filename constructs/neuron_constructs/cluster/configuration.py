@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from neuron_constructs.cluster.queues import NodeAccess, Queue, queue_configuration
+from neuron_constructs.cluster.queues import ENTRY_SCRIPT, NodeAccess, Queue, queue_configuration
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,8 +77,8 @@ def cluster_configuration(props: ClusterConfigurationProps) -> dict[str, Any]:
 def _head_node(props: ClusterConfigurationProps) -> dict[str, Any]:
     set_up = {
         # A stable URL and stable arguments: ParallelCluster refuses every update that changes one of them.
-        "Script": f"s3://{props.access.script_bucket}/{props.access.script_prefix}/head_node.sh",
-        "Args": [props.access.script_bucket, props.access.script_prefix],
+        "Script": f"s3://{props.access.script_bucket}/{props.access.script_prefix}/{ENTRY_SCRIPT}",
+        "Args": ["head", props.access.script_bucket, props.access.script_prefix],
     }
     return {
         "InstanceType": props.head_node_instance_type,

@@ -1,5 +1,7 @@
 """The node set-up scripts in the environment's own bucket, under keys that never change."""
 
+import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,6 +46,9 @@ class NodeScriptsProps:
     neuron_release: str
     """AWS Neuron SDK release that the nodes install."""
 
+    operating_system: str
+    """ParallelCluster's name of the nodes' operating system."""
+
     log_retention: logs.RetentionDays
     """How long the copying function's log is kept."""
 
@@ -66,7 +71,7 @@ class NodeScripts(Construct):
             destination_key_prefix=props.prefix,
             sources=[
                 s3_deployment.Source.asset(str(props.directory), exclude=["*.md"]),
-                s3_deployment.Source.data(LOCK_FILE, neuron_lock(props.neuron_release)),
+                s3_deployment.Source.data(LOCK_FILE, neuron_lock(props.neuron_release, props.operating_system)),
             ],
             log_group=stack_log_group(self, "Logs", retention=props.log_retention),
         )
@@ -101,13 +106,27 @@ class NodeScripts(Construct):
         )
 
 
-def neuron_lock(release: str) -> str:
-    """Render a Neuron release as shell assignments that the scripts source.
+def neuron_lock(release: str, operating_system: str) -> str:
+    """Render a Neuron release as the Bash assignments that the scripts source (assets/cluster/README.md has the keys).
+
+    Args:
+        release: version of the Neuron release.
+        operating_system: ParallelCluster's name of the nodes' operating system, whose own Python is taken.
 
     Raises:
-        slipway.facts.UnknownFact: there is no row for the release.
+        slipway.facts.UnknownFact: there is no row for the release or the operating system.
     """
     pins = facts.neuron_release(release)
-    system = " ".join(f"{name}={version}" for name, version in sorted(pins.system_packages.items()))
-    python = " ".join(f"{name}=={version}" for name, version in sorted(pins.python_packages.items()))
-    return f"NEURON_RELEASE={pins.version}\nSYSTEM_PACKAGES=({system})\nPYTHON_PACKAGES=({python})\n"
+    assignments = {
+        "NEURON_RELEASE": pins.version,
+        "OPERATING_SYSTEMS": _array(pins.operating_systems),
+        "SYSTEM_PACKAGES": _array(f"{name}={version}" for name, version in sorted(pins.system_packages.items())),
+        "PYTHON_VERSION": facts.operating_system(operating_system).python_version,
+        "PYTHON_PACKAGES": _array(f"{name}=={version}" for name, version in sorted(pins.python_packages.items())),
+        "PYTHON_INDEXES": _array(pins.python_indexes),
+    }
+    return "".join(f"{key}={value}\n" for key, value in assignments.items())
+
+
+def _array(items: Iterable[str]) -> str:
+    return f"({' '.join(shlex.quote(item) for item in items)})"

@@ -5,6 +5,9 @@ from typing import Any, Literal
 
 from slipway import facts
 
+ENTRY_SCRIPT = "node_configured.sh"
+"""The one script that ParallelCluster downloads to a node; it fetches the others from beside it."""
+
 SCRATCH_MOUNT_DIR = "/scratch"
 """Where the nodes' local NVMe disks are mounted as one striped volume."""
 
@@ -114,6 +117,6 @@ def _compute_node_action(queue: Queue, access: NodeAccess) -> dict[str, Any]:
         for kind in [facts.instance_type(resource.instance_type)]
     ]
     return {
-        "Script": f"s3://{access.script_bucket}/{access.script_prefix}/compute_node.sh",
-        "Args": [access.script_bucket, access.script_prefix, *expectations],
+        "Script": f"s3://{access.script_bucket}/{access.script_prefix}/{ENTRY_SCRIPT}",
+        "Args": ["compute", access.script_bucket, access.script_prefix, *expectations],
     }
