@@ -160,6 +160,8 @@ def no_cluster(draft: Draft) -> None:
     next(draft.resources("Custom::PclusterCluster"))["Type"] = "Custom::Other"
 
 
+NO_DEFECT = Defect("no defect", lambda draft: None, "", "")
+
 DEFECTS = [
     Defect("unknown key", unknown_key, "ClusterSchema", "HeadNode.Colour: Unknown field"),
     Defect("configuration as text", configuration_as_text, "references", "ClusterConfiguration object"),
@@ -195,7 +197,9 @@ RESERVATION_DEFECTS = [
 def answers(assemblies: AssemblyFactory, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answer]:
     """The answer to every defect; side by side, because each is a process of several seconds."""
     default, ultracluster = (read_assembly(assemblies(name).directory) for name in ("default", "ultracluster"))
-    cases = [(defect, default) for defect in DEFECTS] + [(defect, ultracluster) for defect in RESERVATION_DEFECTS]
+    cases = [(NO_DEFECT, ultracluster)]
+    cases += [(defect, default) for defect in DEFECTS]
+    cases += [(defect, ultracluster) for defect in RESERVATION_DEFECTS]
 
     def answer(case: tuple[Defect, Mapping[str, Any]]) -> tuple[str, Answer]:
         defect, assembly = case
@@ -205,6 +209,12 @@ def answers(assemblies: AssemblyFactory, tmp_path_factory: pytest.TempPathFactor
 
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         return dict(pool.map(answer, cases))
+
+
+def test_finds_nothing_where_nothing_is_wrong(answers: Mapping[str, Answer]) -> None:
+    outcome = answers[NO_DEFECT.name].outcome
+    assert [finding for finding in outcome.findings if finding.level is Level.ERROR] == []
+    assert outcome.template_resources > 40
 
 
 @pytest.mark.parametrize("defect", DEFECTS + RESERVATION_DEFECTS, ids=lambda defect: defect.name)
