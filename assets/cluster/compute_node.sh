@@ -2,7 +2,7 @@
 # Sets up a compute node: Neuron driver, runtime and tools at the pinned versions, then proof that the node has what its
 # queue promises. ParallelCluster ends a node whose set-up fails, so a half-working node never takes a job.
 #
-#   compute_node.sh NEURON_DEVICES EFA_INTERFACES
+#   compute_node.sh INSTANCE_TYPE=NEURON_DEVICES:EFA_INTERFACES...
 #
 # A second run, or a custom AMI that already holds the pinned packages, skips the installation.
 set -euo pipefail
@@ -10,7 +10,6 @@ umask 022
 
 SCRIPT_DIRECTORY="$(dirname "${BASH_SOURCE[0]}")"
 readonly SCRIPT_DIRECTORY
-readonly NEURON_DEVICES="$1" EFA_INTERFACES="$2"
 readonly DEVICE_SECONDS="${SLIPWAY_DEVICE_SECONDS:-120}"
 readonly METADATA_SERVICE="http://169.254.169.254/latest"
 # shellcheck source-path=SCRIPTDIR source=steps.sh
@@ -20,10 +19,29 @@ source "${SCRIPT_DIRECTORY}/operating_system.sh"
 # shellcheck source-path=SCRIPTDIR source=neuron_packages.sh
 source "${SCRIPT_DIRECTORY}/neuron_packages.sh"
 
-check_arguments() {
-  if [[ ! "$NEURON_DEVICES" =~ ^[1-9][0-9]*$ || ! "$EFA_INTERFACES" =~ ^[0-9]+$ ]]; then
-    fail "expected a number of Neuron devices and of EFA interfaces, got '${NEURON_DEVICES}' and '${EFA_INTERFACES}'"
-  fi
+# instance_metadata KEY: prints a value of the instance metadata service, which answers with a token only (IMDSv2).
+instance_metadata() {
+  local token options=(--fail --silent --show-error --noproxy '*' --max-time 5 --retry 8 --retry-max-time 60)
+  token="$(curl "${options[@]}" --request PUT --header 'X-aws-ec2-metadata-token-ttl-seconds: 60' \
+    "${METADATA_SERVICE}/api/token")"
+  curl "${options[@]}" --header "X-aws-ec2-metadata-token: ${token}" "${METADATA_SERVICE}/meta-data/$1"
+}
+
+# read_expectations EXPECTATION...: a queue may mix instance types; sets NEURON_DEVICES and EFA_INTERFACES to what it
+# expects of this node's type.
+read_expectations() {
+  local expectation instance_type
+  instance_type="$(instance_metadata instance-type)"
+  for expectation in "$@"; do
+    if [[ ! "$expectation" =~ ^([^=]+)=([1-9][0-9]*):([0-9]+)$ ]]; then
+      fail "'${expectation}' is not INSTANCE_TYPE=NEURON_DEVICES:EFA_INTERFACES"
+    fi
+    if [[ "${BASH_REMATCH[1]}" == "$instance_type" ]]; then
+      NEURON_DEVICES="${BASH_REMATCH[2]}" EFA_INTERFACES="${BASH_REMATCH[3]}"
+      return
+    fi
+  done
+  fail "the queue does not say what to expect of a ${instance_type}: $*"
 }
 
 # The head node builds the training environment; here only its interpreter has to exist.
@@ -33,21 +51,14 @@ provide_python() {
   fi
 }
 
-# primary_address: prints the address of network card 0, which is the one Slurm knows.
-primary_address() {
-  local token options=(--fail --silent --show-error --noproxy '*' --max-time 5 --retry 8 --retry-max-time 60)
-  token="$(curl "${options[@]}" --request PUT --header 'X-aws-ec2-metadata-token-ttl-seconds: 60' \
-    "${METADATA_SERVICE}/api/token")"
-  curl "${options[@]}" --header "X-aws-ec2-metadata-token: ${token}" "${METADATA_SERVICE}/meta-data/local-ipv4"
-}
-
 # On instances with several network cards /etc/hosts may name a wrong one, and the ranks of a job then wait for each
-# other (aws-neuron-parallelcluster-samples pull requests 17 and 19). One line with the primary address replaces them.
+# other (aws-neuron-parallelcluster-samples pull requests 17 and 19). One line with the address of card 0, the one
+# Slurm knows, replaces them.
 correct_hosts_file() {
   local hosts="${ROOT}/etc/hosts" name address
   name="$(uname -n)"
   name="${name%%.*}"
-  address="$(primary_address)"
+  address="$(instance_metadata local-ipv4)"
   if [[ ! "$address" =~ ^[0-9]+(\.[0-9]+){3}$ ]]; then
     fail "the instance metadata gave '${address}' as the node's address"
   fi
@@ -93,7 +104,7 @@ check_lustre() {
     fail "/fsx is not a mounted Lustre file system"
 }
 
-step "check the arguments" check_arguments
+step "read the expectations" read_expectations "$@"
 step "read the Neuron release" load_neuron_release
 step "check the operating system" check_operating_system
 step "stop unattended upgrades" stop_unattended_upgrades

@@ -36,21 +36,18 @@ check_apps() {
 # jobs, and "current" moves over when it is complete. The file .requirements is written last and marks it complete.
 install_training_packages() {
   local name="${NEURON_RELEASE}-python${PYTHON_VERSION}"
-  local environment="${ROOT}/apps/neuron/${name}" requirements=(
-    "neuronx-cc==${NEURONX_CC_VERSION}"
-    "torch-neuronx==${TORCH_NEURONX_VERSION}"
-    "libneuronxla==${LIBNEURONXLA_VERSION}"
-    "neuronx_distributed==${NEURONX_DISTRIBUTED_VERSION}"
-  )
-  if [[ -f "${environment}/.requirements" && "$(<"${environment}/.requirements")" == "${requirements[*]}" ]]; then
-    say "${requirements[*]}: already in ${environment}"
+  local environment="${ROOT}/apps/neuron/${name}" index options=(--quiet --no-cache-dir --disable-pip-version-check)
+  if [[ -f "${environment}/.requirements" && "$(<"${environment}/.requirements")" == "${PYTHON_PACKAGES[*]}" ]]; then
+    say "${PYTHON_PACKAGES[*]}: already in ${environment}"
   else
     rm -rf "$environment"
     "python${PYTHON_VERSION}" -m venv "$environment"
     # The exact versions exist only in the Neuron index: PyPI holds placeholders of the same names.
-    retry "$PIP_SECONDS" "${environment}/bin/python" -m pip install --quiet --no-cache-dir \
-      --disable-pip-version-check --extra-index-url https://pip.repos.neuron.amazonaws.com "${requirements[@]}"
-    printf '%s\n' "${requirements[*]}" >"${environment}/.requirements"
+    for index in "${PYTHON_INDEXES[@]}"; do
+      options+=(--extra-index-url "$index")
+    done
+    retry "$PIP_SECONDS" "${environment}/bin/python" -m pip install "${options[@]}" "${PYTHON_PACKAGES[@]}"
+    printf '%s\n' "${PYTHON_PACKAGES[*]}" >"${environment}/.requirements"
   fi
   ln -sfn "$name" "${ROOT}/apps/neuron/current"
 }

@@ -7,13 +7,21 @@ readonly APT_REPOSITORY="https://apt.repos.neuron.amazonaws.com"
 readonly YUM_REPOSITORY="https://yum.repos.neuron.amazonaws.com"
 readonly REPOSITORY_KEY="GPG-PUB-KEY-AMAZON-AWS-NEURON.PUB"
 
-# neuron_packages: prints "name version" for each pinned package.
-neuron_packages() {
-  printf '%s %s\n' \
-    aws-neuronx-dkms "$NEURON_DKMS_VERSION" \
-    aws-neuronx-collectives "$NEURON_COLLECTIVES_VERSION" \
-    aws-neuronx-runtime-lib "$NEURON_RUNTIME_LIB_VERSION" \
-    aws-neuronx-tools "$NEURON_TOOLS_VERSION"
+# What a compute node installs of the pinned packages; others (the hook for containers) are for other machines.
+readonly NODE_PACKAGES=(aws-neuronx-dkms aws-neuronx-collectives aws-neuronx-runtime-lib aws-neuronx-tools)
+
+# node_pins: prints NAME=VERSION for each of them.
+node_pins() {
+  local name pin
+  for name in "${NODE_PACKAGES[@]}"; do
+    for pin in "${SYSTEM_PACKAGES[@]}"; do
+      if [[ "$pin" == "${name}="* ]]; then
+        printf '%s\n' "$pin"
+        continue 2
+      fi
+    done
+    fail "neuron_release.sh pins no version of ${name}"
+  done
 }
 
 # installed_version PACKAGE: prints its version without the build suffix (2.30.59.0-838c7fc8b), or nothing.
@@ -31,13 +39,14 @@ installed_version() {
   fi
 }
 
-neuron_packages_installed() {
-  local name version
-  while read -r name version; do
-    if [[ "$(installed_version "$name")" != "$version" ]]; then
+# all_installed PIN...: whether each package is there in its pinned version.
+all_installed() {
+  local pin
+  for pin in "$@"; do
+    if [[ "$(installed_version "${pin%%=*}")" != "${pin#*=}" ]]; then
       return 1
     fi
-  done < <(neuron_packages)
+  done
 }
 
 # choose_apt_suite: prints the newest suite of the Neuron repository that this Ubuntu can use. Sources disagree whether
@@ -49,7 +58,7 @@ choose_apt_suite() {
   own="$(source "${ROOT}/etc/os-release" && printf '%s' "$VERSION_CODENAME")"
   for suite in "$own" jammy focal; do
     status=0
-    curl --fail --silent --show-error --location --head --output /dev/null --max-time 30 --retry 8 --retry-all-errors \
+    curl --fail --silent --show-error --location --head --output /dev/null --max-time 30 --retry 8 --retry-connrefused \
       --retry-max-time 120 "${APT_REPOSITORY}/dists/${suite}/InRelease" || status=$?
     case "$status" in
       0)
@@ -94,21 +103,20 @@ install_kernel_headers() {
 }
 
 install_neuron_packages() {
-  local name version pins=()
-  if neuron_packages_installed; then
+  local lines pins packages
+  lines="$(node_pins)"
+  mapfile -t pins <<<"$lines"
+  if all_installed "${pins[@]}"; then
     say "Neuron ${NEURON_RELEASE} packages: already installed"
     return
   fi
-  while read -r name version; do
-    if [[ "$PACKAGE_MANAGER" == apt ]]; then
-      pins+=("${name}=${version}*")
-    else
-      pins+=("${name}-${version}*")
-    fi
-  done < <(neuron_packages)
+  packages=("${pins[@]/%/*}")
+  if [[ "$PACKAGE_MANAGER" == dnf ]]; then
+    packages=("${packages[@]/=/-}")
+  fi
   add_neuron_repository
-  install_packages "${pins[@]}"
-  if ! neuron_packages_installed; then
+  install_packages "${packages[@]}"
+  if ! all_installed "${pins[@]}"; then
     fail "the installed Neuron packages are not the pinned ones: ${pins[*]}"
   fi
 }

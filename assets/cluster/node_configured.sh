@@ -2,8 +2,8 @@
 # Entry point of the node set-up: AWS ParallelCluster runs it as root (OnNodeConfigured; OnNodeUpdated on the head
 # node) after it has mounted the shared file systems.
 #
-#   node_configured.sh head    BUCKET PREFIX REGION
-#   node_configured.sh compute BUCKET PREFIX REGION NEURON_DEVICES EFA_INTERFACES
+#   node_configured.sh head    BUCKET PREFIX
+#   node_configured.sh compute BUCKET PREFIX INSTANCE_TYPE=NEURON_DEVICES:EFA_INTERFACES...
 #
 # ParallelCluster downloads only this file, so it fetches its siblings from s3://BUCKET/PREFIX/ before it hands over to
 # head_node.sh or compute_node.sh. README.md describes the arguments, the files and the environment variables.
@@ -25,7 +25,7 @@ abort() {
 # fetch FILE: copies one sibling from the bucket and tries again until the deadline.
 fetch() {
   local source="s3://${BUCKET}/${PREFIX}/$1" deadline=$((SECONDS + DOWNLOAD_SECONDS))
-  until timeout 60 aws s3 cp --only-show-errors --region "$REGION" "$source" "${SCRIPT_DIRECTORY}/$1"; do
+  until timeout 60 aws s3 cp --only-show-errors "$source" "${SCRIPT_DIRECTORY}/$1"; do
     if ((SECONDS >= deadline)); then
       abort "fetch the set-up scripts" "no copy of ${source} within ${DOWNLOAD_SECONDS} s"
     fi
@@ -34,16 +34,17 @@ fetch() {
 }
 
 files=(steps.sh operating_system.sh neuron_release.sh)
-case "${1:-}:$#" in
-  head:4) files+=(head_node.sh) ;;
-  compute:6) files+=(neuron_packages.sh compute_node.sh) ;;
-  *) abort "read the arguments" "expected 'head BUCKET PREFIX REGION' or 'compute BUCKET PREFIX REGION NEURON_DEVICES \
-EFA_INTERFACES', got '$*'" ;;
-esac
-readonly ROLE="$1" BUCKET="$2" PREFIX="${3%/}" REGION="$4"
+if [[ "${1:-}" == head && $# -eq 3 ]]; then
+  files+=(head_node.sh)
+elif [[ "${1:-}" == compute && $# -ge 4 ]]; then
+  files+=(neuron_packages.sh compute_node.sh)
+else
+  abort "read the arguments" "expected 'head BUCKET PREFIX' or 'compute BUCKET PREFIX EXPECTATION...', got '$*'"
+fi
+readonly ROLE="$1" BUCKET="$2" PREFIX="${3%/}"
 
 mkdir -p "$SCRIPT_DIRECTORY"
 for file in "${files[@]}"; do
   fetch "$file"
 done
-exec bash "${SCRIPT_DIRECTORY}/${ROLE}_node.sh" "${@:5}"
+exec bash "${SCRIPT_DIRECTORY}/${ROLE}_node.sh" "${@:4}"

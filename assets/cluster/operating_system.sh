@@ -8,28 +8,26 @@ load_neuron_release() {
   local key
   # shellcheck source=/dev/null
   source "${SCRIPT_DIRECTORY}/neuron_release.sh"
-  for key in NEURON_RELEASE NEURON_OPERATING_SYSTEMS NEURON_DKMS_VERSION NEURON_COLLECTIVES_VERSION \
-    NEURON_RUNTIME_LIB_VERSION NEURON_TOOLS_VERSION PYTHON_VERSION NEURONX_CC_VERSION TORCH_NEURONX_VERSION \
-    LIBNEURONXLA_VERSION NEURONX_DISTRIBUTED_VERSION; do
+  for key in NEURON_RELEASE OPERATING_SYSTEMS SYSTEM_PACKAGES PYTHON_VERSION PYTHON_PACKAGES PYTHON_INDEXES; do
     if [[ -z "${!key:-}" ]]; then
       fail "neuron_release.sh lacks ${key}"
     fi
   done
 }
 
-# check_operating_system: sets OPERATING_SYSTEM (ParallelCluster's Image.Os name) and PACKAGE_MANAGER (apt or dnf).
+# check_operating_system: sets PACKAGE_MANAGER (apt or dnf) on a system that the Neuron release supports.
 check_operating_system() {
-  local identity
+  local identity operating_system
   # shellcheck source=/dev/null
   identity="$(source "${ROOT}/etc/os-release" && printf '%s %s' "$ID" "$VERSION_ID")"
   case "$identity" in
-    "ubuntu 22.04") OPERATING_SYSTEM=ubuntu2204 PACKAGE_MANAGER=apt ;;
-    "ubuntu 24.04") OPERATING_SYSTEM=ubuntu2404 PACKAGE_MANAGER=apt ;;
-    "amzn 2023") OPERATING_SYSTEM=alinux2023 PACKAGE_MANAGER=dnf ;;
+    "ubuntu 22.04") operating_system=ubuntu2204 PACKAGE_MANAGER=apt ;;
+    "ubuntu 24.04") operating_system=ubuntu2404 PACKAGE_MANAGER=apt ;;
+    "amzn 2023") operating_system=alinux2023 PACKAGE_MANAGER=dnf ;;
     *) fail "${identity} is none of ubuntu2204, ubuntu2404, alinux2023" ;;
   esac
-  if [[ " ${NEURON_OPERATING_SYSTEMS} " != *" ${OPERATING_SYSTEM} "* ]]; then
-    fail "Neuron ${NEURON_RELEASE} runs on ${NEURON_OPERATING_SYSTEMS}, not on ${OPERATING_SYSTEM}"
+  if [[ " ${OPERATING_SYSTEMS[*]} " != *" ${operating_system} "* ]]; then
+    fail "Neuron ${NEURON_RELEASE} runs on ${OPERATING_SYSTEMS[*]}, not on ${operating_system}"
   fi
 }
 

@@ -10,19 +10,17 @@ from tests.assets.sandbox import ASSETS, Outcome, Sandbox
 KERNEL = "6.8.0-1063-aws"
 NODE_NAME = "train-dy-trn1-1"
 ADDRESS = "10.0.64.7"
+INSTANCE_TYPE = "trn1.32xlarge"
+EXPECTATIONS = ("trn1.2xlarge=1:0", f"{INSTANCE_TYPE}=16:8")
 
 NEURON_RELEASE = {
     "NEURON_RELEASE": "2.28.1",
-    "NEURON_OPERATING_SYSTEMS": "ubuntu2204 ubuntu2404 alinux2023",
-    "NEURON_DKMS_VERSION": "2.26.10.0",
-    "NEURON_COLLECTIVES_VERSION": "2.30.59.0",
-    "NEURON_RUNTIME_LIB_VERSION": "2.30.51.0",
-    "NEURON_TOOLS_VERSION": "2.28.23.0",
+    "OPERATING_SYSTEMS": "(ubuntu2204 ubuntu2404 alinux2023)",
+    "SYSTEM_PACKAGES": "(aws-neuronx-collectives=2.30.59.0 aws-neuronx-dkms=2.26.10.0 aws-neuronx-oci-hook=2.14.102.0"
+    " aws-neuronx-runtime-lib=2.30.51.0 aws-neuronx-tools=2.28.23.0)",
     "PYTHON_VERSION": "3.10",
-    "NEURONX_CC_VERSION": "2.23.6484.0",
-    "TORCH_NEURONX_VERSION": "2.9.0.2.12.22436",
-    "LIBNEURONXLA_VERSION": "2.2.15515.0",
-    "NEURONX_DISTRIBUTED_VERSION": "0.17.26814",
+    "PYTHON_PACKAGES": "(libneuronxla==2.2.15515.0 neuronx-cc==2.23.6484.0 torch-neuronx==2.9.0.2.12.22436)",
+    "PYTHON_INDEXES": "(https://pip.repos.neuron.amazonaws.com https://other.index)",
 }
 
 OS_RELEASES = {
@@ -83,6 +81,7 @@ CURL = f"""
 case "$*" in
   *latest/api/token) printf token ;;
   *"aws-ec2-metadata-token: token"*latest/meta-data/local-ipv4) printf '{ADDRESS}' ;;
+  *"aws-ec2-metadata-token: token"*latest/meta-data/instance-type) printf '{INSTANCE_TYPE}' ;;
   *--output*GPG-PUB-KEY*) while [[ "$1" != --output ]]; do shift; done; printf key >"$2" ;;
   *--head*/dists/*) exit 0 ;;
   *) exit 99 ;;
@@ -158,12 +157,12 @@ class ClusterNode(Sandbox):
     def lock(self, **changes: str) -> None:
         """Write neuron_release.sh into the bucket; an empty value leaves the key out."""
         release = NEURON_RELEASE | changes
-        lines = [f'{key}="{value}"\n' for key, value in release.items() if value]
+        lines = [f"{key}={value}\n" for key, value in release.items() if value]
         (self.bucket / "neuron_release.sh").write_text("".join(lines), encoding="utf-8")
 
-    def set_up_compute(self, devices: str = "16", efa: str = "8", **environment: str) -> Outcome:
+    def set_up_compute(self, *expectations: str, **environment: str) -> Outcome:
         """Run the queue's custom action as ParallelCluster does."""
-        return self._set_up("compute", devices, efa, **environment)
+        return self._set_up("compute", *(expectations or EXPECTATIONS), **environment)
 
     def set_up_head(self, **environment: str) -> Outcome:
         """Run the head node's custom action as ParallelCluster does."""
@@ -173,6 +172,15 @@ class ClusterNode(Sandbox):
         limits = dict.fromkeys(("DOWNLOAD", "PACKAGE", "PIP", "DEVICE"), "0")
         return self.run(
             ASSETS / "cluster" / "node_configured.sh",
-            *(role, "scripts-bucket", "cluster/", "us-west-2", *expectations),
+            *(role, "scripts-bucket", "cluster/", *expectations),
             **{f"SLIPWAY_{name}_SECONDS": value for name, value in limits.items()} | environment,
         )
+
+
+def assert_failed(outcome: Outcome, step: str, reason: str = "") -> None:
+    """Check that the node was refused, with the step and the reason where ParallelCluster reports them."""
+    assert outcome.status != 0
+    for output in (outcome.stdout, outcome.stderr):
+        assert f"FAILED at step '{step}'" in output
+    assert reason in outcome.stderr
+    assert "node ready" not in outcome.stdout

@@ -2,43 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.assets.cluster_node import ADDRESS, KERNEL, NODE_NAME, ClusterNode
+from tests.assets.cluster_node import ADDRESS, KERNEL, NEURON_RELEASE, NODE_NAME, ClusterNode
 from tests.assets.sandbox import ASSETS, Outcome
 
 APT_PINS = "aws-neuronx-dkms=2.26.10.0* aws-neuronx-collectives=2.30.59.0* aws-neuronx-runtime-lib=2.30.51.0* aws-neuronx-tools=2.28.23.0*"  # noqa: E501 - one command line
 DNF_PINS = APT_PINS.replace("=", "-")
-
-# What a failing command of a step looks like: the stub's name and the step that must be named.
-FAILING_COMMANDS = [
-    ("apt-get", "install the kernel headers"),
-    ("apt-mark", "hold the kernel and the Neuron packages"),
-    ("curl", "install the Neuron packages"),
-    ("sysctl", "reserve ports"),
-    ("findmnt", "check /fsx"),
-]
-
-
-@pytest.fixture
-def ubuntu(tmp_path: Path) -> ClusterNode:
-    return ClusterNode(tmp_path, "ubuntu2204")
-
-
-@pytest.fixture
-def amazon_linux(tmp_path: Path) -> ClusterNode:
-    return ClusterNode(tmp_path, "alinux2023")
-
-
-def assert_failed(outcome: Outcome, step: str, reason: str = "") -> None:
-    assert outcome.status != 0
-    for output in (outcome.stdout, outcome.stderr):
-        assert f"FAILED at step '{step}'" in output
-    assert reason in outcome.stderr
-    assert "node ready" not in outcome.stdout
 
 
 def installs(outcome: Outcome) -> list[str]:
@@ -87,12 +59,6 @@ def test_ubuntu_without_a_suite_of_its_own_takes_an_older_one(tmp_path: Path) ->
     assert "amazonaws.com jammy main" in node.read("/etc/apt/sources.list.d/neuron.list")
 
 
-def test_ubuntu_does_not_take_an_older_suite_for_an_unreachable_repository(ubuntu: ClusterNode) -> None:
-    ubuntu.stub_first("curl", '[[ "$*" != */dists/* ]] || exit 6')
-
-    assert_failed(ubuntu.set_up_compute(), "install the Neuron packages", "cannot be reached, curl status 6")
-
-
 def test_amazon_linux_installs_exactly_the_pinned_packages(amazon_linux: ClusterNode) -> None:
     outcome = amazon_linux.set_up_compute()
 
@@ -122,21 +88,14 @@ def test_second_run_installs_nothing_and_changes_no_file(tmp_path: Path, operati
 
 def test_another_release_replaces_the_installed_packages(ubuntu: ClusterNode) -> None:
     ubuntu.set_up_compute()
-    ubuntu.lock(NEURON_RELEASE="2.29.1", NEURON_DKMS_VERSION="2.27.4.0")
+    pins = NEURON_RELEASE["SYSTEM_PACKAGES"].replace("dkms=2.26.10.0", "dkms=2.27.4.0")
+    ubuntu.lock(NEURON_RELEASE="2.29.1", SYSTEM_PACKAGES=pins)
     ubuntu.stub_first("apt-get", f"printf 'installed linux-image-{KERNEL} 1\\n' >\"$STATE/packages\"")
 
     outcome = ubuntu.set_up_compute()
 
     assert outcome.status == 0, outcome.stderr
     assert "aws-neuronx-dkms=2.27.4.0*" in installs(outcome)[-1]
-
-
-def test_package_manager_that_installs_something_else_is_noticed(ubuntu: ClusterNode) -> None:
-    ubuntu.stub("apt-get", "printf 'installed aws-neuronx-dkms 2.27.4.0\\n' >>\"$STATE/packages\"")
-
-    outcome = ubuntu.set_up_compute()
-
-    assert_failed(outcome, "install the Neuron packages", "are not the pinned ones")
 
 
 @pytest.mark.parametrize(
@@ -190,16 +149,7 @@ def test_copy_that_fails_twice_is_tried_again(ubuntu: ClusterNode) -> None:
     assert outcome.status == 0, outcome.stderr
     copies = outcome.calls_of("aws")
     assert copies[0] == copies[1] == copies[2] != copies[3]
-    assert all("--region us-west-2 s3://scripts-bucket/cluster/" in copy for copy in copies)
-
-
-def test_copy_that_never_works_ends_the_node(ubuntu: ClusterNode) -> None:
-    (ubuntu.bucket / "neuron_release.sh").unlink()
-
-    outcome = ubuntu.set_up_compute(SLIPWAY_DOWNLOAD_SECONDS="1", SLIPWAY_RETRY_PAUSE_SECONDS="1")
-
-    assert_failed(outcome, "fetch the set-up scripts", "s3://scripts-bucket/cluster/neuron_release.sh within 1 s")
-    assert len(outcome.calls_of("aws")) > 3
+    assert all(" s3://scripts-bucket/cluster/" in copy for copy in copies)
 
 
 def test_installation_that_fails_once_is_tried_again(amazon_linux: ClusterNode) -> None:
@@ -211,91 +161,6 @@ def test_installation_that_fails_once_is_tried_again(amazon_linux: ClusterNode) 
     assert "status 1, next attempt in 0 s: dnf" in outcome.stdout
 
 
-def test_installation_that_hangs_is_ended_at_the_deadline(amazon_linux: ClusterNode) -> None:
-    amazon_linux.stub("dnf", "exec sleep 50")
-
-    outcome = amazon_linux.set_up_compute(SLIPWAY_PACKAGE_SECONDS="1")
-
-    assert_failed(outcome, "install the kernel headers", "gave up within 1 s, last status 124")
-
-
-@pytest.mark.parametrize(("command", "step"), FAILING_COMMANDS, ids=[command for command, _ in FAILING_COMMANDS])
-def test_failing_command_names_its_step(ubuntu: ClusterNode, command: str, step: str) -> None:
-    ubuntu.stub(command, "exit 7")
-
-    assert_failed(ubuntu.set_up_compute(), step)
-
-
-def hide_python(node: ClusterNode) -> None:
-    (node.programs / "python3.10").unlink()
-    node.stub_first("apt-get", '[[ "$*" != *python3.10* ]] || exit 100')
-
-
-BROKEN_NODES: list[tuple[str, str, Callable[[ClusterNode], object]]] = [
-    (
-        "wait for the Neuron devices",
-        "expected 16 of /dev/neuron[0-9]*, found 15",
-        lambda node: (node.root / "dev/neuron3").unlink(),
-    ),
-    ("wait for the Neuron devices", "found 17", lambda node: node.write("/dev/neuron16")),
-    (
-        "count the EFA interfaces",
-        "expected 8 of /sys/class/infiniband/*, found 7",
-        lambda node: (node.root / "sys/class/infiniband/rdmap0s0").unlink(),
-    ),
-    ("load the Neuron driver", "", lambda node: node.stub("modprobe", '[[ "$1" != neuron ]]')),
-    (
-        "check /fsx",
-        f"no module for kernel {KERNEL}",
-        lambda node: node.stub("modprobe", '[[ "$1" != lustre ]]'),
-    ),
-    ("check /fsx", "/fsx is not a mounted Lustre", lambda node: node.stub("findmnt", "exit 1")),
-    ("check /fsx", "/fsx does not answer", lambda node: (node.root / "fsx").rmdir()),
-    (
-        "correct /etc/hosts",
-        "gave '' as",
-        lambda node: node.stub_first("curl", '[[ "$*" != *local-ipv4* ]] || exit 0'),
-    ),
-    (
-        "correct /etc/hosts",
-        "",
-        lambda node: node.stub_first(
-            "curl", 'case "$*" in *api/token) exit 28 ;; *local-ipv4) printf 10.0.64.9; exit ;; esac'
-        ),
-    ),
-    ("read the Neuron release", "lacks NEURON_TOOLS_VERSION", lambda node: node.lock(NEURON_TOOLS_VERSION="")),
-    (
-        "check the operating system",
-        "Neuron 2.28.1 runs on ubuntu2404, not on ubuntu2204",
-        lambda node: node.lock(NEURON_OPERATING_SYSTEMS="ubuntu2404"),
-    ),
-    ("provide Python", "gave up", hide_python),
-    (
-        "hold the kernel and the Neuron packages",
-        f"linux-image-{KERNEL} is not installed",
-        lambda node: (node.state / "packages").write_text("installed linux-image-5.15.0-aws 1\n"),
-    ),
-]
-
-
-@pytest.mark.parametrize(("step", "reason", "break_node"), BROKEN_NODES, ids=[row[0] for row in BROKEN_NODES])
-def test_broken_node_fails_with_step_and_reason(
-    ubuntu: ClusterNode, step: str, reason: str, break_node: Callable[[ClusterNode], object]
-) -> None:
-    break_node(ubuntu)
-
-    assert_failed(ubuntu.set_up_compute(), step, reason)
-
-
-def test_unknown_operating_system_is_refused_before_anything_is_changed(tmp_path: Path) -> None:
-    node = ClusterNode(tmp_path, "rocky9")
-
-    outcome = node.set_up_compute()
-
-    assert_failed(outcome, "check the operating system", "rocky 9.5 is none of ubuntu2204, ubuntu2404, alinux2023")
-    assert {call.split()[0] for call in outcome.calls} == {"aws"}
-
-
 def test_devices_that_appear_late_are_waited_for(ubuntu: ClusterNode) -> None:
     (ubuntu.root / "dev/neuron3").unlink()
     ubuntu.stub("sleep", ': >"$ROOT/dev/neuron3"')
@@ -304,20 +169,7 @@ def test_devices_that_appear_late_are_waited_for(ubuntu: ClusterNode) -> None:
 
 
 def test_node_without_efa_is_not_checked_for_it(ubuntu: ClusterNode) -> None:
-    outcome = ubuntu.set_up_compute(efa="0")
+    outcome = ubuntu.set_up_compute("trn1.32xlarge=16:0")
 
     assert outcome.status == 0
     assert "no EFA interface expected" in outcome.stdout
-
-
-@pytest.mark.parametrize(("devices", "efa"), [("0", "8"), ("sixteen", "8"), ("16", ""), ("16", "-1")])
-def test_senseless_expectations_are_refused(ubuntu: ClusterNode, devices: str, efa: str) -> None:
-    assert_failed(ubuntu.set_up_compute(devices, efa), "check the arguments")
-
-
-@pytest.mark.parametrize("arguments", [(), ("compute", "bucket", "cluster", "us-west-2"), ("login", "b", "p", "r")])
-def test_wrong_arguments_are_refused(ubuntu: ClusterNode, arguments: tuple[str, ...]) -> None:
-    outcome = ubuntu.run(ASSETS / "cluster" / "node_configured.sh", *arguments)
-
-    assert_failed(outcome, "read the arguments", "expected 'head BUCKET PREFIX REGION'")
-    assert outcome.calls == []

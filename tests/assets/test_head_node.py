@@ -10,50 +10,44 @@ from tests.assets.cluster_node import KERNEL, ClusterNode
 from tests.assets.sandbox import Outcome
 
 ENVIRONMENT = "/apps/neuron/2.28.1-python3.10"
-REQUIREMENTS = (
-    "neuronx-cc==2.23.6484.0 torch-neuronx==2.9.0.2.12.22436 libneuronxla==2.2.15515.0 neuronx_distributed==0.17.26814"
-)
-
-
-@pytest.fixture
-def head(tmp_path: Path) -> ClusterNode:
-    return ClusterNode(tmp_path, "ubuntu2204")
+REQUIREMENTS = "libneuronxla==2.2.15515.0 neuronx-cc==2.23.6484.0 torch-neuronx==2.9.0.2.12.22436"
 
 
 def pip_calls(outcome: Outcome) -> list[str]:
     return [call.split(" ", 1)[1] for call in outcome.calls_of("venv-python")]
 
 
-def test_training_packages_are_installed_with_exact_versions_on_apps(head: ClusterNode) -> None:
-    outcome = head.set_up_head()
+def test_training_packages_are_installed_with_exact_versions_on_apps(ubuntu: ClusterNode) -> None:
+    outcome = ubuntu.set_up_head()
 
     assert outcome.status == 0, outcome.stderr
     assert pip_calls(outcome) == [
         "-m pip install --quiet --no-cache-dir --disable-pip-version-check "
-        f"--extra-index-url https://pip.repos.neuron.amazonaws.com {REQUIREMENTS}"
+        "--extra-index-url https://pip.repos.neuron.amazonaws.com --extra-index-url https://other.index "
+        f"{REQUIREMENTS}"
     ]
-    assert (head.root / "apps/neuron/current").readlink() == Path(ENVIRONMENT).relative_to("/apps/neuron")
+    assert (ubuntu.root / "apps/neuron/current").readlink() == Path(ENVIRONMENT).relative_to("/apps/neuron")
     assert "head node ready for Neuron 2.28.1 after " in outcome.stdout
 
 
-def test_driver_and_runtime_stay_off_the_head_node(head: ClusterNode) -> None:
-    outcome = head.set_up_head()
+def test_driver_and_runtime_stay_off_the_head_node(ubuntu: ClusterNode) -> None:
+    outcome = ubuntu.set_up_head()
 
     assert not [call for call in outcome.calls if "aws-neuronx" in call and "dpkg-query" not in call]
     assert outcome.calls_of("modprobe") == []
 
 
-def test_kernel_is_held_on_the_head_node_too(head: ClusterNode) -> None:
-    assert head.set_up_head().calls_of("apt-mark") == [f"apt-mark hold linux-image-{KERNEL} linux-aws"]
+def test_kernel_is_held_on_the_head_node_too(ubuntu: ClusterNode) -> None:
+    assert ubuntu.set_up_head().calls_of("apt-mark") == [f"apt-mark hold linux-image-{KERNEL} linux-aws"]
 
 
-def test_login_shells_get_the_same_profile_as_on_compute_nodes(head: ClusterNode, tmp_path: Path) -> None:
+def test_login_shells_get_the_same_profile_as_on_compute_nodes(ubuntu: ClusterNode, tmp_path: Path) -> None:
     compute = ClusterNode(tmp_path / "compute", "ubuntu2204")
-    head.set_up_head()
+    ubuntu.set_up_head()
     compute.set_up_compute()
 
     profile = "/etc/profile.d/slipway-neuron.sh"
-    assert head.read(profile) == compute.read(profile)
+    assert ubuntu.read(profile) == compute.read(profile)
 
 
 @pytest.mark.parametrize(
@@ -69,64 +63,64 @@ def test_python_is_installed_where_it_cannot_make_environments(
     assert install.endswith(packages)
 
 
-def test_python_that_is_there_is_not_installed(head: ClusterNode) -> None:
-    (head.state / "venv").touch()
+def test_python_that_is_there_is_not_installed(ubuntu: ClusterNode) -> None:
+    (ubuntu.state / "venv").touch()
 
-    outcome = head.set_up_head()
+    outcome = ubuntu.set_up_head()
 
     assert outcome.status == 0
     assert outcome.calls_of("apt-get") == []
 
 
-def test_second_run_installs_nothing_and_changes_no_file(head: ClusterNode) -> None:
-    head.set_up_head()
-    (head.state / "venv").touch()
-    before = head.snapshot()
+def test_second_run_installs_nothing_and_changes_no_file(ubuntu: ClusterNode) -> None:
+    ubuntu.set_up_head()
+    (ubuntu.state / "venv").touch()
+    before = ubuntu.snapshot()
 
-    outcome = head.set_up_head()
+    outcome = ubuntu.set_up_head()
 
     assert outcome.status == 0, outcome.stderr
     assert pip_calls(outcome) == outcome.calls_of("apt-get") == []
-    assert head.snapshot() == before
+    assert ubuntu.snapshot() == before
 
 
-def test_another_release_is_built_beside_the_one_in_use(head: ClusterNode) -> None:
-    head.set_up_head()
-    head.lock(NEURON_RELEASE="2.29.1", NEURONX_CC_VERSION="2.24.8799.0")
+def test_another_release_is_built_beside_the_one_in_use(ubuntu: ClusterNode) -> None:
+    ubuntu.set_up_head()
+    ubuntu.lock(NEURON_RELEASE="2.29.1", PYTHON_PACKAGES="(neuronx-cc==2.24.8799.0)")
 
-    outcome = head.set_up_head()
+    outcome = ubuntu.set_up_head()
 
     assert "neuronx-cc==2.24.8799.0" in pip_calls(outcome)[0]
-    assert (head.root / ENVIRONMENT.lstrip("/") / ".requirements").exists()
-    assert str((head.root / "apps/neuron/current").readlink()) == "2.29.1-python3.10"
+    assert (ubuntu.root / ENVIRONMENT.lstrip("/") / ".requirements").exists()
+    assert str((ubuntu.root / "apps/neuron/current").readlink()) == "2.29.1-python3.10"
 
 
-def test_installation_that_broke_off_is_not_taken_for_complete(head: ClusterNode) -> None:
-    head.stub("venv-python", "exit 1")
-    outcome = head.set_up_head()
+def test_installation_that_broke_off_is_not_taken_for_complete(ubuntu: ClusterNode) -> None:
+    ubuntu.stub("venv-python", "exit 1")
+    outcome = ubuntu.set_up_head()
     assert outcome.status != 0
     assert "FAILED at step 'install the training packages'" in outcome.stderr
-    assert not (head.root / "apps/neuron/current").exists()
+    assert not (ubuntu.root / "apps/neuron/current").exists()
 
-    head.stub("venv-python")
-    assert len(pip_calls(head.set_up_head())) == 1
-    assert (head.root / "apps/neuron/current").exists()
+    ubuntu.stub("venv-python")
+    assert len(pip_calls(ubuntu.set_up_head())) == 1
+    assert (ubuntu.root / "apps/neuron/current").exists()
 
 
-def test_apps_that_is_not_mounted_is_refused(head: ClusterNode) -> None:
-    head.stub("mountpoint", "exit 1")
+def test_apps_that_is_not_mounted_is_refused(ubuntu: ClusterNode) -> None:
+    ubuntu.stub("mountpoint", "exit 1")
 
-    outcome = head.set_up_head()
+    outcome = ubuntu.set_up_head()
 
     assert outcome.status != 0
     assert "FAILED at step 'check /apps'" in outcome.stderr
-    assert outcome.calls_of("mountpoint") == [f"mountpoint -q {head.root}/apps"]
+    assert outcome.calls_of("mountpoint") == [f"mountpoint -q {ubuntu.root}/apps"]
 
 
-def test_wrong_python_is_refused(head: ClusterNode) -> None:
-    head.stub("python3.10", "printf '3.12\\n'")
+def test_wrong_python_is_refused(ubuntu: ClusterNode) -> None:
+    ubuntu.stub("python3.10", "printf '3.12\\n'")
 
-    outcome = head.set_up_head()
+    outcome = ubuntu.set_up_head()
 
     assert outcome.status != 0
     assert "python3.10 is Python 3.12, the training packages need 3.10" in outcome.stderr
@@ -135,7 +129,7 @@ def test_wrong_python_is_refused(head: ClusterNode) -> None:
 
 def test_operating_system_outside_the_release_is_refused(tmp_path: Path) -> None:
     node = ClusterNode(tmp_path, "alinux2023")
-    node.lock(NEURON_OPERATING_SYSTEMS="ubuntu2204 ubuntu2404")
+    node.lock(OPERATING_SYSTEMS="(ubuntu2204 ubuntu2404)")
 
     outcome = node.set_up_head()
 

@@ -52,7 +52,6 @@ def test_downloads_come_from_the_neuron_repositories_only(script: Path) -> None:
     assert hosts <= {
         "apt.repos.neuron.amazonaws.com",
         "yum.repos.neuron.amazonaws.com",
-        "pip.repos.neuron.amazonaws.com",
         # The instance metadata service.
         "169.254.169.254",
     }
