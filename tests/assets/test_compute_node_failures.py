@@ -10,7 +10,6 @@ import pytest
 from tests.assets.cluster_node import KERNEL, ClusterNode, assert_failed
 from tests.assets.sandbox import ASSETS
 
-
 # What a failing command of a step looks like: the stub's name and the step that must be named.
 FAILING_COMMANDS = [
     ("apt-get", "install the kernel headers"),
