@@ -24,18 +24,24 @@ _CONSTANTS = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
-_CLEARER_WORDS = {
-    "found character '\\t' that cannot start any token": (
-        "a tab stands where YAML wants spaces",
-        "Indent with two spaces.",
-    ),
-    "mapping values are not allowed here": (
+# PyYAML's words, and clearer ones with a way out; {beginning} is the line where the construct begins.
+_CLEARER_WORDS = (
+    ("found character '\\t'", "a tab stands where YAML wants spaces", "Indent with two spaces."),
+    (
+        "mapping values are not allowed here",
         "a ':' stands where none can be",
         "Check the indentation of this line and the line before, or quote a value that contains ': '.",
     ),
-    "could not find expected ':'": ("a ':' is missing", "Write `key: value`."),
-    "found unexpected end of stream": ("a quotation mark is not closed", "Close it."),
-}
+    ("could not find expected ':'", "a ':' is missing", "Write `key: value`."),
+    (
+        "found unexpected end of stream",
+        "the text that begins in line {beginning} is not closed",
+        "Add the quotation mark at its end.",
+    ),
+    ("expected ',' or ']'", "the list that begins in line {beginning} is not closed", "Add the `]` at its end."),
+    ("expected ',' or '}'", "the mapping that begins in line {beginning} is not closed", "Add the `}` at its end."),
+    ("expected <block end>", "the indentation does not fit the lines before", "Indent each level by two spaces."),
+)
 
 
 @dataclass(frozen=True)
@@ -149,7 +155,8 @@ class _Reader:
         if event.anchor is not None:
             self._refuse(event, path, f"the anchor `&{event.anchor}` is not supported", "Remove it.")
         if event.tag is not None:
-            self._refuse(event, path, f"the tag `{event.tag}` is not supported", "Remove it.")
+            tag = event.tag.replace("tag:yaml.org,2002:", "!!")
+            self._refuse(event, path, f"the tag `{tag}` is not supported", "Remove it.")
         if isinstance(event, yaml.MappingStartEvent):
             return self._mapping(path)
         return self._scalar(event, path) if isinstance(event, yaml.ScalarEvent) else self._list(path)
@@ -225,11 +232,12 @@ def _position_of_index(text: str, index: int) -> Position:
 def _flaw_of(error: yaml.MarkedYAMLError, text: str) -> Flaw:
     """Put PyYAML's words into clearer ones, and keep the place inside the file."""
     problem = error.problem or error.context or "the text cannot be read"
+    mark = error.problem_mark or error.context_mark
+    beginning = (error.context_mark.line if error.context_mark else 0) + 1
     message, fix = next(
-        (clearer for words, clearer in _CLEARER_WORDS.items() if words in problem),
+        ((message.format(beginning=beginning), fix) for words, message, fix in _CLEARER_WORDS if words in problem),
         (problem, "Check indentation, brackets and quotation marks around this place."),
     )
-    mark = error.problem_mark or error.context_mark
     last_line = max(1, len(text.splitlines()))
     position = Position(min(mark.line + 1, last_line), mark.column + 1) if mark else Position(1, 1)
     return Flaw(position, (), f"not valid YAML: {message}", fix)

@@ -94,7 +94,9 @@ def _not_there(path: pathlib.Path) -> Problem:
 
 def _not_a_mapping(path: pathlib.Path, document: Document) -> Problem:
     if document.value is None:
-        return _about_file(path, "the file is empty", "Copy environments/default.yaml and change it.")
+        return Problem(
+            str(path), 1, 1, "", "the file is empty", "Copy environments/default.yaml and change it.", "yaml"
+        )
     place = document.position(())
     message = f"must be a mapping of keys (got {shown(document.value)})"
     fix = "Begin with `name: ...`, as environments/default.yaml."

@@ -73,7 +73,7 @@ class InvalidEnvironment(ValueError):  # noqa: N818 (a user's mistake, not an er
 
 
 def dotted(path: Path) -> str:
-    """Write a path as `training.queues[0].name`; a key with unusual characters is quoted: `tags["a b"]`."""
+    """Write a path as `training.queues[0].name`; a key with unusual characters is quoted: `tags['a b']`."""
     written = ""
     for part in path:
         if isinstance(part, int):

@@ -83,7 +83,7 @@ def _missing(mistake: _Mistake) -> _Words:
 def _unknown_key(mistake: _Mistake) -> _Words:
     name = str(mistake.path[-1])
     allowed = [field for section in mistake.sections for field in section.model_fields]
-    return "is not a known key", near_names(name, allowed) or _other_place(name) or f"Possible here: {listed(allowed)}."
+    return "is not a known key", _other_place(name) or near_names(name, allowed) or f"Possible here: {listed(allowed)}."
 
 
 def _other_place(name: str) -> str:
@@ -105,9 +105,9 @@ def _form(mistake: _Mistake) -> _Words:
 
 def _whole_number(mistake: _Mistake) -> _Words:
     message = f"must be a whole number {mistake.got}"
-    if isinstance(mistake.value, str) and re.fullmatch(r"[0-9]+", mistake.value):
-        return message, f"Write it without quotation marks: {int(mistake.value[:18])}"
-    return message, "Write digits only, for example 4800."
+    if isinstance(mistake.value, str) and re.fullmatch(r"0|[1-9][0-9]*", mistake.value):
+        return message, "Write it without quotation marks."
+    return message, "Write digits only, without a leading 0."
 
 
 def _switch(mistake: _Mistake) -> _Words:

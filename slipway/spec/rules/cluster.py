@@ -14,6 +14,7 @@ from slipway.spec.training import ComputeResource, Queue
 
 _CLUSTER_NAME = ("training", "cluster_name")
 _OPERATING_SYSTEM = ("training", "operating_system")
+_QUEUES = ("training", "queues")
 _HEAD_NODE_TYPE = ("training", "head_node", "instance_type")
 
 # slurmctld's need of memory, from aws-parallelcluster 3.16.1, cluster_validators.py, HeadNodeMemorySizeValidator.
@@ -51,19 +52,22 @@ def cluster_name_free(environment: Environment) -> Iterator[Finding]:
 
 @environment_rule
 def queue_limit(environment: Environment) -> Iterator[Finding]:
-    """A cluster has at most 50 queues and 50 compute resources over all queues."""
-    queues, release = environment.training.queues, _release(environment)
-    path = ("training", "queues")
-    if len(queues) > release.max_queues:
-        message = f"ParallelCluster {release.version} allows {release.max_queues} queues (got {len(queues)})"
-        yield Finding(path, message, "Remove queues.")
-    resources = sum(len(queue.compute_resources) for queue in queues)
-    if resources > release.max_compute_resources:
-        limit = release.max_compute_resources
-        message = (
-            f"ParallelCluster {release.version} allows {limit} compute resources over all queues (got {resources})"
-        )
-        yield Finding(path, message, "Remove compute resources.")
+    """A cluster has at most 50 queues."""
+    count, release = len(environment.training.queues), _release(environment)
+    if count > release.max_queues:
+        message = f"ParallelCluster {release.version} allows {release.max_queues} queues (got {count})"
+        yield Finding(_QUEUES, message, "Remove queues.")
+
+
+@environment_rule
+def compute_resource_limit(environment: Environment) -> Iterator[Finding]:
+    """A cluster has at most 50 compute resources over all queues."""
+    count = sum(len(queue.compute_resources) for queue in environment.training.queues)
+    release = _release(environment)
+    if count > release.max_compute_resources:
+        limit = f"{release.max_compute_resources} compute resources over all queues"
+        message = f"ParallelCluster {release.version} allows {limit} (got {count})"
+        yield Finding(_QUEUES, message, "Remove compute resources.")
 
 
 def _name_findings(path: Path, name: str, release: ParallelClusterRelease) -> Iterator[Finding]:
@@ -104,7 +108,7 @@ def _repeated_names(path: Path, items: Sequence[Queue | ComputeResource], what: 
 @environment_rule
 def queue_names_distinct(environment: Environment) -> Iterator[Finding]:
     """No two queues have the same name."""
-    yield from _repeated_names(("training", "queues"), environment.training.queues, "queue")
+    yield from _repeated_names(_QUEUES, environment.training.queues, "queue")
 
 
 @queue_rule

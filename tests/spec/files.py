@@ -1,0 +1,60 @@
+"""What the spec's tests share: a small valid environment as data, changes to it, and loading it as a file."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from slipway.spec import Environment, InvalidEnvironment, Problem, load_environment
+
+Values = dict[str, Any]
+
+MINIMAL: Values = {
+    "name": "test",
+    "region": "us-west-2",
+    "network": {"training_availability_zone_id": "usw2-az4", "other_availability_zone_ids": ["usw2-az1"]},
+    "storage": {"lustre": {"capacity_gib": 1200, "throughput_mb_s_per_tib": 125}},
+    "training": {
+        "cluster_name": "trainium",
+        "queues": [{"name": "trn1", "compute_resources": [{"name": "trn1-32xl", "instance_type": "trn1.32xlarge"}]}],
+    },
+    "inference": {},
+}
+"""The fewest keys that make an environment with an endpoint."""
+
+
+def changed(values: Values, changes: dict[str, Any]) -> Values:
+    """Return a copy with other values: `{"training.queues.0.name": "x"}`; missing mappings on the way are added."""
+    result = copy.deepcopy(values)
+    for path, value in changes.items():
+        *parents, last = (int(part) if part.isdigit() else part for part in path.split("."))
+        holder: Any = result
+        for part in parents:
+            holder = holder[part] if isinstance(part, int) else holder.setdefault(part, {})
+        if isinstance(holder, list) and last == len(holder):
+            holder.append(value)
+        else:
+            holder[last] = value
+    return result
+
+
+def write(directory: Path, values: Values) -> Path:
+    """Write values as an environment file."""
+    path = directory / "environment.yaml"
+    path.write_text(yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=10_000), encoding="utf-8")
+    return path
+
+
+def load(directory: Path, values: Values) -> Environment:
+    """Load values through a file."""
+    return load_environment(write(directory, values))
+
+
+def problems_of(path: Path) -> list[Problem]:
+    """Return what is wrong with a file; nothing when it loads."""
+    try:
+        load_environment(path)
+    except InvalidEnvironment as invalid:
+        return invalid.problems
+    return []

@@ -1,0 +1,238 @@
+"""The rule cases of the cluster, its nodes and how they are bought."""
+
+from tests.spec.rule_cases import QUEUE, RESERVATION, RESOURCE, Case, queue, queues
+
+CLUSTER = [
+    Case(
+        "cluster-name-allowed",
+        {"training.cluster_name": "2nd"},
+        "training.cluster_name",
+        "must be a letter, then letters, digits and hyphens (got '2nd')",
+        {"training.cluster_name": "Second-2"},
+    ),
+    Case(
+        "cluster-name-allowed",
+        {"training.cluster_name": "c" * 61},
+        "training.cluster_name",
+        "is too long (got 61 characters). Write 60 characters at most.",
+        {"training.cluster_name": "c" * 60},
+    ),
+    Case(
+        "cluster-name-free",
+        {"training.cluster_name": "slipway-test-training"},
+        "training.cluster_name",
+        "the names `slipway-test-...` belong to the environment's own stacks",
+        {"training.cluster_name": "slipway-tests"},
+    ),
+    Case(
+        "queue-limit",
+        {"training.queues": queues(51)},
+        "training.queues",
+        "allows 50 queues (got 51)",
+        {"training.queues": queues(50)},
+        also=frozenset({"compute-resource-limit"}),
+    ),
+    Case(
+        "compute-resource-limit",
+        {"training.queues": queues(17, resources=3)},
+        "training.queues",
+        "allows 50 compute resources over all queues (got 51)",
+        {"training.queues": queues(16, resources=3)},
+    ),
+    Case(
+        "queue-name-allowed",
+        {f"{QUEUE}.name": "Trn1_Big"},
+        "training.queues[0].name",
+        "(got 'Trn1_Big'). For example `trn1-big`.",
+        {f"{QUEUE}.name": "trn1-big"},
+    ),
+    Case(
+        "queue-name-allowed",
+        {f"{QUEUE}.name": "default"},
+        "training.queues[0].name",
+        "ParallelCluster keeps the name 'default' for itself",
+        {f"{QUEUE}.name": "default1"},
+    ),
+    Case(
+        "compute-resource-name-allowed",
+        {f"{RESOURCE}.name": "n" * 26},
+        "training.queues[0].compute_resources[0].name",
+        "is too long (got 26 characters). Write 25 characters at most.",
+        {f"{RESOURCE}.name": "n" * 25},
+    ),
+    Case(
+        "queue-names-distinct",
+        {"training.queues.1": queue("trn1")},
+        "training.queues[1].name",
+        "another queue has the name 'trn1'",
+        {"training.queues.1": queue("trn2")},
+    ),
+    Case(
+        "compute-resource-names-distinct",
+        {f"{QUEUE}.compute_resources.1": {"name": "trn1-32xl", "instance_type": "trn1.32xlarge"}},
+        "training.queues[0].compute_resources[1].name",
+        "another compute resource of the queue has the name 'trn1-32xl'",
+        {
+            "training.queues.1": {
+                **queue("b"),
+                "compute_resources": [{"name": "trn1-32xl", "instance_type": "trn1.32xlarge"}],
+            }
+        },
+    ),
+    Case(
+        "head-node-type-known",
+        {"training.head_node.instance_type": "m6i.2xlarg"},
+        "training.head_node.instance_type",
+        "Did you mean 'm6i.2xlarge'?",
+        {"training.head_node.instance_type": "m6i.4xlarge"},
+    ),
+    Case(
+        "head-node-without-accelerator",
+        {"training.head_node.instance_type": "trn1.2xlarge"},
+        "training.head_node.instance_type",
+        "would waste the accelerator of trn1.2xlarge",
+        {"training.head_node.instance_type": "c6i.xlarge"},
+    ),
+    Case(
+        "head-node-offered",
+        {
+            "region": "us-east-1",
+            "network.training_availability_zone_id": "use1-az3",
+            "network.other_availability_zone_ids": ["use1-az4"],
+        },
+        "training.head_node.instance_type",
+        "m6i.2xlarge is not offered in use1-az3",
+        {
+            "region": "us-east-1",
+            "network.training_availability_zone_id": "use1-az4",
+            "network.other_availability_zone_ids": ["use1-az3"],
+        },
+        also=frozenset({"node-type-offered"}),
+    ),
+    Case(
+        "head-node-memory",
+        {"training.head_node.instance_type": "m6i.large", f"{RESOURCE}.max_count": 186},
+        "training.head_node.instance_type",
+        "m6i.large has 8 GiB and 186 nodes need 8.04 GiB",
+        {"training.head_node.instance_type": "m6i.large", f"{RESOURCE}.max_count": 185},
+    ),
+    Case(
+        "operating-system-in-release",
+        {"training.operating_system": "rocky9"},
+        "training.operating_system",
+        "ParallelCluster 3.16.1 has no rocky9",
+        {"training.operating_system": "ubuntu2404"},
+    ),
+    Case(
+        "neuron-release-known",
+        {"training.neuron_release": "2.28.0"},
+        "training.neuron_release",
+        "there are no facts about Neuron '2.28.0'. Did you mean '2.28.1'?",
+        {"training.neuron_release": "2.28.1"},
+    ),
+    Case(
+        "neuron-release-on-operating-system",
+        {"training.operating_system": "alinux2023"},
+        "training.operating_system",
+        "Neuron 2.28.1 does not run on alinux2023 with its Python 3.9 and glibc 2.34",
+        {"training.operating_system": "alinux2023", "training.neuron_release": "2.20.0"},
+    ),
+]
+
+NODES = [
+    Case(
+        "node-type-known",
+        {f"{RESOURCE}.instance_type": "trn1.64xlarge"},
+        "training.queues[0].compute_resources[0].instance_type",
+        "there are no facts about an instance type 'trn1.64xlarge'",
+        {f"{RESOURCE}.instance_type": "trn1.2xlarge"},
+    ),
+    Case(
+        "node-type-offered",
+        {"network.training_availability_zone_id": "usw2-az3"},
+        "training.queues[0].compute_resources[0].instance_type",
+        "trn1.32xlarge is not offered in usw2-az3",
+        {"network.training_availability_zone_id": "usw2-az1", "network.other_availability_zone_ids": ["usw2-az3"]},
+    ),
+    Case(
+        "node-type-offered",
+        {f"{RESOURCE}.instance_type": "trn2.48xlarge"},
+        "training.queues[0].compute_resources[0].instance_type",
+        "Regions with it: ap-south-2 and us-east-2.",
+        {f"{RESOURCE}.instance_type": "trn1n.32xlarge"},
+    ),
+    Case(
+        "neuron-release-on-node",
+        {"training.neuron_release": "2.33.0", "training.operating_system": "ubuntu2404"},
+        "training.queues[0].compute_resources[0].instance_type",
+        "Neuron 2.33.0 (native stack) does not support trn1.32xlarge",
+        {"training.operating_system": "ubuntu2404"},
+    ),
+    Case(
+        "neuron-release-on-node",
+        {f"{RESOURCE}.instance_type": "m6i.2xlarge"},
+        "training.queues[0].compute_resources[0].instance_type",
+        "does not support m6i.2xlarge",
+        {f"{RESOURCE}.instance_type": "inf2.xlarge"},
+    ),
+    Case(
+        "efa-available",
+        {f"{RESOURCE}.instance_type": "trn1.2xlarge", f"{RESOURCE}.efa": True},
+        "training.queues[0].compute_resources[0].efa",
+        "trn1.2xlarge has no EFA",
+        {f"{RESOURCE}.efa": True},
+    ),
+    Case(
+        "counts-in-order",
+        {f"{RESOURCE}.min_count": 3, f"{RESOURCE}.max_count": 2},
+        "training.queues[0].compute_resources[0].min_count",
+        "is larger than max_count (got 3, max_count is 2)",
+        {f"{RESOURCE}.min_count": 2, f"{RESOURCE}.max_count": 2},
+    ),
+]
+
+BLOCK = {f"{QUEUE}.capacity_type": "capacity_block", f"{RESOURCE}.min_count": 1}
+
+CAPACITY = [
+    Case(
+        "capacity-type-sold",
+        {**BLOCK, f"{QUEUE}.capacity_reservation_id": RESERVATION, f"{RESOURCE}.instance_type": "trn1.2xlarge"},
+        "training.queues[0].compute_resources[0].instance_type",
+        "trn1.2xlarge is not sold as capacity_block",
+        {**BLOCK, f"{QUEUE}.capacity_reservation_id": RESERVATION},
+    ),
+    Case(
+        "capacity-block-has-reservation",
+        BLOCK,
+        "training.queues[0].capacity_type",
+        "capacity_block needs the id of the block",
+        {**BLOCK, f"{QUEUE}.capacity_reservation_id": RESERVATION},
+    ),
+    Case(
+        "capacity-block-is-static",
+        {**BLOCK, f"{QUEUE}.capacity_reservation_id": RESERVATION, f"{RESOURCE}.max_count": 2},
+        "training.queues[0].compute_resources[0].min_count",
+        "min_count = max_count > 0 (got min_count 1, max_count 2). Write `min_count: 2`.",
+        {**BLOCK, f"{QUEUE}.capacity_reservation_id": RESERVATION, f"{RESOURCE}.max_count": 1},
+    ),
+    Case(
+        "spot-without-reservation",
+        {f"{QUEUE}.capacity_type": "spot", f"{QUEUE}.capacity_reservation_id": RESERVATION},
+        "training.queues[0].capacity_reservation_id",
+        "Spot capacity cannot come from a reservation",
+        {f"{QUEUE}.capacity_type": "on_demand", f"{QUEUE}.capacity_reservation_id": RESERVATION},
+    ),
+    Case(
+        "reservation-of-one-kind",
+        {
+            f"{QUEUE}.capacity_reservation_id": RESERVATION,
+            "training.queues.1": queue("b", "trn1.2xlarge", capacity_reservation_id=RESERVATION),
+        },
+        "training.queues[1].capacity_reservation_id",
+        "is used for trn1.32xlarge as on_demand and for trn1.2xlarge as on_demand",
+        {
+            f"{QUEUE}.capacity_reservation_id": RESERVATION,
+            "training.queues.1": queue("b", capacity_reservation_id=RESERVATION),
+        },
+    ),
+]

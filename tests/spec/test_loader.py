@@ -1,0 +1,121 @@
+"""Loading: files that are no environment at all, places in the file, and the speed of it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from slipway.spec import Problem, load_environment
+from slipway.spec.loader import LARGEST_FILE_BYTES
+from tests.spec.files import MINIMAL, changed, load, problems_of, write
+
+ENVIRONMENTS = Path(__file__).parents[2] / "environments"
+
+UNREADABLE = {
+    "empty": (b"", 1, 1, "the file is empty"),
+    "blank lines": (b"\n\n", 1, 1, "the file is empty"),
+    "nothing": (b"---\n", 1, 1, "the file is empty"),
+    "not UTF-8": (b"name: x\nregion: \xe9\n", 2, 9, "the byte 0xE9 is not UTF-8"),
+    "UTF-16": ("name: x\n".encode("utf-16"), 1, 1, "the byte 0xFF is not UTF-8"),
+    "control character": (b"name: x\nregion: \x07\n", 2, 9, "the character U+0007 is not allowed in YAML"),
+    "deep lists": (b"a: " + b"[" * 1000, 1, 24, "more than 20 levels of nesting"),
+    "deep mappings": (b"".join(b" " * n + b"a:\n" for n in range(100)), 22, 22, "more than 20 levels of nesting"),
+    "alias of itself": (b"&a [*a]\n", 1, 1, "the anchor `&a` is not supported"),
+    "list as key": (b"? [a]\n: b\n", 1, 3, "a key must be plain text"),
+    "bracket at the end": (b"name: [\n", 1, 1, "not valid YAML"),
+    "unknown directive tag": (b"name: !x!y z\n", 1, 7, "not valid YAML: found undefined tag handle '!x!'"),
+}
+
+
+@pytest.mark.parametrize(("content", "line", "column", "message"), UNREADABLE.values(), ids=UNREADABLE)
+def test_unreadable_file(content: bytes, line: int, column: int, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "environment.yaml"
+    file.write_bytes(content)
+    first = next(problem for problem in problems_of(file) if message in problem.message)
+    assert (first.line, first.column) == (line, column)
+
+
+def test_expansion_of_aliases_is_never_begun(tmp_path: Path) -> None:
+    laughs = ["a0: &a0 [x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 30))]
+    file = tmp_path / "environment.yaml"
+    file.write_text("\n".join(laughs), encoding="utf-8")
+    assert any("the alias `*a0` is not supported" in problem.message for problem in problems_of(file))
+
+
+def test_byte_order_mark_is_fine(tmp_path: Path) -> None:
+    file = write(tmp_path, MINIMAL)
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    assert load_environment(file).name == "test"
+
+
+def test_missing_file_names_the_ones_that_exist() -> None:
+    [problem] = problems_of(ENVIRONMENTS / "defalt.yaml")
+    assert problem.line is None
+    assert problem.message == "there is no such file"
+    assert problem.fix.startswith("Did you mean 'default'? Environments in ")
+    assert problem.fix.endswith(": default, small and ultracluster.")
+
+
+def test_missing_directory(tmp_path: Path) -> None:
+    [problem] = problems_of(tmp_path / "none" / "x.yaml")
+    assert problem.fix.endswith("has no *.yaml file.")
+
+
+@pytest.mark.parametrize("path", [Path("/"), Path("/dev/null"), Path("nul\0.yaml"), Path("x" * 5000)])
+def test_path_that_is_no_file(path: Path) -> None:
+    [problem] = problems_of(path)
+    assert problem.rule == "file"
+
+
+def test_large_file_is_not_read(tmp_path: Path) -> None:
+    file = tmp_path / "environment.yaml"
+    file.write_bytes(b"#" * (LARGEST_FILE_BYTES + 1))
+    [problem] = problems_of(file)
+    assert problem.message == f"is larger than {LARGEST_FILE_BYTES} bytes"
+
+
+def test_problem_is_one_line_that_editors_can_follow(tmp_path: Path) -> None:
+    file = tmp_path / "environment.yaml"
+    file.write_text("name: 2.50\n", encoding="utf-8")
+    name = next(problem for problem in problems_of(file) if problem.path == "name")
+    assert name == Problem(str(file), 1, 7, "name", "must be text (got 2.50)", 'Quote it: "2.50"', "schema")
+    assert str(name) == f'{file}:1:7: name: must be text (got 2.50). Quote it: "2.50" [schema]'
+
+
+def test_credentials_are_never_repeated(tmp_path: Path) -> None:
+    token = "hf_" + "a1B2" * 8
+    for changes in ({"region": token}, {"tags": {"token": token}}, {"inference.image": [token]}, {"tags": token}):
+        problems = problems_of(write(tmp_path, changed(MINIMAL, changes)))
+        assert "credentials" in {problem.rule for problem in problems}
+        assert token not in "\n".join(map(str, problems))
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "AKIAIOSFODNN7EXAMPLE",
+        "sk-proj-" + "x" * 24,
+        "ghp_" + "x" * 36,
+        "https://me:pass@example.com/",
+        "xoxb-1234567890",
+    ],
+)
+def test_credentials_of_many_kinds(secret: str, tmp_path: Path) -> None:
+    problems = problems_of(write(tmp_path, changed(MINIMAL, {"tags": {"x": secret}})))
+    assert [problem.rule for problem in problems] == ["credentials"]
+
+
+@pytest.mark.parametrize("text", ["hf_hub", "sk-learn", "https://example.com:8443/a@b", "AKIA", "eyJ"])
+def test_ordinary_text_is_no_credential(text: str, tmp_path: Path) -> None:
+    load(tmp_path, changed(MINIMAL, {"tags": {"x": text}}))
+
+
+@pytest.mark.parametrize("name", ["default", "small", "ultracluster"])
+def test_shipped_environments_load(name: str) -> None:
+    assert load_environment(ENVIRONMENTS / f"{name}.yaml").name == name
+
+
+def test_synth_path_imports_no_aws_client() -> None:
+    code = "import sys, slipway.spec; sys.exit(any(m.split('.')[0] in ('boto3', 'botocore') for m in sys.modules))"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

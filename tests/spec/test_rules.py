@@ -1,0 +1,44 @@
+"""Every cross-field rule: what breaks it is found at its place, what nearly does is allowed."""
+
+from pathlib import Path
+
+import pytest
+
+from slipway.spec.rules import RULES
+from tests.spec.files import MINIMAL, changed, load, problems_of, write
+from tests.spec.rule_cases import NETWORK, REGION, STORAGE, TAGS, Case
+from tests.spec.rule_cases_inference import ENDPOINT_CASES, INFERENCE
+from tests.spec.rule_cases_training import CAPACITY, CLUSTER, NODES
+
+CASES = [*REGION, *NETWORK, *STORAGE, *CLUSTER, *NODES, *CAPACITY, *INFERENCE, *ENDPOINT_CASES, *TAGS]
+EACH_CASE = pytest.mark.parametrize("case", CASES, ids=[f"{case.rule}-{number}" for number, case in enumerate(CASES)])
+
+
+@EACH_CASE
+def test_breaking_change_is_found(case: Case, tmp_path: Path) -> None:
+    problems = problems_of(write(tmp_path, changed(MINIMAL, case.breaking)))
+    assert {problem.rule for problem in problems} == {case.rule, *case.also}
+    [found] = [problem for problem in problems if problem.rule == case.rule]
+    assert found.path == case.path
+    assert case.message in str(found)
+
+
+@EACH_CASE
+def test_near_change_is_allowed(case: Case, tmp_path: Path) -> None:
+    load(tmp_path, changed(MINIMAL, case.allowed))
+
+
+def test_every_rule_has_a_case() -> None:
+    assert {case.rule for case in CASES} == set(RULES)
+
+
+def test_every_rule_is_stated_in_a_sentence() -> None:
+    for rule in RULES.values():
+        assert rule.statement.endswith("."), rule.name
+
+
+def test_fact_rules_name_the_date_of_the_fact(tmp_path: Path) -> None:
+    [problem] = problems_of(
+        write(tmp_path, changed(MINIMAL, {"training.queues.0.compute_resources.0.instance_type": "trn2.48xlarge"}))
+    )
+    assert "(facts of 20" in problem.message
