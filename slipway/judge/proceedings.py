@@ -96,6 +96,7 @@ def _closed_environment(directory: Path) -> dict[str, str]:
     return {
         "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))),
         "HOME": str(home),
+        "TMPDIR": str(home),
         "AWS_ACCESS_KEY_ID": "testing",
         "AWS_SECRET_ACCESS_KEY": "testing",
         "AWS_EC2_METADATA_DISABLED": "true",

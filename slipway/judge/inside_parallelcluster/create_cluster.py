@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
@@ -82,20 +82,21 @@ def _validate_and_build(name: str, configuration: Mapping[str, Any], outcome: Ou
             outcome.findings.append(Finding(Level.ERROR, type(problem).__name__, str(problem)))
             return
     outcome.validators_passed = True
-    _add_messages(answer.get("validationMessages"), outcome)
+    _add_messages(answer.get("validationMessages") or [], outcome)
     template = _stored_template(template_urls[0])
     outcome.template_resources = len(template["Resources"])
     outcome.template_bytes = len(json.dumps(template, separators=(",", ":")))
 
 
 def _add_refusal(content: Mapping[str, Any], outcome: Outcome) -> None:
-    _add_messages(content.get("configuration_validation_errors"), outcome)
-    if not any(finding.level is Level.ERROR for finding in outcome.findings):
+    messages = content.get("configuration_validation_errors") or []
+    _add_messages(messages, outcome)
+    if not any(message["level"] == Level.ERROR for message in messages):
         outcome.findings.append(Finding(Level.ERROR, "create-cluster", content["message"]))
 
 
-def _add_messages(messages: Any, outcome: Outcome) -> None:
-    for message in messages or []:
+def _add_messages(messages: Sequence[Mapping[str, Any]], outcome: Outcome) -> None:
+    for message in messages:
         finding = Finding(Level(message["level"]), message["type"], message["message"])
         if finding not in outcome.findings:
             outcome.findings.append(finding)

@@ -19,11 +19,6 @@ from pcluster.constants import OS_TO_IMAGE_NAME_PART_MAP  # type: ignore[import-
 
 from slipway.judge.inside_parallelcluster.answer import Deviation
 
-OFFICIAL_IMAGE_OWNER = "247102896272"
-"""The account that owns ParallelCluster's official images; moto has no owner alias `amazon`."""
-
-_ROOT_DEVICE = "/dev/sda1"
-
 
 def bridge(parallelcluster_version: str, capacity_reservations: Sequence[Mapping[str, Any]]) -> list[Deviation]:
     """Bridge every difference; call once, before moto starts.
@@ -52,8 +47,8 @@ def _official_images(version: str) -> Deviation:
                     "ami_id": f"ami-{system_number:08x}{architecture_number:09x}",
                     "name": f"aws-parallelcluster-{version}-{name_part}-{architecture}-202609081200",
                     "description": f"stands for the official image of ParallelCluster {version}",
-                    "owner_id": OFFICIAL_IMAGE_OWNER,
-                    "owner_alias": "amazon",
+                    # ParallelCluster asks for images of this owner; moto compares it with the id, EC2 with the alias.
+                    "owner_id": "amazon",
                     "public": True,
                     "architecture": architecture,
                     "virtualization_type": "hvm",
@@ -61,7 +56,7 @@ def _official_images(version: str) -> Deviation:
                     "image_type": "machine",
                     "state": "available",
                     "root_device_type": "ebs",
-                    "root_device_name": _ROOT_DEVICE,
+                    "root_device_name": "/dev/sda1",
                 }
             )
     return Deviation("official images", "moto's image catalogue has none of ParallelCluster's; one is added per OS")
