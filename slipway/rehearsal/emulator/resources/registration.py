@@ -17,6 +17,7 @@ from slipway.rehearsal.emulator.stacks.engine import Engine
 
 _FUNCTION = "AWS::Lambda::Function"
 _LAYER = "AWS::Lambda::LayerVersion"
+_BUCKET_POLICY = "AWS::S3::BucketPolicy"
 _EGRESS = "AWS::EC2::SecurityGroupEgress"
 _SECRET = "AWS::SecretsManager::Secret"
 
@@ -32,7 +33,7 @@ def fill_catalogue(
         {
             "AWS::CloudFormation::CustomResource": CustomResourceHandler(runner, responses),
             "AWS::CloudFormation::Stack": NestedStackHandler(engine, clients),
-            "AWS::S3::BucketPolicy": BucketPolicyHandler(clients, ledger),
+            _BUCKET_POLICY: BucketPolicyHandler(rows[_BUCKET_POLICY], clients, ledger),
             _EGRESS: SecurityGroupEgressHandler(rows[_EGRESS], clients),
             _FUNCTION: FunctionHandler(rows[_FUNCTION], clients, runner),
             _LAYER: LayerHandler(rows[_LAYER], clients, runner),

@@ -81,6 +81,8 @@ class Deployment:
             imports: Collects the exports that the template imports while it is resolved.
             output_check: Refuses outputs that clash with other stacks' exports.
         """
+        # Clients see the new template and tags at once, outputs when the operation has succeeded.
+        self._stack.state = replace(self._target, outputs=self._previous.outputs, imports=self._previous.imports)
         try:
             definitions = self._resolver.active(self._target.template.resources)
             for logical_id in creation_order(definitions):
@@ -194,9 +196,8 @@ class Deployment:
 
     def _end_in_failure(self, failure: ProvisioningFailure) -> None:
         reason = self._failure_reason(failure)
-        if self._creating:
-            # The stack shows the template that failed; an update goes back to the one before.
-            self._stack.state = replace(self._previous, template=self._target.template)
+        if not self._creating:
+            self._stack.state = self._previous
         if self._keep_failures:
             self._stack.enter(f"{self._verb}_FAILED", reason)
             return

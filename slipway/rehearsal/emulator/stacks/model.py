@@ -1,8 +1,8 @@
 """What a stack is made of."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -13,6 +13,7 @@ from slipway.rehearsal.emulator.template.document import EMPTY_TEMPLATE, Templat
 from slipway.rehearsal.emulator.template.intrinsics import StackIdentity
 
 STACK_TYPE = "AWS::CloudFormation::Stack"
+_EVENT_DISTANCE = timedelta(milliseconds=1)
 _LONGEST_REASON = 1000  # characters; CloudFormation cuts longer status reasons as well
 
 
@@ -143,8 +144,11 @@ class Stack:
     def add_event(
         self, logical_id: str, resource_type: str, status: str, reason: str = "", physical_id: str = ""
     ) -> None:
-        """Write a line of history."""
-        self.events.append(Event(logical_id, resource_type, status, reason[:_LONGEST_REASON], physical_id))
+        """Write a line of history, later than the one before: clients order events by their milliseconds."""
+        event = Event(logical_id, resource_type, status, reason[:_LONGEST_REASON], physical_id)
+        if self.events and event.time - self.events[-1].time < _EVENT_DISTANCE:
+            event = replace(event, time=self.events[-1].time + _EVENT_DISTANCE)
+        self.events.append(event)
 
     def enter(self, status: str, reason: str = "") -> None:
         """Change the stack's status; the event comes first, since clients stop reading at a final status."""
