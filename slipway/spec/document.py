@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from slipway.spec.problems import Path
+from slipway.spec.problems import Path, short
 
 MAXIMUM_DEPTH = 20
 """Deepest nesting of mappings and lists. An environment file needs six."""
@@ -149,13 +149,15 @@ class _Reader:
             message = f"more than {MAXIMUM_DEPTH} levels of nesting"
             raise UnreadableDocument(Flaw(_position(event), path[:3], message, "No field needs that."))
         if isinstance(event, yaml.AliasEvent):
-            return self._refuse(event, path, f"the alias `*{event.anchor}` is not supported", "Write the value itself.")
+            return self._refuse(
+                event, path, f"the alias `*{short(str(event.anchor))}` is not supported", "Write the value itself."
+            )
         if not isinstance(event, yaml.CollectionStartEvent | yaml.ScalarEvent):
             raise TypeError(f"PyYAML put a {type(event).__name__} where a value begins")
         if event.anchor is not None:
-            self._refuse(event, path, f"the anchor `&{event.anchor}` is not supported", "Remove it.")
+            self._refuse(event, path, f"the anchor `&{short(event.anchor)}` is not supported", "Remove it.")
         if event.tag is not None:
-            tag = event.tag.replace("tag:yaml.org,2002:", "!!")
+            tag = short(event.tag.replace("tag:yaml.org,2002:", "!!"))
             self._refuse(event, path, f"the tag `{tag}` is not supported", "Remove it.")
         if isinstance(event, yaml.MappingStartEvent):
             return self._mapping(path)

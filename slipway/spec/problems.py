@@ -9,8 +9,8 @@ from difflib import get_close_matches
 Path = tuple[str | int, ...]
 """Way from the root of the file to one value: keys of mappings and indexes of lists."""
 
-_PLAIN_KEY = re.compile(r"[A-Za-z0-9_:./@+=-]+")
-_LONGEST_SHOWN_VALUE = 60
+_LONGEST_SHOWN = 60
+_PLAIN_KEY = re.compile(rf"[A-Za-z0-9_:./@+=-]{{1,{_LONGEST_SHOWN}}}")
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,12 @@ def shown(value: object) -> str:
         return "a list"
     if value is None:
         return "nothing"
-    text = json.dumps(value) if not isinstance(value, str) or not value.isprintable() else f"'{value}'"
-    return text if len(text) <= _LONGEST_SHOWN_VALUE else f"{text[: _LONGEST_SHOWN_VALUE - 3]}..."
+    return short(f"'{value}'" if isinstance(value, str) and value.isprintable() else json.dumps(value))
+
+
+def short(text: str) -> str:
+    """Cut a text that is too long for a message."""
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 3]}..."
 
 
 def near_names(wrong: object, allowed: Iterable[str]) -> str:

@@ -103,10 +103,10 @@ def _default(field: Schema) -> str:
 
 
 def _rule_table() -> Iterator[str]:
-    yield "| rule | what must hold |"
-    yield "|---|---|"
-    for rule in RULES.values():
-        yield f"| `{rule.name}` | {rule.statement} |"
+    yield "| about | rule | what must hold |"
+    yield "|---|---|---|"
+    for rule in sorted(RULES.values(), key=lambda rule: rule.topic):
+        yield f"| {rule.topic} | `{rule.name}` | {rule.statement} |"
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 from slipway.spec.document import Document
 from slipway.spec.environment import Environment
 from slipway.spec.fields import all_fields, is_tag_of, sections_in, summary
-from slipway.spec.problems import Finding, Path, dotted, listed, near_names, shown
+from slipway.spec.problems import Finding, Path, dotted, listed, near_names, short, shown
 from slipway.spec.section import Section
 
 _Words = tuple[str, str]
@@ -34,7 +34,7 @@ class _Mistake:
 
     @property
     def got(self) -> str:
-        return f"(got {self.text if self.text else shown(self.value)})"
+        return f"(got {short(self.text) if self.text else shown(self.value)})"
 
 
 def schema_findings(error: ValidationError, document: Document) -> Iterator[Finding]:
@@ -93,7 +93,7 @@ def _other_place(name: str) -> str:
 
 def _text(mistake: _Mistake) -> _Words:
     if mistake.text:
-        return f"must be text {mistake.got}", f'Quote it: "{mistake.text}"'
+        return f"must be text {mistake.got}", f'Quote it: "{short(mistake.text)}"'
     return f"must be text {mistake.got}", "Write one value."
 
 
@@ -118,7 +118,7 @@ def _switch(mistake: _Mistake) -> _Words:
 
 def _list(mistake: _Mistake) -> _Words:
     if isinstance(mistake.value, str):
-        return f"must be a list {mistake.got}", f"Write [{mistake.value}]"
+        return f"must be a list {mistake.got}", f"Write [{short(mistake.value)}]"
     return f"must be a list {mistake.got}", "Begin each item with `- `."
 
 

@@ -96,14 +96,14 @@ ENDPOINT_CASES = [
         "certificate-in-region",
         {f"{ENDPOINT}.certificate_arn": OTHER_CERTIFICATE},
         "inference.endpoint.certificate_arn",
-        "the ARN is of us-east-1, the environment in us-west-2",
+        "the ARN is of us-east-1, the environment in 'us-west-2'",
         {f"{ENDPOINT}.certificate_arn": CERTIFICATE},
     ),
     Case(
         "secret-in-region",
         {f"{ENDPOINT}.authentication": {**API_KEY, "secret_arn": OTHER_SECRET}},
         "inference.endpoint.authentication.secret_arn",
-        "the ARN is of us-east-1, the environment in us-west-2",
+        "the ARN is of us-east-1, the environment in 'us-west-2'",
         {f"{ENDPOINT}.authentication": API_KEY},
     ),
     Case(

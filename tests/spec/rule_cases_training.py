@@ -120,7 +120,7 @@ CLUSTER = [
         "operating-system-in-release",
         {"training.operating_system": "rocky9"},
         "training.operating_system",
-        "ParallelCluster 3.16.1 has no rocky9",
+        "ParallelCluster 3.16.1 has no 'rocky9'",
         {"training.operating_system": "ubuntu2404"},
     ),
     Case(

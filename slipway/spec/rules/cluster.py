@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from slipway import facts
 from slipway.facts import ParallelClusterRelease
 from slipway.spec.environment import Environment
-from slipway.spec.problems import Finding, Path, listed, near_names
+from slipway.spec.problems import Finding, Path, listed, near_names, shown
 from slipway.spec.rules.offerings import not_offered, unknown_type
 from slipway.spec.rules.registry import compute_resource_rule, environment_rule, queue_rule
 from slipway.spec.training import ComputeResource, Queue
@@ -37,7 +37,7 @@ def cluster_name_allowed(environment: Environment) -> Iterator[Finding]:
             _CLUSTER_NAME, f"is too long (got {len(name)} characters)", f"Write {longest} characters at most."
         )
     elif not re.fullmatch(release.cluster_name_pattern, name):
-        message = f"must be a letter, then letters, digits and hyphens (got '{name}')"
+        message = f"must be a letter, then letters, digits and hyphens (got {shown(name)})"
         yield Finding(_CLUSTER_NAME, message, "For example `trainium`.")
 
 
@@ -46,7 +46,7 @@ def cluster_name_free(environment: Environment) -> Iterator[Finding]:
     """The cluster's name, which its CloudFormation stack has too, does not begin like the environment's stacks."""
     name, prefix = environment.training.cluster_name, f"slipway-{environment.name}-"
     if name.lower().startswith(prefix):
-        message = f"the names `{prefix}...` belong to the environment's own stacks (got '{name}')"
+        message = f"the names `{prefix}...` belong to the environment's own stacks (got {shown(name)})"
         yield Finding(_CLUSTER_NAME, message, "Write another name, for example `trainium`.")
 
 
@@ -75,12 +75,12 @@ def _name_findings(path: Path, name: str, release: ParallelClusterRelease) -> It
     if len(name) > longest:
         yield Finding(path, f"is too long (got {len(name)} characters)", f"Write {longest} characters at most.")
     elif not re.fullmatch(release.queue_name_pattern, name):
-        message = f"must be a lower-case letter, then lower-case letters, digits and hyphens (got '{name}')"
+        message = f"must be a lower-case letter, then lower-case letters, digits and hyphens (got {shown(name)})"
         fitting = re.sub(r"[^a-z0-9-]", "-", name.lower())
         fix = fitting if re.fullmatch(release.queue_name_pattern, fitting) else "trn1"
         yield Finding(path, message, f"For example `{fix}`.")
     elif name in release.reserved_names:
-        yield Finding(path, f"ParallelCluster keeps the name '{name}' for itself", "Write another name.")
+        yield Finding(path, f"ParallelCluster keeps the name {shown(name)} for itself", "Write another name.")
 
 
 @queue_rule
@@ -102,7 +102,9 @@ def _repeated_names(path: Path, items: Sequence[Queue | ComputeResource], what: 
     for index, item in enumerate(items):
         seen[item.name] += 1
         if seen[item.name] > 1:
-            yield Finding((*path, index, "name"), f"another {what} has the name '{item.name}'", "Write another name.")
+            yield Finding(
+                (*path, index, "name"), f"another {what} has the name {shown(item.name)}", "Write another name."
+            )
 
 
 @environment_rule
@@ -160,7 +162,7 @@ def operating_system_in_release(environment: Environment) -> Iterator[Finding]:
     """The ParallelCluster release has images of the operating system."""
     system, release = environment.training.operating_system, _release(environment)
     if system not in release.operating_systems:
-        message = f"ParallelCluster {release.version} has no {system} (facts of {release.as_of})"
+        message = f"ParallelCluster {release.version} has no {shown(system)} (facts of {release.as_of})"
         yield Finding(_OPERATING_SYSTEM, message, f"Write {listed(release.operating_systems)}.")
 
 
@@ -170,7 +172,7 @@ def neuron_release_known(environment: Environment) -> Iterator[Finding]:
     version, known = environment.training.neuron_release, facts.neuron_releases()
     if version not in known:
         fix = near_names(version, known) or f"Write {listed(known)}."
-        yield Finding(("training", "neuron_release"), f"there are no facts about Neuron '{version}'", fix)
+        yield Finding(("training", "neuron_release"), f"there are no facts about Neuron {shown(version)}", fix)
 
 
 @environment_rule

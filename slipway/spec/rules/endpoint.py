@@ -5,7 +5,7 @@ from ipaddress import IPv4Network, collapse_addresses
 
 from slipway.spec.environment import Environment
 from slipway.spec.inference import ApiKeyAuthentication, JwtAuthentication
-from slipway.spec.problems import Finding, Path
+from slipway.spec.problems import Finding, Path, shown
 from slipway.spec.ranges import parse_range, range_finding
 from slipway.spec.rules.inference import inference_of
 from slipway.spec.rules.registry import environment_rule
@@ -44,7 +44,7 @@ def jwt_over_https(environment: Environment) -> Iterator[Finding]:
 def _other_region(path: Path, arn: str, region: str, fix: str) -> Iterator[Finding]:
     found = arn.split(":")[3]
     if found != region:
-        yield Finding(path, f"the ARN is of {found}, the environment in {region}", fix)
+        yield Finding(path, f"the ARN is of {found}, the environment in {shown(region)}", fix)
 
 
 @environment_rule

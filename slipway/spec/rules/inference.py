@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from slipway import facts
 from slipway.spec.environment import Environment
 from slipway.spec.inference import Inference
-from slipway.spec.problems import Finding, listed, near_names
+from slipway.spec.problems import Finding, listed, near_names, shown
 from slipway.spec.rules.offerings import not_offered, unknown_type
 from slipway.spec.rules.region import zones
 from slipway.spec.rules.registry import environment_rule
@@ -32,7 +32,7 @@ def engine_known(environment: Environment) -> Iterator[Finding]:
     engine, known = inference_of(environment).engine, facts.inference_engines()
     if engine not in known:
         fix = near_names(engine, known) or f"Write {listed(known)}."
-        yield Finding(("inference", "engine"), f"there are no facts about an inference engine '{engine}'", fix)
+        yield Finding(("inference", "engine"), f"there are no facts about an inference engine {shown(engine)}", fix)
 
 
 @environment_rule

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from slipway import facts
-from slipway.spec.problems import Finding, Path, listed, near_names
+from slipway.spec.problems import Finding, Path, listed, near_names, shown
 
 
 def unknown_type(path: Path, name: str, *, accelerated: bool) -> Iterator[Finding]:
@@ -12,7 +12,7 @@ def unknown_type(path: Path, name: str, *, accelerated: bool) -> Iterator[Findin
     if name not in known:
         possible = [row.name for row in known.values() if (row.neuron_devices > 0) is accelerated]
         fix = near_names(name, known) or f"Write {listed(possible)}."
-        yield Finding(path, f"there are no facts about an instance type '{name}'", fix)
+        yield Finding(path, f"there are no facts about an instance type {shown(name)}", fix)
 
 
 def not_offered(path: Path, name: str, region: str, zones: tuple[str, ...]) -> Iterator[Finding]:

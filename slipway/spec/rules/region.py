@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from slipway import facts
 from slipway.spec.environment import Environment
-from slipway.spec.problems import Finding, Path, listed, near_names
+from slipway.spec.problems import Finding, Path, listed, near_names, shown
 from slipway.spec.rules.registry import environment_rule
 
 
@@ -23,7 +23,7 @@ def region_known(environment: Environment) -> Iterator[Finding]:
     known = facts.regions()
     if environment.region not in known:
         fix = near_names(environment.region, known) or f"Write {listed(known)}."
-        yield Finding(("region",), f"there are no facts about a region '{environment.region}'", fix)
+        yield Finding(("region",), f"there are no facts about a region {shown(environment.region)}", fix)
 
 
 @environment_rule
@@ -32,7 +32,7 @@ def parallelcluster_release_known(environment: Environment) -> Iterator[Finding]
     version, known = environment.training.parallelcluster_version, facts.parallelcluster_releases()
     if version not in known:
         path = ("training", "parallelcluster_version")
-        yield Finding(path, f"there are no facts about ParallelCluster '{version}'", f"Write {listed(known)}.")
+        yield Finding(path, f"there are no facts about ParallelCluster {shown(version)}", f"Write {listed(known)}.")
 
 
 @environment_rule

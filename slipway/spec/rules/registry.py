@@ -32,6 +32,9 @@ class Rule:
     name: str
     """What messages and the documentation call it, for example `zones-distinct`."""
 
+    topic: str
+    """What it is about: the name of its module, for example `network`."""
+
     statement: str
     """The rule in words."""
 
@@ -93,7 +96,8 @@ def broken_rules(environment: Environment) -> Iterator[Finding]:
 
 def _register(function: Callable[..., Iterator[Finding]], check: Check) -> None:
     name = function.__name__.replace("_", "-")
-    RULES[name] = Rule(name, " ".join((function.__doc__ or "").split()), check)
+    topic = function.__module__.rpartition(".")[2]
+    RULES[name] = Rule(name, topic, " ".join((function.__doc__ or "").split()), check)
 
 
 def _queues(environment: Environment) -> Iterator[tuple[Path, Queue]]:
