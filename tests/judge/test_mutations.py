@@ -123,9 +123,9 @@ def zone_without_trainium(draft: Draft) -> None:
         subnet["Properties"]["AvailabilityZoneId"] = "usw2-az3"
 
 
-def missing_script(draft: Draft) -> None:
+def missing_scripts(draft: Draft) -> None:
     for paths in draft.assembly["uploads"].values():
-        paths[:] = [path for path in paths if path != "head_node.sh"]
+        paths[:] = [path for path in paths if not path.endswith(".sh")]
 
 
 def unreadable_script(draft: Draft) -> None:
@@ -174,7 +174,7 @@ DEFECTS = [
     Defect("block without id", capacity_block_without_reservation, "CapacityTypeValidator", "id is required"),
     Defect("policy not attachable", registry_policy, "policies not attachable", "AmazonEC2ContainerRegistryReadOnly"),
     Defect("zone without Trainium", zone_without_trainium, "types not offered", "is not offered in usw2-az3"),
-    Defect("missing script", missing_script, "missing scripts", "head node: no stack puts an object at s3://"),
+    Defect("missing scripts", missing_scripts, "missing scripts", "head node: no stack puts an object at s3://"),
     Defect("unreadable script", unreadable_script, "unreadable scripts", "head node: neither S3Access nor a policy"),
     Defect("access to nothing", access_to_nothing, "unknown buckets", "nobody-makes-this-bucket"),
     Defect("service timeout", service_timeout, "unknown properties", "ServiceTimeout"),
