@@ -26,12 +26,14 @@ _CONSTANTS = {
 }
 # PyYAML's words, and clearer ones with a way out; {beginning} is the line where the construct begins.
 _CLEARER_WORDS = (
-    ("found character '\\t'", "a tab stands where YAML wants spaces", "Indent with two spaces."),
+    ("found character '\\t'", "a tab stands where YAML wants spaces", "Write spaces."),
     (
         "mapping values are not allowed here",
         "a ':' stands where none can be",
-        "Check the indentation of this line and the line before, or quote a value that contains ': '.",
+        "Check the indentation here and in the line before, write a space behind each ':', quote a value with ': '.",
     ),
+    ("that cannot start any token", "a text cannot begin with this character", "Put the text in quotation marks."),
+    ("expected '<document start>'", "this stands behind the end of the document", "Keep one mapping in the file."),
     ("could not find expected ':'", "a ':' is missing", "Write `key: value`."),
     (
         "found unexpected end of stream",

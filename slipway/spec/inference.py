@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from slipway.spec.section import Cidr, Form, InstanceTypeName, Section
+from slipway.spec.section import Cidr, Form, Section
 
 HttpsUrl = Annotated[str, Form(r"https://[^\s]+", "an https:// address", "https://login.example.com/")]
 """An address that is reached over TLS."""
@@ -102,7 +102,7 @@ class Inference(Section):
     ) = None
     """Container image with a tag or digest, instead of the engine's own, for example a copy in Amazon ECR."""
 
-    instance_type: InstanceTypeName = "inf2.xlarge"
+    instance_type: str = "inf2.xlarge"
     """EC2 instance type of the hosts. One task runs on each and has all of its Neuron devices."""
 
     model: Model | None = None

@@ -101,9 +101,15 @@ def short(text: str) -> str:
     return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 3]}..."
 
 
-def near_names(wrong: object, allowed: Iterable[str]) -> str:
-    """Suggest the allowed name that is most like the wrong one, as a sentence; empty when none is near."""
-    matches = get_close_matches(str(wrong).lower(), list(allowed), n=1, cutoff=0.6)
+def near_names(wrong: object, allowed: Iterable[str], *, likeness: float = 0.6) -> str:
+    """Suggest the allowed name that is most like the wrong one, as a sentence; empty when none is near.
+
+    Args:
+        wrong: What was written.
+        allowed: What could have been meant.
+        likeness: How much of the two must agree, from 0 to 1 (difflib's ratio).
+    """
+    matches = get_close_matches(str(wrong).lower(), list(allowed), n=1, cutoff=likeness)
     return f"Did you mean '{matches[0]}'?" if matches else ""
 
 

@@ -92,6 +92,8 @@ def _other_place(name: str) -> str:
 
 
 def _text(mistake: _Mistake) -> _Words:
+    if mistake.value is None:
+        return f"must be text {mistake.got}", "Write a value, or remove the key when it is optional."
     if mistake.text:
         return f"must be text {mistake.got}", f'Quote it: "{short(mistake.text)}"'
     return f"must be text {mistake.got}", "Write one value."
@@ -105,9 +107,14 @@ def _form(mistake: _Mistake) -> _Words:
 
 def _whole_number(mistake: _Mistake) -> _Words:
     message = f"must be a whole number {mistake.got}"
-    if isinstance(mistake.value, str) and re.fullmatch(r"0|[1-9][0-9]*", mistake.value):
+    value = mistake.value
+    if isinstance(value, float) and value.is_integer():
+        return message, f"Write {short(str(int(value)))}."
+    if isinstance(value, str) and re.fullmatch(r"0|[1-9][0-9]{0,17}", value):
         return message, "Write it without quotation marks."
-    return message, "Write digits only, without a leading 0."
+    if isinstance(value, str) and value.startswith("0"):
+        return message, "Write digits only, the first not 0."
+    return message, "Write digits only."
 
 
 def _switch(mistake: _Mistake) -> _Words:

@@ -58,8 +58,5 @@ AvailabilityZoneId = Annotated[
 ]
 """An availability zone *id* such as `usw2-az4`. Ids name the same place in every account, `us-west-2b` does not."""
 
-InstanceTypeName = Annotated[str, Form(r"[a-z0-9-]+\.[a-z0-9-]+", "an EC2 instance type", "trn1.32xlarge")]
-"""An EC2 instance type such as `trn1.32xlarge`. It must be a row of the facts."""
-
 Cidr = Annotated[str, Form(r"([0-9]{1,3}\.){3}[0-9]{1,3}/[0-9]{1,2}", "an IPv4 range in CIDR notation", "10.40.0.0/16")]
 """An IPv4 range such as `10.40.0.0/16`."""

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from slipway.spec.section import AvailabilityZoneId, Form, InstanceTypeName, Section
+from slipway.spec.section import AvailabilityZoneId, Form, Section
 
 CapacityReservationId = Annotated[
     str, Form(r"cr-[0-9a-f]{17}", "`cr-` and 17 hexadecimal digits", "cr-0123456789abcdef0")
@@ -15,7 +15,7 @@ CapacityReservationId = Annotated[
 class HeadNode(Section):
     """The node that runs slurmctld and takes logins. It cannot be resized without replacing the cluster."""
 
-    instance_type: InstanceTypeName = "m6i.2xlarge"
+    instance_type: str = "m6i.2xlarge"
     """EC2 instance type, x86_64 like the Trainium nodes."""
 
     root_volume_gib: Annotated[int, Field(ge=50, le=16384)] = 200
@@ -28,7 +28,7 @@ class ComputeResource(Section):
     name: str
     """Name of the compute resource; part of the node names that Slurm shows."""
 
-    instance_type: InstanceTypeName
+    instance_type: str
     """EC2 instance type of the nodes."""
 
     min_count: Annotated[int, Field(ge=0)] = 0

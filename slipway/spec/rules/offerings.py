@@ -5,13 +5,16 @@ from collections.abc import Iterator
 from slipway import facts
 from slipway.spec.problems import Finding, Path, listed, near_names, shown
 
+# Instance types all look alike: p4d.24xlarge is no misspelled inf2.24xlarge.
+_LIKENESS = 0.8
+
 
 def unknown_type(path: Path, name: str, *, accelerated: bool) -> Iterator[Finding]:
     """Yield a finding when the facts have no such instance type; it names those with, or without, Neuron chips."""
     known = facts.instance_types()
     if name not in known:
         possible = [row.name for row in known.values() if (row.neuron_devices > 0) is accelerated]
-        fix = near_names(name, known) or f"Write {listed(possible)}."
+        fix = near_names(name, possible, likeness=_LIKENESS) or f"Write {listed(possible)}."
         yield Finding(path, f"there are no facts about an instance type {shown(name)}", fix)
 
 
