@@ -9,12 +9,16 @@ from slipway.rehearsal import processes
 from slipway.rehearsal.errors import RehearsalError
 from slipway.rehearsal.isolation import ACCOUNT
 
+BOOTSTRAP_STACK = "CDKToolkit"
+"""The stack that `cdk bootstrap` makes."""
+
 TIMEOUT_SECONDS = 1800.0
 """The longest that one command may take; the slowest so far, a first `deploy --all`, takes about a minute."""
 
 _DIFFERENCES = re.compile(r"Number of stacks with differences: (\d+)")
-_FAILURE = re.compile(r"❌|_FAILED\b|^\s*\S*Error:|ValidationError|error: ", re.MULTILINE)
-_MOST_LINES = 8
+_SUMMARY = "❌"
+_FAILURE = re.compile(r"_FAILED\b|\bError\b|Error:|error: ")
+_MOST_LINES = 12
 _MOST_CHARACTERS = 400
 
 
@@ -88,10 +92,14 @@ class CdkCli:
 
 
 def explain_failure(output: str) -> str:
-    """Return the lines of the CLI's output that name what failed; its last lines when none does."""
+    """Return the lines that name what failed: the CLI's summary, else the lines about an error, else the last ones."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    telling = [line for line in dict.fromkeys(lines) if _FAILURE.search(line)] or lines[-_MOST_LINES:]
-    return "\n".join(cut(line) for line in telling[:_MOST_LINES])
+    summary = next((number for number, line in enumerate(lines) if line.startswith(_SUMMARY)), None)
+    if summary is not None:
+        telling = lines[summary:]
+    else:
+        telling = [line for line in lines if _FAILURE.search(line)] or lines[-_MOST_LINES:]
+    return "\n".join(cut(line) for line in list(dict.fromkeys(telling))[:_MOST_LINES])
 
 
 def cut(text: str, most: int = _MOST_CHARACTERS) -> str:

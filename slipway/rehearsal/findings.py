@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from slipway.rehearsal.cdk_cli import cut
+from slipway.rehearsal.cdk_cli import BOOTSTRAP_STACK, cut
 from slipway.rehearsal.inventory import rows
 from slipway.rehearsal.ledger import DeviationEntry, Entry, HeldBackEntry, ResourceEntry, SeedEntry
 from slipway.rehearsal.report import (
@@ -46,7 +46,7 @@ def stacks(
     return tuple(
         StackResult(
             name=name,
-            in_assembly=name in assembly_stacks,
+            origin="app" if name in assembly_stacks else "bootstrap" if name == BOOTSTRAP_STACK else "resource",
             created=count["create"],
             updated=count["update"],
             replaced=count["replace"],
@@ -69,14 +69,15 @@ def types(entries: Sequence[Entry]) -> tuple[TypeResult, ...]:
 
 
 def failures(entries: Sequence[Entry]) -> tuple[Failure, ...]:
-    """Return the resources that failed, in the order in which they did."""
-    return tuple(
+    """Return the resources that failed, in the order in which they did; the same failure again is told once."""
+    found = [
         Failure(
             stack=entry.stack, logical_id=entry.logical_id, type=entry.type, reason=cut(entry.reason or "no reason")
         )
         for entry in resources_of(entries)
         if entry.action == "failed"
-    )
+    ]
+    return tuple(dict.fromkeys(found))
 
 
 def not_rehearsed(entries: Sequence[Entry]) -> NotRehearsed:

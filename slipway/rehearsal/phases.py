@@ -8,6 +8,7 @@ import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from slipway.rehearsal.assembly import Assembly
+from slipway.rehearsal.cdk_cli import BOOTSTRAP_STACK
 from slipway.rehearsal.changed_environment import write_changed_environment
 from slipway.rehearsal.errors import RehearsalError
 from slipway.rehearsal.inventory import Inventory, added, take_inventory
@@ -16,7 +17,6 @@ from slipway.rehearsal.ledger import ResourceEntry
 from slipway.rehearsal.leftovers import Leftover, classify
 from slipway.rehearsal.session import Emulated, Session
 
-BOOTSTRAP_STACK = "CDKToolkit"
 _MOST_NAMED = 8
 _CHANGES = ("create", "update", "replace", "delete")
 

@@ -58,7 +58,9 @@ class Progress:
         first, *more = detail.splitlines() or [""]
         style = {"passed": "green", "failed": "bold red"}.get(outcome, "yellow")
         self._console.print(
-            f"[{style}]{outcome:<8}[/] {escape(title):<44} {seconds:6.1f} s  {escape(first)}", highlight=False
+            f"[{style}]{outcome:<8}[/] {escape(title):<44} {seconds:6.1f} s  {escape(first)}",
+            highlight=False,
+            soft_wrap=True,
         )
         for line in more:
             self._say(f"         {line}")

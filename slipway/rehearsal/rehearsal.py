@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from slipway.rehearsal import findings
+from slipway.rehearsal.cdk_cli import BOOTSTRAP_STACK
 from slipway.rehearsal.errors import RehearsalError
 from slipway.rehearsal.ledger import Entry
-from slipway.rehearsal.phases import BOOTSTRAP_STACK, PHASES, Phase
+from slipway.rehearsal.phases import PHASES, Phase
 from slipway.rehearsal.processes import Interrupted
 from slipway.rehearsal.report import PhaseOutcome, PhaseResult, Report, RunOutcome
 from slipway.rehearsal.session import Session

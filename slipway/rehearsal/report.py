@@ -39,11 +39,11 @@ class PhaseResult(_Part):
 
 
 class StackResult(_Part):
-    """One stack of the app, or one that a resource of it made (nested stacks, ParallelCluster's own)."""
+    """One stack."""
 
     name: str
-    in_assembly: bool
-    """Whether it is one of the app's stacks."""
+    origin: Literal["app", "bootstrap", "resource"]
+    """Where it comes from: the app, `cdk bootstrap`, or a resource (nested stacks, ParallelCluster's own)."""
 
     created: int
     updated: int
@@ -52,7 +52,7 @@ class StackResult(_Part):
     """How many resources were deleted, those that a rollback undid included."""
 
     outputs: dict[str, str]
-    """Stack outputs after the first deployment; empty for a stack that is not in the assembly."""
+    """Stack outputs after the first deployment; empty for a stack that is not the app's."""
 
 
 class TypeResult(_Part):

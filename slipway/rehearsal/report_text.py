@@ -9,6 +9,7 @@ from rich.table import Table
 from slipway.rehearsal.report import Report
 
 _PLAIN_WIDTH = 140
+_ORIGINS = {"app": "the app", "bootstrap": "cdk bootstrap", "resource": "a resource"}
 
 
 def report_console() -> Console:
@@ -60,11 +61,10 @@ def _types(report: Report) -> Table:
 
 
 def _stacks(report: Report) -> Table:
-    table = _table("Stacks", "stack", "created", "updated", "replaced", "deleted")
+    table = _table("Stacks", "stack", "made by", "created", "updated", "replaced", "deleted")
     for stack in report.stacks:
         numbers = (stack.created, stack.updated, stack.replaced, stack.deleted)
-        name = stack.name if stack.in_assembly else f"{stack.name} (made by a resource)"
-        table.add_row(name, *map(str, numbers))
+        table.add_row(stack.name, _ORIGINS[stack.origin], *map(str, numbers))
     return table
 
 

@@ -22,6 +22,7 @@ class Toolchain:
         emulator: command that starts the emulator, without its options.
         executables: folder that comes first on every child's PATH.
         parallelcluster_python: interpreter of the virtual environment with aws-parallelcluster.
+        node_modules: folder with the AWS SDK clients that Lambda's Node.js runtime provides.
     """
 
     project: Path
@@ -29,6 +30,7 @@ class Toolchain:
     emulator: tuple[str | Path, ...]
     executables: Path
     parallelcluster_python: Path
+    node_modules: Path
 
     @classmethod
     def of_project(cls, project: Path) -> Self:
@@ -44,6 +46,7 @@ class Toolchain:
             # Not resolved: the link's folder is the virtual environment's, where Node.js may be as well.
             executables=Path(sys.executable).parent,
             parallelcluster_python=project / ".tools" / "parallelcluster" / "bin" / "python",
+            node_modules=project / "node_modules",
         )
         for program in (toolchain.cdk, toolchain.parallelcluster_python):
             if not program.exists():
@@ -61,4 +64,5 @@ class Toolchain:
             *self.emulator,
             *("--directory", directory, "--region", region),
             *("--parallelcluster-python", self.parallelcluster_python),
+            *("--node-modules", self.node_modules),
         )

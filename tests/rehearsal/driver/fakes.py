@@ -107,6 +107,7 @@ def fake_toolchain(folder: Path, cdk: Path, emulator: str = _EMULATOR) -> Toolch
         emulator=(sys.executable, program),
         executables=Path(sys.executable).parent,
         parallelcluster_python=Path(sys.executable),
+        node_modules=folder,
     )
 
 

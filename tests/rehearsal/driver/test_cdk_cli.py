@@ -47,15 +47,24 @@ def test_a_failure_says_which_resource_failed(cli: CdkCli, fake: FakeCdk, tmp_pa
         output="""
 net | 1/4 | 02:00:00 | CREATE_COMPLETE | AWS::EC2::VPC | Vpc
 net | 1/4 | 02:00:01 | CREATE_FAILED   | AWS::EC2::Subnet | Subnet The CIDR '10.9.0.0/24' is invalid.
-❌  net failed: ToolkitError: The stack named net failed creation
+❌  net failed to deploy
+‣ DeploymentError: Resource updates failed:
+net/Subnet  (AWS::EC2::Subnet Subnet)
+  The CIDR '10.9.0.0/24' is invalid.
 """,
     )
     with pytest.raises(CdkFailedError) as failure:
         cli.deploy("deploy", VARIABLES, tmp_path, tmp_path / "outputs.json")
     message = str(failure.value)
     assert "`cdk deploy` ended with exit code 1" in message
-    assert "The CIDR '10.9.0.0/24' is invalid." in message
-    assert "CREATE_COMPLETE" not in message
+    assert message.endswith(
+        "net/Subnet (AWS::EC2::Subnet Subnet)\nThe CIDR '10.9.0.0/24' is invalid.".replace("  ", " ")
+    )
+    assert "CREATE_" not in message
+
+
+def test_without_a_summary_the_lines_about_errors_are_shown() -> None:
+    assert explain_failure("a\nsynth Error: no such region\nb") == "synth Error: no such region"
 
 
 def test_without_a_telling_line_the_last_ones_are_shown() -> None:

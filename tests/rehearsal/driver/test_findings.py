@@ -17,6 +17,7 @@ LEDGER: list[Entry] = [
             resource("create", "storage", "Mesh", "AWS::AppMesh::Mesh"),
             resource("update", "storage", "Data", BUCKET),
             resource("failed", "storage", "Topic", reason="too\nlong " * 200),
+            resource("failed", "storage", "Topic", reason="too\nlong " * 200),
             resource("rollback", "storage", "Models", BUCKET),
             resource("delete", "storage", "Data", BUCKET),
         )
@@ -39,7 +40,7 @@ def test_the_app_s_stacks_come_first_even_when_nothing_happened_in_them() -> Non
     assert (storage.created, storage.updated, storage.deleted) == (4, 1, 2)
     assert storage.outputs == {"Name": "models"}
     assert (training.name, training.created) == ("training", 0)
-    assert (cluster.name, cluster.in_assembly) == ("trainium", False)
+    assert (storage.origin, cluster.name, cluster.origin) == ("app", "trainium", "resource")
 
 
 def test_what_was_not_rehearsed_is_named() -> None:

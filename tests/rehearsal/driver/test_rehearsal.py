@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from slipway.rehearsal import phases
+from slipway.rehearsal import phases, processes
 from slipway.rehearsal.__main__ import run
 from slipway.rehearsal.inventory import Inventory
 from slipway.rehearsal.isolation import ACCOUNT
@@ -37,6 +37,7 @@ class Stage:
         self.cdk = FakeCdk(folder / "bin")
         self.toolchain = fake_toolchain(folder, self.cdk.program)
         self.inventories: list[Inventory] = []
+        monkeypatch.setattr(processes, "POLL_SECONDS", 0.02)
         monkeypatch.setattr(phases, "take_inventory", lambda endpoint, region: self.inventories.pop(0))
 
     def run(self) -> tuple[int, Report]:
