@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from slipway import facts
 from slipway.spec.section import AvailabilityZoneId, Form, Section
 
 CapacityReservationId = Annotated[
@@ -39,6 +40,15 @@ class ComputeResource(Section):
 
     efa: bool | None = None
     """Elastic Fabric Adapter. Left out, it is on exactly where the instance type has it."""
+
+    @property
+    def uses_efa(self) -> bool:
+        """Whether the nodes get EFA interfaces: as `efa` says, else if the instance type has them.
+
+        Raises:
+            UnknownFact: `efa` is left out and there are no facts about the instance type.
+        """
+        return facts.instance_type(self.instance_type).efa_interfaces > 0 if self.efa is None else self.efa
 
 
 class Queue(Section):

@@ -1,4 +1,4 @@
-"""Cross-field rules: what the types of the fields cannot say."""
+"""Cross-field rules: what the types of the fields cannot say. Importing a module here registers its rules."""
 
 from slipway.spec.rules import capacity, cluster, endpoint, inference, network, nodes, region, storage, tags
 from slipway.spec.rules.registry import RULES, Rule, broken_rules

@@ -129,13 +129,15 @@ def training_subnet_large_enough(environment: Environment) -> Iterator[Finding]:
 
 
 def _node_addresses(environment: Environment) -> int:
-    """Count the nodes' addresses: one each with EFA, whose interfaces have none; else one on each network card."""
+    """Count the nodes' addresses: EFA interfaces have none, without EFA there is one on each network card."""
+    addresses_with_efa = facts.parallelcluster_release(
+        environment.training.parallelcluster_version
+    ).addresses_per_efa_node
     total = 0
     for queue in environment.training.queues:
         for resource in queue.compute_resources:
-            instance_type = facts.instance_type(resource.instance_type)
-            has_efa = instance_type.efa_interfaces > 0 and resource.efa is not False
-            total += resource.max_count * (1 if has_efa else instance_type.network_cards)
+            network_cards = facts.instance_type(resource.instance_type).network_cards
+            total += resource.max_count * (addresses_with_efa if resource.uses_efa else network_cards)
     return total
 
 
