@@ -38,10 +38,16 @@ def test_there_are_many() -> None:
 
 def test_app_prints_all_and_ends_with_1(tmp_path: Path) -> None:
     file = Path(__file__).parent / "broken" / "many_mistakes.yaml"
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # where set-up may have put Node
     app = subprocess.run(
         [sys.executable, PROJECT / "app.py"],
         cwd=PROJECT,
-        env={**os.environ, "CDK_CONTEXT_JSON": json.dumps({"environment": str(file)}), "CDK_OUTDIR": str(tmp_path)},
+        env={
+            **os.environ,
+            "PATH": path,
+            "CDK_CONTEXT_JSON": json.dumps({"environment": str(file)}),
+            "CDK_OUTDIR": str(tmp_path),
+        },
         capture_output=True,
         text=True,
         timeout=60,
