@@ -3,6 +3,7 @@
 import aws_cdk as cdk
 
 from slipway.spec.environment import Environment
+from stacks.inference import InferenceStack
 from stacks.network import NetworkStack
 from stacks.storage import StorageStack
 from stacks.training import TrainingStack
@@ -32,3 +33,15 @@ def build_environment(app: cdk.App, environment: Environment) -> None:
     # Nodes need NAT, routes and file system until the cluster is gone: destroy must take the cluster first.
     training.add_stack_dependency(network)
     training.add_stack_dependency(storage)
+    if environment.inference:
+        InferenceStack(
+            app,
+            environment,
+            environment.inference,
+            vpc=network.network.vpc,
+            private_subnets=network.network.private_subnets,
+            public_subnets=network.network.public_subnets,
+            model_bucket=storage.model_bucket,
+            model_reader_policy=storage.model_reader.policy,
+            access_log_bucket=network.access_log_bucket,
+        )

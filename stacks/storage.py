@@ -5,8 +5,8 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from neuron_constructs.bucket_access import PARALLELCLUSTER_PATH, BucketAccess
 from neuron_constructs.buckets import PrivateBucket, PrivateBucketProps
-from neuron_constructs.cluster.node_policy import NodePolicy
 from neuron_constructs.lustre import DataRepository, Lustre, LustreProps
 from neuron_constructs.provided_functions import own_provided_functions
 from slipway.spec.environment import Environment
@@ -26,7 +26,8 @@ class StorageStack(EnvironmentStack):
     checkpoint_bucket: s3.Bucket
     model_bucket: s3.Bucket
     lustre: Lustre
-    node_policy: NodePolicy
+    node_policy: BucketAccess
+    model_reader: BucketAccess
 
     def __init__(
         self,
@@ -66,12 +67,17 @@ class StorageStack(EnvironmentStack):
                 removal_policy=data_policy,
             ),
         )
-        self.node_policy = NodePolicy(
-            self, "NodePolicy", description="Slipway: jobs' access to data, checkpoints, models"
+        self.node_policy = BucketAccess(
+            self,
+            "NodePolicy",
+            description="Slipway: jobs' access to data, checkpoints, models",
+            path=PARALLELCLUSTER_PATH,
         )
         self.node_policy.allow_reading(self.data_bucket)
         self.node_policy.allow_reading_and_writing(self.checkpoint_bucket)
         self.node_policy.allow_reading_and_writing(self.model_bucket)
+        self.model_reader = BucketAccess(self, "ModelReader", description="Slipway: inference hosts read models")
+        self.model_reader.allow_reading(self.model_bucket)
         own_provided_functions(self, retention=log_retention(environment))
 
     def _bucket(self, role: str, policy: cdk.RemovalPolicy) -> s3.Bucket:

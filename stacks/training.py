@@ -8,10 +8,10 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from neuron_constructs.bucket_access import PARALLELCLUSTER_PATH, BucketAccess
 from neuron_constructs.buckets import PrivateBucket, PrivateBucketProps
 from neuron_constructs.cluster.cluster import Cluster, ClusterProps
 from neuron_constructs.cluster.configuration import ClusterConfigurationProps, cluster_configuration
-from neuron_constructs.cluster.node_policy import NodePolicy
 from neuron_constructs.cluster.node_scripts import NodeScripts, NodeScriptsProps
 from neuron_constructs.cluster.queues import ComputeResource, NodeAccess, Queue
 from neuron_constructs.provided_functions import own_provided_functions
@@ -76,7 +76,9 @@ class TrainingStack(EnvironmentStack):
                 log_retention=log_retention(environment),
             ),
         )
-        script_policy = NodePolicy(self, "ScriptPolicy", description="Slipway: read the node set-up scripts")
+        script_policy = BucketAccess(
+            self, "ScriptPolicy", description="Slipway: read the node set-up scripts", path=PARALLELCLUSTER_PATH
+        )
         script_policy.allow_reading(script_bucket, f"{SCRIPT_PREFIX}/*")
         access = NodeAccess(
             subnet_id=subnet_id,

@@ -12,7 +12,7 @@ from aws_cdk import aws_s3_deployment as s3_deployment
 from constructs import Construct
 
 from neuron_constructs.acknowledgements import acknowledge
-from neuron_constructs.cluster.node_policy import acknowledge_objects
+from neuron_constructs.bucket_access import acknowledge_objects
 from neuron_constructs.log_groups import stack_log_group
 from neuron_constructs.provided_functions import accept_provided_function
 from slipway import facts

@@ -1,4 +1,8 @@
-"""What cluster nodes may do in the environment's buckets."""
+"""What machines may do in the environment's buckets.
+
+ParallelCluster's own `S3Access` would allow `s3:Get*`, or `s3:*` with write access; the CDK's grants allow
+`s3:GetBucket*`.
+"""
 
 from collections.abc import Sequence
 
@@ -12,25 +16,26 @@ _READ = ("s3:GetObject",)
 _READ_AND_WRITE = ("s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload")
 
 
-class NodePolicy(Construct):
-    """A managed policy for the roles of head node and compute nodes.
+PARALLELCLUSTER_PATH = "/parallelcluster/"
+"""IAM path of policies for cluster nodes: the provider's role may attach account policies only below it."""
 
-    Its path is `/parallelcluster/`: the provider's role may attach account policies only below it. ParallelCluster's
-    own `S3Access` would allow `s3:Get*`, or `s3:*` with write access.
-    """
+
+class BucketAccess(Construct):
+    """A managed policy that allows narrow S3 actions on buckets of its own stack, for roles in any stack."""
 
     policy: iam.ManagedPolicy
 
-    def __init__(self, scope: Construct, id: str, *, description: str) -> None:  # noqa: A002
+    def __init__(self, scope: Construct, id: str, *, description: str, path: str = "/") -> None:  # noqa: A002
         """Create an empty policy.
 
         Args:
             scope: parent construct; the buckets must be in the same stack.
             id: construct id.
             description: what the policy is for, shown in the IAM console.
+            path: IAM path, with slashes at both ends.
         """
         super().__init__(scope, id)
-        self.policy = iam.ManagedPolicy(self, "Resource", path="/parallelcluster/", description=description)
+        self.policy = iam.ManagedPolicy(self, "Resource", path=path, description=description)
 
     @property
     def arn(self) -> str:
@@ -50,7 +55,7 @@ class NodePolicy(Construct):
             iam.PolicyStatement(actions=["s3:ListBucket", "s3:GetBucketLocation"], resources=[bucket.bucket_arn]),
             iam.PolicyStatement(actions=list(actions), resources=[bucket.arn_for_objects(keys)]),
         )
-        acknowledge_objects(self.policy, bucket, keys, "Nodes work with objects whose keys the jobs choose.")
+        acknowledge_objects(self.policy, bucket, keys, "The objects' keys are the jobs' and the users' to choose.")
 
 
 def acknowledge_objects(policy: IConstruct, bucket: s3.Bucket, keys: str, reason: str) -> None:
