@@ -1,15 +1,15 @@
 """The failures that CloudFormation reports to its caller as a sentence."""
 
 
-class ProvisioningFailure(Exception):
+class ProvisioningError(Exception):
     """A resource or a stack could not be provisioned; the message is what CloudFormation gives as status reason."""
 
 
-class TemplateFailure(ProvisioningFailure):
+class TemplateError(ProvisioningError):
     """The template itself is wrong; CloudFormation refuses the request before it touches a resource."""
 
 
-class UnfinishedCreation(ProvisioningFailure):
+class UnfinishedCreationError(ProvisioningError):
     """A resource's creation failed when a part of it already existed; a rollback has to delete that part.
 
     Attributes:

@@ -45,7 +45,11 @@ class Emulator:
 
     def __init__(self, settings: Settings, listener: socket.socket) -> None:
         # moto reads its switches when it is imported: `prepare_process` has to come first.
-        from moto.server import DomainDispatcherApplication, MotoRequestHandler, create_backend_app  # noqa: PLC0415
+        from moto.moto_server.werkzeug_app import (  # noqa: PLC0415
+            DomainDispatcherApplication,
+            MotoRequestHandler,
+            create_backend_app,
+        )
 
         from slipway.rehearsal.emulator import cloudformation_api  # noqa: PLC0415
         from slipway.rehearsal.emulator.deviations import bridge_all  # noqa: PLC0415

@@ -13,10 +13,11 @@ from slipway.rehearsal.emulator.cloudformation_api.errors import (
     NotAvailable,
     ValidationError,
 )
-from slipway.rehearsal.emulator.failures import ProvisioningFailure
+from slipway.rehearsal.emulator.failures import ProvisioningError
 from slipway.rehearsal.emulator.stacks.change_sets import ChangeSet
-from slipway.rehearsal.emulator.stacks.engine import Engine
+from slipway.rehearsal.emulator.stacks.engine import Engine, Submission
 from slipway.rehearsal.emulator.stacks.model import Stack, StackState
+from slipway.rehearsal.emulator.template.document import Template
 
 _ROUTE = "{0}/$"
 
@@ -51,7 +52,7 @@ class CloudFormationApi(BaseResponse):
         keep_failures = self._get_param("OnFailure") == "DO_NOTHING" or self._keeps_failures()
         try:
             self.engine.deploy(stack, self._submission(stack.state), creating=True, keep_failures=keep_failures)
-        except ProvisioningFailure as failure:
+        except ProvisioningError as failure:
             raise ValidationError(str(failure)) from failure
         return ActionResult({"StackId": stack.id})
 
@@ -68,7 +69,7 @@ class CloudFormationApi(BaseResponse):
             raise ValidationError("No updates are to be performed.")
         try:
             self.engine.deploy(stack, wanted, creating=False, keep_failures=self._keeps_failures())
-        except ProvisioningFailure as failure:
+        except ProvisioningError as failure:
             raise ValidationError(str(failure)) from failure
         return ActionResult({"StackId": stack.id})
 
@@ -131,7 +132,7 @@ class CloudFormationApi(BaseResponse):
         try:
             template.check()
             self.engine.catalogue.check(definition["Type"] for definition in template.resources.values())
-        except ProvisioningFailure as failure:
+        except ProvisioningError as failure:
             raise ValidationError(str(failure)) from failure
         return ActionResult({"Description": template.document.get("Description"), "Capabilities": []})
 
@@ -195,7 +196,7 @@ class CloudFormationApi(BaseResponse):
         self._refuse_busy(change_set.stack)
         try:
             self.engine.execute(change_set, keep_failures=self._keeps_failures())
-        except ProvisioningFailure as failure:
+        except ProvisioningError as failure:
             raise ValidationError(str(failure)) from failure
         return EmptyResult()
 
@@ -255,10 +256,10 @@ class CloudFormationApi(BaseResponse):
     def _stacks_here(self) -> list[Stack]:
         return [stack for stack in self.engine.stacks if stack.region == self.region]
 
-    def _submission(self, before: StackState) -> requests.Submission:
+    def _submission(self, before: StackState) -> Submission:
         return requests.submission(self.params, before, self.clients, self.region)
 
-    def _template(self) -> requests.Template:
+    def _template(self) -> Template:
         return requests.submitted_template(self.params, self.clients, self.region)
 
     def _keeps_failures(self) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 
 from slipway.rehearsal.emulator.clients import Clients
 from slipway.rehearsal.emulator.cloudformation_api.errors import ValidationError
-from slipway.rehearsal.emulator.failures import ProvisioningFailure
+from slipway.rehearsal.emulator.failures import ProvisioningError
 from slipway.rehearsal.emulator.resources.nested_stack import template_at
 from slipway.rehearsal.emulator.stacks.engine import Submission
 from slipway.rehearsal.emulator.stacks.model import StackState
@@ -47,6 +47,6 @@ def submitted_template(request: Mapping[str, Any], clients: Clients, region: str
     if url := request.get("TemplateURL"):
         try:
             return Template(template_at(str(url), clients, region))
-        except ProvisioningFailure as failure:
+        except ProvisioningError as failure:
             raise ValidationError(str(failure)) from failure
     raise ValidationError("Either Template URL or Template Body must be specified.")

@@ -41,7 +41,7 @@ def _accept_every_mapping_of_templates() -> None:
             version.data = {**version.data, "BlockDeviceMappings": _with_sizes(mappings)}
         return version
 
-    InstanceBackend._get_template_from_args = get_template_from_args  # type: ignore[method-assign]
+    setattr(InstanceBackend, find.__name__, get_template_from_args)
 
 
 DEVIATIONS = (

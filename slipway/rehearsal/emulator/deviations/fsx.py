@@ -12,6 +12,10 @@ _INTERFACES = 2
 _MOUNT_NAME = "rehrsl01"  # 8 characters, like AWS's own
 
 
+def _default_group(network: Any, vpc_id: str) -> list[str]:
+    return [network.get_default_security_group(vpc_id).id]
+
+
 def _complete_file_systems() -> None:
     initialize, describe = FileSystem.__init__, FileSystem.to_dict
 
@@ -22,9 +26,9 @@ def _complete_file_systems() -> None:
         short_id, self.file_system_id = self.file_system_id, f"fs-{uuid.uuid4().hex[:17]}"
         self.dns_name = self.dns_name.replace(short_id, self.file_system_id)
         self.resource_arn = self.resource_arn.replace(short_id, self.file_system_id)
-        network = ec2_backends[account_id][region_name]
+        network: Any = ec2_backends[account_id][region_name]
         subnet = network.get_subnet(self.subnet_ids[0])
-        groups = self.security_group_ids or [network.get_default_security_group(subnet.vpc_id).id]
+        groups = self.security_group_ids or _default_group(network, subnet.vpc_id)
         self.vpc_id = subnet.vpc_id  # type: ignore[attr-defined]
         self.interfaces = [  # type: ignore[attr-defined]
             network.create_network_interface(

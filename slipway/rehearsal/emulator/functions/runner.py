@@ -7,12 +7,13 @@ import sys
 import threading
 import time
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 from slipway.rehearsal.emulator.clients import Clients
-from slipway.rehearsal.emulator.failures import ProvisioningFailure
+from slipway.rehearsal.emulator.failures import ProvisioningError
 from slipway.rehearsal.emulator.functions import inline, runtime
-from slipway.rehearsal.emulator.functions.function import Layer, LambdaFunction
+from slipway.rehearsal.emulator.functions.function import LambdaFunction, Layer
 from slipway.rehearsal.emulator.functions.packages import point_at_layers, unpack, use_own_python
 from slipway.rehearsal.emulator.functions.processes import Finished, Processes
 from slipway.rehearsal.emulator.functions.responses import ResponseServer
@@ -23,6 +24,14 @@ _CFNRESPONSE = Path(inline.__file__).with_name("cfnresponse.py")
 _PARALLELCLUSTER_LAYER = "/layers/aws-parallelcluster/lambda-layer.zip"
 """The layer that holds the aws-parallelcluster package on AWS; here the package's virtual environment does."""
 _LOGGED_LINES = 500
+
+DEVIATIONS = {
+    "lambda-as-process": "functions run as processes of this machine, with neither their role's permissions nor"
+    " their memory limit, and have at least 60 s",
+    "lambda-sleeps": "a Python function's sleeps are cut to 2 s: they wait for AWS to finish, which here it has",
+    "lambda-response-address": "custom resources answer over http on loopback; on AWS it is https",
+}
+"""What is different when a function runs here, by name."""
 _INHERITED = ("PATH", "LANG", "LC_ALL")
 
 
@@ -63,7 +72,7 @@ class FunctionRunner:
         """Run the handler once with a JSON event.
 
         Raises:
-            ProvisioningFailure: The function's language or a layer cannot be run here.
+            ProvisioningError: The function's language or a layer cannot be run here.
         """
         with self._lock:
             if function.arn not in self._folders:
@@ -85,16 +94,16 @@ class FunctionRunner:
         if function.runtime.startswith("nodejs"):
             node = shutil.which("node")
             if node is None:
-                raise ProvisioningFailure(f"{function.name} needs node, which is not on the PATH")
+                raise ProvisioningError(f"{function.name} needs node, which is not on the PATH")
             return [node, str(_RUNTIME / "node_bootstrap.js")]
-        raise ProvisioningFailure(f"The emulator cannot run {function.name}: {function.runtime}")
+        raise ProvisioningError(f"The emulator cannot run {function.name}: {function.runtime}")
 
     def _python(self, function: LambdaFunction) -> str:
         layers = [self._layers[arn] for arn in function.layers if arn in self._layers]
         if not any(layer.key.endswith(_PARALLELCLUSTER_LAYER) for layer in layers):
             return sys.executable
         if self._settings.parallelcluster_python is None:
-            raise ProvisioningFailure(
+            raise ProvisioningError(
                 f"{function.name} needs aws-parallelcluster: start the emulator with --parallelcluster-python"
             )
         return str(self._settings.parallelcluster_python)
@@ -159,10 +168,8 @@ class FunctionRunner:
             file.write(f"=== {stamp} exit code {finished.exit_code}\n{finished.output}\n")
         logs = self._clients.get("logs", function.region)
         stream = {"logGroupName": function.log_group, "logStreamName": f"rehearsal/{time.monotonic_ns()}"}
-        try:
+        with suppress(logs.exceptions.ResourceAlreadyExistsException):  # the stack's own, or an earlier run's
             logs.create_log_group(logGroupName=function.log_group)
-        except logs.exceptions.ResourceAlreadyExistsException:
-            pass  # the stack brought it, or an earlier run made it
         logs.create_log_stream(**stream)
         lines = [line for line in finished.output.splitlines() if line.strip()][-_LOGGED_LINES:]
         if lines:

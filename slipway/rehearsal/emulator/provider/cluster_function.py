@@ -26,7 +26,7 @@ _POLL_SECONDS = 1
 _LEVELS = ("ERROR", "WARNING", "INFO")
 
 
-def handler(event: dict[str, Any], context: Any) -> None:  # noqa: ARG001
+def handler(event: dict[str, Any], context: Any) -> None:
     """Carry out a custom resource request and answer CloudFormation."""
     physical_id = event.get("PhysicalResourceId") or event["ResourceProperties"].get("ClusterName", "no-name")
     try:
@@ -71,7 +71,7 @@ def _create_or_update(operation: Any, event: Mapping[str, Any], properties: Mapp
     return {**_attributes(cluster), "validationMessages": _shortened(json.dumps(messages))}
 
 
-def _delete(event: Mapping[str, Any], properties: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG001
+def _delete(event: Mapping[str, Any], properties: Mapping[str, Any]) -> dict[str, Any]:
     _check_deletion_policy(properties)
     name = properties.get("ClusterName")
     if properties.get("DeletionPolicy") == "Retain":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from slipway.rehearsal.emulator.failures import TemplateFailure
+from slipway.rehearsal.emulator.failures import TemplateError
 from slipway.rehearsal.emulator.resources.handler import ResourceHandler
 
 _CUSTOM_PREFIX = "Custom::"
@@ -23,11 +23,11 @@ class Catalogue:
         """Refuse a template with a type that nothing here can stand for.
 
         Raises:
-            TemplateFailure: Names every unknown type, as CloudFormation does.
+            TemplateError: Names every unknown type, as CloudFormation does.
         """
         unknown = sorted({name for name in resource_types if _canonical(name) not in self._handlers})
         if unknown:
-            raise TemplateFailure(f"Template format error: Unrecognized resource types: [{', '.join(unknown)}]")
+            raise TemplateError(f"Template format error: Unrecognized resource types: [{', '.join(unknown)}]")
 
     def handler(self, resource_type: str) -> ResourceHandler:
         """The handler of a type that `check` let pass."""

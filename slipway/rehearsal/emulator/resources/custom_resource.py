@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
-from slipway.rehearsal.emulator.failures import ProvisioningFailure, UnfinishedCreation
+from slipway.rehearsal.emulator.failures import ProvisioningError, UnfinishedCreationError
 from slipway.rehearsal.emulator.functions.processes import Finished
 from slipway.rehearsal.emulator.functions.responses import ResponseServer
 from slipway.rehearsal.emulator.functions.runner import FunctionRunner
@@ -33,16 +33,16 @@ class CustomResourceHandler:
         """
         try:
             answer = self._send("Create", request)
-        except _Refused as refusal:
+        except _RefusedError as refusal:
             physical_id = refusal.physical_id or _unanswered_id(request)
-            raise UnfinishedCreation(str(refusal), physical_id) from refusal
+            raise UnfinishedCreationError(str(refusal), physical_id) from refusal
         return Provisioned(answer.get("PhysicalResourceId") or str(uuid4()), _data(answer))
 
-    def can_update(self, changed: frozenset[str]) -> bool:  # noqa: ARG002
+    def can_update(self, changed: frozenset[str]) -> bool:
         """Always: the function decides, and answers another id to be replaced."""
         return True
 
-    def update(self, request: Request, existing: Existing, changed: frozenset[str]) -> Provisioned:  # noqa: ARG002
+    def update(self, request: Request, existing: Existing, changed: frozenset[str]) -> Provisioned:
         """Send an Update request."""
         answer = self._send(
             "Update",
@@ -60,7 +60,7 @@ class CustomResourceHandler:
         token = str(request.properties.get("ServiceToken", ""))
         function = self._runner.find(token)
         if function is None:
-            raise _Refused(f"ServiceToken {token or '(missing)'} is not a Lambda function of this rehearsal")
+            raise _RefusedError(f"ServiceToken {token or '(missing)'} is not a Lambda function of this rehearsal")
         with self._responses.expecting() as expected:
             event = {
                 "RequestType": request_type,
@@ -76,17 +76,17 @@ class CustomResourceHandler:
             finished = self._runner.invoke(function, json.dumps(event))
             answer = expected.content
         if answer is None:
-            raise _Refused(_why_silent(function.name, finished))
+            raise _RefusedError(_why_silent(function.name, finished))
         if answer.get("Status") != "SUCCESS":
             reason = str(answer.get("Reason", ""))[:_LONGEST_REASON]
-            raise _Refused(
+            raise _RefusedError(
                 "Received response status [FAILED] from custom resource. Message returned: " + reason,
                 answer.get("PhysicalResourceId") or "",
             )
         return answer
 
 
-class _Refused(ProvisioningFailure):
+class _RefusedError(ProvisioningError):
     """The function failed or said no."""
 
     def __init__(self, reason: str, physical_id: str = "") -> None:

@@ -55,12 +55,12 @@ class Provisioned:
 
 
 class ResourceHandler(Protocol):
-    """Provisions one resource type. Every method raises ProvisioningFailure when AWS would refuse."""
+    """Provisions one resource type. Every method raises ProvisioningError when AWS would refuse."""
 
     backing: Backing
 
     def create(self, request: Request) -> Provisioned:
-        """Create the resource; raises UnfinishedCreation when a part of it is left."""
+        """Create the resource; raises UnfinishedCreationError when a part of it is left."""
         ...
 
     def can_update(self, changed: frozenset[str]) -> bool:

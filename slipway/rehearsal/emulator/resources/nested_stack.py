@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from slipway.rehearsal.emulator.clients import Clients
-from slipway.rehearsal.emulator.failures import ProvisioningFailure, UnfinishedCreation
+from slipway.rehearsal.emulator.failures import ProvisioningError, UnfinishedCreationError
 from slipway.rehearsal.emulator.ledger import Backing
 from slipway.rehearsal.emulator.resources.handler import Existing, Provisioned, Request
 from slipway.rehearsal.emulator.stacks.engine import Engine, Submission
@@ -34,24 +34,24 @@ class NestedStackHandler:
         stack = Stack.named(name, region, parent_id=request.stack.id)
         try:
             self._engine.deploy(stack, submission, creating=True, wait=True)
-        except ProvisioningFailure as failure:
+        except ProvisioningError as failure:
             stack.enter("CREATE_FAILED", str(failure))
         if stack.status != "CREATE_COMPLETE":
-            raise UnfinishedCreation(
+            raise UnfinishedCreationError(
                 f"Embedded stack {stack.id} was not successfully created: {stack.reason}", stack.id
             )
         return Provisioned(stack.id, _outputs(stack))
 
-    def can_update(self, changed: frozenset[str]) -> bool:  # noqa: ARG002
+    def can_update(self, changed: frozenset[str]) -> bool:
         """Always: the nested stack has an update of its own."""
         return True
 
-    def update(self, request: Request, existing: Existing, changed: frozenset[str]) -> Provisioned:  # noqa: ARG002
+    def update(self, request: Request, existing: Existing, changed: frozenset[str]) -> Provisioned:
         """Update the nested stack."""
         stack = self._find(existing, request.stack.region)
         self._engine.deploy(stack, self._submission(request), creating=False, wait=True)
         if stack.status != "UPDATE_COMPLETE":
-            raise ProvisioningFailure(f"Embedded stack {stack.id} was not successfully updated: {stack.reason}")
+            raise ProvisioningError(f"Embedded stack {stack.id} was not successfully updated: {stack.reason}")
         return Provisioned(stack.id, _outputs(stack))
 
     def delete(self, request: Request, existing: Existing) -> None:
@@ -61,12 +61,12 @@ class NestedStackHandler:
             return
         self._engine.delete(stack, wait=True)
         if not stack.deleted:
-            raise ProvisioningFailure(f"Embedded stack {stack.id} was not successfully deleted: {stack.reason}")
+            raise ProvisioningError(f"Embedded stack {stack.id} was not successfully deleted: {stack.reason}")
 
     def _find(self, existing: Existing, region: str) -> Stack:
         stack = self._engine.find(existing.physical_id, region)
         if stack is None:
-            raise ProvisioningFailure(f"Embedded stack {existing.physical_id} does not exist")
+            raise ProvisioningError(f"Embedded stack {existing.physical_id} does not exist")
         return stack
 
     def _submission(self, request: Request) -> Submission:
@@ -79,16 +79,16 @@ def template_at(url: str, clients: Clients, region: str) -> str:
     """The text of a template by its S3 URL, in either style.
 
     Raises:
-        ProvisioningFailure: There is no such object; the message names the URL.
+        ProvisioningError: There is no such object; the message names the URL.
     """
     found = _VIRTUAL_HOST_URL.match(url) or _PATH_URL.match(url)
     if found is None:
-        raise ProvisioningFailure(f"TemplateURL must be an S3 URL: {url}")
+        raise ProvisioningError(f"TemplateURL must be an S3 URL: {url}")
     client = clients.get("s3", region)
     try:
         return str(client.get_object(Bucket=found[1], Key=found[2])["Body"].read().decode())
     except (client.exceptions.NoSuchBucket, client.exceptions.NoSuchKey) as error:
-        raise ProvisioningFailure(f"S3 error: the template {url} does not exist") from error
+        raise ProvisioningError(f"S3 error: the template {url} does not exist") from error
 
 
 def _parameter_text(value: Any) -> str:

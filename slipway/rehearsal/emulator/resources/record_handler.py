@@ -23,9 +23,9 @@ class RecordHandler:
     def create(self, request: Request) -> Provisioned:
         """Make an id up."""
         name = self.record.name
-        if name and name.property not in request.properties:
+        if name:
             generated = request.generated_name(name.longest)
-            request = replace(request, properties={**request.properties, name.property: generated})
+            request = replace(request, properties={name.property: generated, **request.properties})
         known: dict[str, Any] = {
             "properties": dict(request.properties),
             "generated": request.generated_name(_LONGEST_GENERATED),
@@ -36,11 +36,11 @@ class RecordHandler:
         attributes = {name: evaluate(text, known) for name, text in self.record.attributes.items()}
         return Provisioned(known["id"], attributes)
 
-    def can_update(self, changed: frozenset[str]) -> bool:  # noqa: ARG002
+    def can_update(self, changed: frozenset[str]) -> bool:
         """Always: there is nothing that could refuse."""
         return True
 
-    def update(self, request: Request, existing: Existing, changed: frozenset[str]) -> Provisioned:  # noqa: ARG002
+    def update(self, request: Request, existing: Existing, changed: frozenset[str]) -> Provisioned:
         """Keep the id."""
         return Provisioned(existing.physical_id)
 

@@ -2,7 +2,7 @@
 
 from slipway.rehearsal.emulator.clients import Clients
 from slipway.rehearsal.emulator.functions.responses import ResponseServer
-from slipway.rehearsal.emulator.functions.runner import FunctionRunner
+from slipway.rehearsal.emulator.functions.runner import DEVIATIONS, FunctionRunner
 from slipway.rehearsal.emulator.ledger import Ledger
 from slipway.rehearsal.emulator.resources.bucket_policy import BucketPolicyHandler
 from slipway.rehearsal.emulator.resources.custom_resource import CustomResourceHandler
@@ -26,6 +26,8 @@ def fill_catalogue(
     engine: Engine, clients: Clients, ledger: Ledger, runner: FunctionRunner, responses: ResponseServer
 ) -> None:
     """Give the engine every resource type: rows first, then the few types that need more than calls."""
+    for name, why in DEVIATIONS.items():
+        ledger.deviation(name, why)
     rows = api_rows()
     engine.catalogue.add({name: RowHandler(row, clients) for name, row in rows.items()})
     engine.catalogue.add({name: RecordHandler(record) for name, record in records().items()})

@@ -8,7 +8,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from slipway.rehearsal.emulator.clients import Clients
-from slipway.rehearsal.emulator.failures import ProvisioningFailure, UnfinishedCreation
+from slipway.rehearsal.emulator.failures import ProvisioningError, UnfinishedCreationError
 from slipway.rehearsal.emulator.ledger import Backing
 from slipway.rehearsal.emulator.resources.expressions import evaluate
 from slipway.rehearsal.emulator.resources.handler import Existing, Provisioned, Request
@@ -35,7 +35,9 @@ class RowHandler:
 
     def create(self, request: Request) -> Provisioned:
         """Make the create call, then apply every setting that the template has."""
-        request = _with_name(request, self.row.name)
+        if naming := self.row.name:
+            generated = request.generated_name(naming.longest, lower_case=naming.lower_case)
+            request = _named(request, naming, generated)
         known = _known(request)
         unmapped: list[str] = []
         if self.row.operation:
@@ -47,8 +49,8 @@ class RowHandler:
                 if name in request.properties and not setting.in_create:
                     self._apply(setting, request.properties[name], known, unmapped, name)
             attributes = self._attributes(request, known)
-        except ProvisioningFailure as failure:
-            raise UnfinishedCreation(str(failure), physical_id) from failure
+        except ProvisioningError as failure:
+            raise UnfinishedCreationError(str(failure), physical_id) from failure
         return Provisioned(physical_id, attributes, tuple(unmapped))
 
     def can_update(self, changed: frozenset[str]) -> bool:
@@ -59,7 +61,8 @@ class RowHandler:
 
     def update(self, request: Request, existing: Existing, changed: frozenset[str]) -> Provisioned:
         """Make the update call when it is needed, then bring the changed settings up to date."""
-        request = _with_name(request, self.row.name, existing)
+        if self.row.name and self.row.physical_id == f"properties.{self.row.name.property}":
+            request = _named(request, self.row.name, existing.physical_id)
         known = _known(request, existing)
         unmapped: list[str] = []
         beyond_settings = changed - self.row.settings.keys() - _TAG_PROPERTIES
@@ -72,7 +75,7 @@ class RowHandler:
         for name, setting in self.row.settings.items():
             if name in changed or any(setting.apply.uses(other) for other in changed):
                 self._change(setting, name, request, existing, known)
-        if tags := changed & _TAG_PROPERTIES:
+        if tags := (changed & _TAG_PROPERTIES) - self.row.settings.keys():
             unmapped += self._change_tags(request, existing, tags)
         attributes = self._attributes(request, known) if self.row.update else {}
         return Provisioned(existing.physical_id, attributes, tuple(unmapped))
@@ -172,9 +175,10 @@ class RowHandler:
         region = known["region"]
         fitter = Fitter(call.rename if fitted is None else {})
         computed = {name: evaluate(text, dict(known)) for name, text in call.arguments.items()}
+        plain = {name: value for name, value in (fitted or {}).items() if name not in computed}
         arguments = fitter.fit(self._input_shape(call.operation, region), computed)
         unmapped += [f"{path}: {place}" if path else place for place in fitter.unmapped]
-        return getattr(self._client(region), call.operation)(**{**(fitted or {}), **arguments})
+        return getattr(self._client(region), call.operation)(**plain, **arguments)
 
     def _call_unless_gone(self, call: Call, known: Mapping[str, Any]) -> None:
         with _reasons():
@@ -204,14 +208,14 @@ def _reasons() -> Iterator[None]:
         yield
     except ClientError as error:
         detail = error.response["Error"]
-        raise ProvisioningFailure(
+        raise ProvisioningError(
             f'Resource handler returned message: "{detail.get("Message", "")}"'
             f" (API: {error.operation_name}, Code: {detail['Code']})"
         ) from error
     except BotoCoreError as error:
-        raise ProvisioningFailure(f"Properties validation failed: {error}") from error
+        raise ProvisioningError(f"Properties validation failed: {error}") from error
     except (ValueError, KeyError, TypeError) as error:
-        raise ProvisioningFailure(f"Properties validation failed: {type(error).__name__}: {error}") from error
+        raise ProvisioningError(f"Properties validation failed: {type(error).__name__}: {error}") from error
 
 
 def _known(request: Request, existing: Existing | None = None) -> dict[str, Any]:
@@ -233,9 +237,6 @@ def _values(setting: Setting, value: Any) -> list[Any]:
     return list(value) if setting.each else [value]
 
 
-def _with_name(request: Request, name: GeneratedName | None, existing: Existing | None = None) -> Request:
-    """The request with a physical name, the existing one when there is one."""
-    if name is None or name.property in request.properties:
-        return request
-    text = existing.physical_id if existing else request.generated_name(name.longest, lower_case=name.lower_case)
-    return replace(request, properties={**request.properties, name.property: text})
+def _named(request: Request, name: GeneratedName, text: str) -> Request:
+    """The request with a physical name, unless the template gave one."""
+    return replace(request, properties={name.property: text, **request.properties})

@@ -1,6 +1,7 @@
 """Egress rules that are resources of their own: the first one of a group replaces EC2's allow-all rule."""
 
 import threading
+from contextlib import suppress
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -29,8 +30,6 @@ class SecurityGroupEgressHandler(RowHandler):
             self._groups_without_default.add(group)
         if first_of_group:
             client = self._clients.get("ec2", request.stack.region)
-            try:
+            with suppress(ClientError):  # the group never had it, or does not exist: the next call says so
                 client.revoke_security_group_egress(GroupId=group, IpPermissions=_ALLOW_ALL)
-            except ClientError:
-                pass  # the group never had it, or does not exist: the next call then says so
         return super().create(request)

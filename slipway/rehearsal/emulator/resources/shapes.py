@@ -1,10 +1,10 @@
 """Template properties into API arguments: botocore's own model of the call decides what fits."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from botocore.model import MapShape, Shape, StructureShape
+from botocore.model import MapShape, StructureShape
 
 
 class Fitter:
@@ -22,7 +22,7 @@ class Fitter:
         self._renames = renames
         self.unmapped: list[str] = []
 
-    def fit(self, shape: Shape, value: Any, path: str = "") -> Any:
+    def fit(self, shape: Any, value: Any, path: str = "") -> Any:
         """The value in the form of the shape; ``path`` is where in the properties it comes from.
 
         Raises:
@@ -36,16 +36,8 @@ class Fitter:
                 return [self.fit(shape.member, item, path) for item in items if item is not None]
             case "map":
                 return self._map(shape, value, path)
-            case "integer" | "long":
-                return int(float(value))
-            case "float" | "double":
-                return float(value)
-            case "boolean":
-                return value if isinstance(value, bool) else str(value).lower() == "true"
-            case "string":
-                return _text(value)
-            case _:
-                return value
+            case scalar:
+                return _SCALARS.get(scalar, _unchanged)(value)
 
     def _structure(self, shape: StructureShape, value: Any, path: str) -> dict[str, Any]:
         if not isinstance(value, Mapping):
@@ -59,7 +51,7 @@ class Fitter:
             self._place(shape, fitted, self._renames.get(item_path, name), item, item_path)
         return fitted
 
-    def _place(self, shape: StructureShape, fitted: dict[str, Any], target: str, item: Any, item_path: str) -> None:
+    def _place(self, shape: Any, fitted: dict[str, Any], target: str, item: Any, item_path: str) -> None:
         first, _, rest = target.partition(".")
         member = member_named(shape, first)
         if member is None:
@@ -86,8 +78,31 @@ def member_named(shape: StructureShape, name: str) -> str | None:
     return None
 
 
+def _unchanged(value: Any) -> Any:
+    """Timestamps and blobs: botocore takes what the template has."""
+    return value
+
+
+def _boolean(value: Any) -> bool:
+    return value if isinstance(value, bool) else str(value).lower() == "true"
+
+
+def _integer(value: Any) -> int:
+    return int(float(value))
+
+
 def _text(value: Any) -> str:
     """Text as APIs want it: policy documents and the like are JSON."""
     if isinstance(value, (dict, list)):
         return json.dumps(value)
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+_SCALARS: Mapping[str, Callable[[Any], Any]] = {
+    "integer": _integer,
+    "long": _integer,
+    "float": float,
+    "double": float,
+    "boolean": _boolean,
+    "string": _text,
+}

@@ -74,7 +74,7 @@ def seed_public_parameters(region: str, ledger: Ledger) -> None:
         if store.get_parameters([seed.name]):
             continue
         store._parameters[seed.name].append(
-            Parameter(
+            Parameter(  # type: ignore[abstract]  # moto makes it so itself
                 account_id=ACCOUNT,
                 name=seed.name,
                 value=seed.value,

@@ -74,7 +74,7 @@ def _modification(stack: Stack, template: Template, logical_id: str, changed_par
     if not names:
         return None
     # A property that only follows a parameter is equal in both templates: mark it as different.
-    marked = {**before, **{name: None for name in by_parameter}}
+    marked = {**before, **dict.fromkeys(by_parameter)}
     resource = stack.resources[logical_id]
     replacing = replacing_properties(resource.resource_type, stack.region, marked, after)
     return Change(

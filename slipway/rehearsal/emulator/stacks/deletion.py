@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from slipway.rehearsal.emulator.failures import ProvisioningFailure
+from slipway.rehearsal.emulator.failures import ProvisioningError
 from slipway.rehearsal.emulator.stacks.model import ProvisionedResource, Stack
 from slipway.rehearsal.emulator.stacks.provisioner import Provisioner
 from slipway.rehearsal.emulator.template.references import creation_order, dependencies
@@ -50,6 +50,6 @@ def delete_stack(
 def _removed(resource: ProvisionedResource, policy: str, provisioner: Provisioner) -> bool:
     try:
         provisioner.remove(resource, policy)
-    except ProvisioningFailure:
+    except ProvisioningError:
         return False
     return True

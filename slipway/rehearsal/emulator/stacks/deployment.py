@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from slipway.rehearsal.emulator.failures import ProvisioningFailure, TemplateFailure, UnfinishedCreation
+from slipway.rehearsal.emulator.failures import ProvisioningError, TemplateError, UnfinishedCreationError
 from slipway.rehearsal.emulator.stacks.changes import changed_names
 from slipway.rehearsal.emulator.stacks.model import (
     Output,
@@ -89,12 +89,12 @@ class Deployment:
                 self._provision(logical_id, definitions[logical_id])
             outputs = self._outputs()
             output_check(self._stack, outputs)
-        except ProvisioningFailure as failure:
+        except ProvisioningError as failure:
             self._end_in_failure(failure)
         except Exception as bug:
             # The client polls for a final status: a defect of the emulator must not leave it waiting for ever.
             _log.exception("defect while deploying %s", self._stack.name)
-            self._end_in_failure(ProvisioningFailure(f"Defect of the emulator: {type(bug).__name__}: {bug}"))
+            self._end_in_failure(ProvisioningError(f"Defect of the emulator: {type(bug).__name__}: {bug}"))
         else:
             self._stack.state = replace(
                 self._target,
@@ -123,7 +123,7 @@ class Deployment:
     ) -> ProvisionedResource:
         try:
             return self._provisioner.create(logical_id, resource_type, properties, **options)
-        except UnfinishedCreation as failure:
+        except UnfinishedCreationError as failure:
             part = ProvisionedResource(
                 logical_id, resource_type, failure.physical_id, properties, {}, "api", "CREATE_FAILED"
             )
@@ -139,7 +139,7 @@ class Deployment:
         if not replacing and self._provisioner.can_update(existing, frozenset(changed)):
             try:
                 return self._provisioner.update(existing, properties, frozenset(changed))
-            except ProvisioningFailure:
+            except ProvisioningError:
                 # A half-done update has to be undone like a done one.
                 self._steps.append(_Step(existing, replace(existing, properties=properties)))
                 raise
@@ -159,7 +159,7 @@ class Deployment:
             try:
                 value = self._resolver.text(definition["Value"])
             except TypeError as error:
-                raise TemplateFailure(
+                raise TemplateError(
                     f"Template format error: The Value field of every Outputs member must evaluate to a String: {key}"
                 ) from error
             export = definition.get("Export")
@@ -188,13 +188,13 @@ class Deployment:
         definition = self._previous.template.resources[resource.logical_id]
         try:
             self._provisioner.remove(resource, definition.get(policy_name, "Delete"))
-        except ProvisioningFailure:
+        except ProvisioningError:
             # As on AWS: the update stands, the event and the ledger tell of the resource that is left over.
             _log.warning("%s: clean-up left %s behind", self._stack.name, resource.physical_id)
 
     # ---- failure -------------------------------------------------------------------------------------------
 
-    def _end_in_failure(self, failure: ProvisioningFailure) -> None:
+    def _end_in_failure(self, failure: ProvisioningError) -> None:
         reason = self._failure_reason(failure)
         if not self._creating:
             self._stack.state = self._previous
@@ -203,10 +203,10 @@ class Deployment:
             return
         prefix = "ROLLBACK" if self._creating else "UPDATE_ROLLBACK"
         self._stack.enter(f"{prefix}_IN_PROGRESS", f"{reason} Rollback requested by user.")
-        succeeded = all([self._undo(step) for step in reversed(self._steps)])
-        self._stack.enter(f"{prefix}_COMPLETE" if succeeded else f"{prefix}_FAILED", reason)
+        undone = [self._undo(step) for step in reversed(self._steps)]
+        self._stack.enter(f"{prefix}_COMPLETE" if all(undone) else f"{prefix}_FAILED", reason)
 
-    def _failure_reason(self, failure: ProvisioningFailure) -> str:
+    def _failure_reason(self, failure: ProvisioningError) -> str:
         last = self._stack.events[-1]
         if not last.status.endswith("_FAILED") or last.logical_id == self._stack.name:
             return str(failure)
@@ -222,7 +222,7 @@ class Deployment:
             elif step.before:
                 changed = frozenset(changed_names(step.after.properties, step.before.properties))
                 self._provisioner.update(step.after, step.before.properties, changed, action="rollback")
-        except ProvisioningFailure:
+        except ProvisioningError:
             return False
         logical_id = step.after.logical_id
         if logical_id in self._before:
@@ -239,7 +239,7 @@ class OutputCheck:
         self._stacks = stacks
 
     def __call__(self, stack: Stack, outputs: tuple[Output, ...]) -> None:
-        """Raise ProvisioningFailure when an export is taken, or is dropped or changed while in use."""
+        """Raise ProvisioningError when an export is taken, or is dropped or changed while in use."""
         others = [
             other for other in self._stacks if other is not stack and not other.deleted and other.region == stack.region
         ]
@@ -247,13 +247,13 @@ class OutputCheck:
         for other in others:
             for output in other.state.outputs:
                 if output.export_name in exports:
-                    raise ProvisioningFailure(
+                    raise ProvisioningError(
                         f"Export with name {output.export_name} is already exported by stack {other.name}."
                     )
         for output in stack.state.outputs:
             if output.export_name and exports.get(output.export_name) != output.value:
                 users = [other.name for other in others if output.export_name in other.state.imports]
                 if users:
-                    raise ProvisioningFailure(
+                    raise ProvisioningError(
                         f"Cannot update or delete export {output.export_name} as it is in use by {', '.join(users)}"
                     )

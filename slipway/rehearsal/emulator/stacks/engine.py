@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from slipway.rehearsal.emulator.clients import Clients
-from slipway.rehearsal.emulator.failures import ProvisioningFailure, TemplateFailure
+from slipway.rehearsal.emulator.failures import ProvisioningError, TemplateError
 from slipway.rehearsal.emulator.ledger import Ledger
 from slipway.rehearsal.emulator.resources.catalogue import Catalogue
 from slipway.rehearsal.emulator.stacks.change_sets import NO_CHANGES, ChangeSet
@@ -21,7 +21,6 @@ from slipway.rehearsal.emulator.template.intrinsics import Resolver
 from slipway.rehearsal.emulator.template.parameters import parameter_values
 from slipway.rehearsal.emulator.template.references import creation_order
 from slipway.rehearsal.emulator.template.rules import check_rules
-
 
 Tags = tuple[Mapping[str, str], ...]
 
@@ -89,7 +88,7 @@ class Engine:
         """Check a submission without touching a resource.
 
         Raises:
-            ProvisioningFailure: Template, parameters or rules are wrong, or a resource type is unknown.
+            ProvisioningError: Template, parameters or rules are wrong, or a resource type is unknown.
         """
         template = submission.template
         template.check()
@@ -100,7 +99,7 @@ class Engine:
             if logical_id in stack.resources and stack.resources[logical_id].resource_type != definition["Type"]
         ]
         if retyped:
-            raise TemplateFailure(
+            raise TemplateError(
                 "Update of resource type is not permitted. The new template modifies resource type of the"
                 f" following resources: [{', '.join(retyped)}]"
             )
@@ -127,7 +126,7 @@ class Engine:
             found["changes"] = tuple(changes(stack, submission.template, set(active), prepared.resolver.parameters))
             if kind == "UPDATE" and not found["changes"] and _same_besides_resources(stack, submission):
                 found["failure"] = NO_CHANGES
-        except ProvisioningFailure as failure:
+        except ProvisioningError as failure:
             found["failure"] = str(failure)
         change_set = ChangeSet(
             name, stack, kind, submission.template, submission.parameters, submission.tags, description, **found
@@ -168,7 +167,7 @@ class Engine:
             wait: Return when the operation has ended (nested stacks) instead of at once.
 
         Raises:
-            ProvisioningFailure: The submission is refused; the stack is untouched.
+            ProvisioningError: The submission is refused; the stack is untouched.
         """
         prepared = self.prepare(stack, submission)
         deployment = Deployment(

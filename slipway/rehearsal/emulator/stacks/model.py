@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-from slipway.rehearsal.emulator.failures import ProvisioningFailure
+from slipway.rehearsal.emulator.failures import ProvisioningError
 from slipway.rehearsal.emulator.ledger import Backing
 from slipway.rehearsal.emulator.settings import ACCOUNT, PARTITION
 from slipway.rehearsal.emulator.template.document import EMPTY_TEMPLATE, Template
@@ -50,17 +50,17 @@ class ProvisionedResource:
         """The value of Fn::GetAtt.
 
         Raises:
-            ProvisioningFailure: There is no such attribute.
+            ProvisioningError: There is no such attribute.
         """
         if name in self.attributes:
             return self.attributes[name]
         if is_custom(self.resource_type):
-            raise ProvisioningFailure(
+            raise ProvisioningError(
                 "CustomResource attribute error: Vendor response doesn't contain"
                 f" {name} key in object {self.logical_id}"
             )
         known = ", ".join(sorted(self.attributes)) or "none"
-        raise ProvisioningFailure(
+        raise ProvisioningError(
             f"{self.logical_id}: {self.resource_type} has no attribute {name} in the emulator (it has: {known})"
         )
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from slipway.rehearsal.emulator.failures import ProvisioningFailure, UnfinishedCreation
+from slipway.rehearsal.emulator.failures import ProvisioningError, UnfinishedCreationError
 from slipway.rehearsal.emulator.ledger import Action, Ledger
 from slipway.rehearsal.emulator.resources.catalogue import Catalogue
 from slipway.rehearsal.emulator.resources.handler import Existing, Request
@@ -48,17 +48,18 @@ class Provisioner:
             ledger_fields: More to write down, such as the changed properties.
 
         Raises:
-            ProvisioningFailure: It could not be created; events and ledger are written. UnfinishedCreation says
+            ProvisioningError: It could not be created; events and ledger are written. UnfinishedCreationError says
                 that a part exists.
         """
         started = time.monotonic()
         handler = self._catalogue.handler(resource_type)
         self._stack.add_event(logical_id, resource_type, "CREATE_IN_PROGRESS")
+        request = Request(self._stack.identity, logical_id, resource_type, properties)
         try:
-            done = handler.create(self._request(logical_id, resource_type, properties))
-        except ProvisioningFailure as failure:
-            physical_id = failure.physical_id if isinstance(failure, UnfinishedCreation) else ""
-            self._fail("create", logical_id, resource_type, physical_id, failure, started)
+            done = handler.create(self._looked_up(request))
+        except ProvisioningError as failure:
+            physical_id = failure.physical_id if isinstance(failure, UnfinishedCreationError) else ""
+            self._fail("create", request, physical_id, failure, started)
             raise
         resource = ProvisionedResource(
             logical_id,
@@ -89,17 +90,16 @@ class Provisioner:
         """Update a resource in place.
 
         Raises:
-            ProvisioningFailure: It could not be updated; events and ledger are written.
+            ProvisioningError: It could not be updated; events and ledger are written.
         """
         started = time.monotonic()
         logical_id, resource_type = resource.logical_id, resource.resource_type
         self._stack.add_event(logical_id, resource_type, "UPDATE_IN_PROGRESS", physical_id=resource.physical_id)
+        request = Request(self._stack.identity, logical_id, resource_type, properties)
         try:
-            done = self._catalogue.handler(resource_type).update(
-                self._request(logical_id, resource_type, properties), _existing(resource), changed
-            )
-        except ProvisioningFailure as failure:
-            self._fail("update", logical_id, resource_type, resource.physical_id, failure, started)
+            done = self._catalogue.handler(resource_type).update(self._looked_up(request), _existing(resource), changed)
+        except ProvisioningError as failure:
+            self._fail("update", request, resource.physical_id, failure, started)
             raise
         updated = replace(
             resource,
@@ -121,7 +121,7 @@ class Provisioner:
             action: ``rollback`` when a failed operation is being undone.
 
         Raises:
-            ProvisioningFailure: It could not be deleted; events and ledger are written.
+            ProvisioningError: It could not be deleted; events and ledger are written.
         """
         started = time.monotonic()
         logical_id, resource_type = resource.logical_id, resource.resource_type
@@ -131,18 +131,17 @@ class Provisioner:
             self._stack.add_event(logical_id, resource_type, "DELETE_SKIPPED", physical_id=resource.physical_id)
             return
         self._stack.add_event(logical_id, resource_type, "DELETE_IN_PROGRESS", physical_id=resource.physical_id)
+        request = Request(self._stack.identity, logical_id, resource_type, resource.properties)
         try:
-            request = Request(self._stack.identity, logical_id, resource_type, resource.properties)
             self._catalogue.handler(resource_type).delete(request, _existing(resource))
-        except ProvisioningFailure as failure:
-            self._fail("delete", logical_id, resource_type, resource.physical_id, failure, started)
+        except ProvisioningError as failure:
+            self._fail("delete", request, resource.physical_id, failure, started)
             raise
         self._note(action, resource, started)
         self._stack.add_event(logical_id, resource_type, "DELETE_COMPLETE", physical_id=resource.physical_id)
 
-    def _request(self, logical_id: str, resource_type: str, properties: Mapping[str, Any]) -> Request:
-        ready = with_dynamic_references(properties, self._surroundings)
-        return Request(self._stack.identity, logical_id, resource_type, ready)
+    def _looked_up(self, request: Request) -> Request:
+        return replace(request, properties=with_dynamic_references(request.properties, self._surroundings))
 
     def _note(self, action: Action, resource: ProvisionedResource, started: float, **fields: Any) -> None:
         self._ledger.resource(
@@ -157,15 +156,10 @@ class Provisioner:
         )
 
     def _fail(
-        self,
-        during: str,
-        logical_id: str,
-        resource_type: str,
-        physical_id: str,
-        failure: ProvisioningFailure,
-        started: float,
+        self, during: str, request: Request, physical_id: str, failure: ProvisioningError, started: float
     ) -> None:
         reason = self._ledger.without_hidden(str(failure))
+        logical_id, resource_type = request.logical_id, request.resource_type
         self._ledger.resource(
             "failed",
             stack=self._stack.name,

@@ -10,10 +10,13 @@ _PREFIX = "/properties/"
 @cache
 def _schema(resource_type: str, region: str) -> Mapping[str, Any]:
     # Imported when a first update asks for it: half a second that every start does without.
-    from cfnlint.schema import PROVIDER_SCHEMA_MANAGER, ResourceNotFoundError  # noqa: PLC0415
+    from cfnlint.schema import (  # type: ignore[import-untyped]  # noqa: PLC0415
+        PROVIDER_SCHEMA_MANAGER,
+        ResourceNotFoundError,
+    )
 
     try:
-        return PROVIDER_SCHEMA_MANAGER.get_resource_schema(region, resource_type).schema
+        return dict(PROVIDER_SCHEMA_MANAGER.get_resource_schema(region, resource_type).schema)
     except ResourceNotFoundError:
         return {}
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from botocore.exceptions import ClientError
 
 from slipway.rehearsal.emulator.clients import Clients
-from slipway.rehearsal.emulator.failures import ProvisioningFailure
+from slipway.rehearsal.emulator.failures import ProvisioningError
 from slipway.rehearsal.emulator.ledger import Ledger
 from slipway.rehearsal.emulator.stacks.model import Stack
 
@@ -32,20 +32,20 @@ class RegionSurroundings:
         """The current value of another stack's output."""
         stack = self._find_stack(stack_name, region)
         if stack is None:
-            raise ProvisioningFailure(
+            raise ProvisioningError(
                 f"Fn::GetStackOutput: stack {stack_name} does not exist in {region}"
                 f" (its output {output_name} was asked for)"
             )
         for output in stack.state.outputs:
             if output.key == output_name:
                 return output.value
-        raise ProvisioningFailure(f"Fn::GetStackOutput: stack {stack_name} has no output {output_name}")
+        raise ProvisioningError(f"Fn::GetStackOutput: stack {stack_name} has no output {output_name}")
 
     def exported_value(self, export_name: str) -> str:
         """The value of an export of this region."""
         exports = self._exports(self._region)
         if export_name not in exports:
-            raise ProvisioningFailure(f"No export named {export_name} found.")
+            raise ProvisioningError(f"No export named {export_name} found.")
         self.imports.add(export_name)
         return exports[export_name]
 
@@ -55,7 +55,7 @@ class RegionSurroundings:
         try:
             parameter = client.get_parameter(Name=name, WithDecryption=True)["Parameter"]
         except client.exceptions.ParameterNotFound as error:
-            raise ProvisioningFailure(
+            raise ProvisioningError(
                 f"Unable to fetch parameters [{name}] from parameter store for this account."
             ) from error
         if parameter["Type"] == "SecureString":
@@ -71,7 +71,7 @@ class RegionSurroundings:
                 SecretId=secret_id, **{name: value for name, value in choice.items() if value}
             )
         except ClientError as error:
-            raise ProvisioningFailure(f"Could not read secret {secret_id}: {error}") from error
+            raise ProvisioningError(f"Could not read secret {secret_id}: {error}") from error
         text = str(answer["SecretString"])
         self._ledger.hide(text)
         if json_key is None:
@@ -79,7 +79,7 @@ class RegionSurroundings:
         try:
             value = str(json.loads(text)[json_key])
         except (ValueError, KeyError, TypeError) as error:
-            raise ProvisioningFailure(f"Could not find a field {json_key} in secret {secret_id}") from error
+            raise ProvisioningError(f"Could not find a field {json_key} in secret {secret_id}") from error
         self._ledger.hide(value)
         return value
 

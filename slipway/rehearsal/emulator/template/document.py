@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import yaml
 
-from slipway.rehearsal.emulator.failures import TemplateFailure
+from slipway.rehearsal.emulator.failures import TemplateError
 
 ResourceDefinition = Mapping[str, Any]
 """One entry of the Resources section: Type, Properties, DependsOn, Condition, DeletionPolicy, ..."""
@@ -54,14 +54,14 @@ class Template:
         """The whole template.
 
         Raises:
-            TemplateFailure: The text is neither JSON nor YAML, or has no resources.
+            TemplateError: The text is neither JSON nor YAML, or has no resources.
         """
         try:
             document = json.loads(self.body) if self.body.lstrip().startswith("{") else _from_yaml(self.body)
         except (ValueError, yaml.YAMLError) as error:
-            raise TemplateFailure(f"Template format error: JSON or YAML not well-formed. ({error})") from error
+            raise TemplateError(f"Template format error: JSON or YAML not well-formed. ({error})") from error
         if not isinstance(document, dict) or not isinstance(document.get("Resources", {}), dict):
-            raise TemplateFailure("Template format error: unsupported structure.")
+            raise TemplateError("Template format error: unsupported structure.")
         return document
 
     def section(self, name: str) -> Mapping[str, Any]:
@@ -77,22 +77,22 @@ class Template:
         """Refuse what CloudFormation refuses up front, and what this engine cannot process.
 
         Raises:
-            TemplateFailure: No resources, a resource without a type, or a transform (macro).
+            TemplateError: No resources, a resource without a type, or a transform (macro).
         """
         if not self.resources:
-            raise TemplateFailure("Template format error: At least one Resources member must be defined.")
+            raise TemplateError("Template format error: At least one Resources member must be defined.")
         if transform := self.document.get("Transform"):
-            raise TemplateFailure(f"Template format error: the emulator has no transform {transform}.")
+            raise TemplateError(f"Template format error: the emulator has no transform {transform}.")
         for logical_id, definition in self.resources.items():
             if not isinstance(definition, dict) or not isinstance(definition.get("Type"), str):
-                raise TemplateFailure(
+                raise TemplateError(
                     f"Template format error: [/Resources/{logical_id}] Every Resources object must contain"
                     " a Type member."
                 )
 
 
 def _from_yaml(body: str) -> Any:
-    return yaml.load(body, Loader=_Loader)  # noqa: S506  # derives from SafeLoader
+    return yaml.load(body, Loader=_Loader)  # derives from SafeLoader
 
 
 EMPTY_TEMPLATE = Template('{"Resources": {}}')

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from slipway.rehearsal.emulator.failures import ProvisioningFailure
+from slipway.rehearsal.emulator.failures import ProvisioningError
 from slipway.rehearsal.emulator.template.surroundings import Surroundings
 
 _REFERENCE = re.compile(r"\{\{resolve:([a-z-]+):([^}]*)\}\}")
@@ -18,7 +18,7 @@ def with_dynamic_references(value: Any, surroundings: Surroundings) -> Any:
     engine, which is why secrets never reach change sets, events or the ledger.
 
     Raises:
-        ProvisioningFailure: The parameter or secret does not exist, or the service is unknown.
+        ProvisioningError: The parameter or secret does not exist, or the service is unknown.
     """
     if isinstance(value, str):
         return _REFERENCE.sub(lambda found: _look_up(found[1], found[2], surroundings), value)
@@ -36,7 +36,7 @@ def _look_up(service: str, text: str, surroundings: Surroundings) -> str:
         case "secretsmanager":
             return _secret(text, surroundings)
         case _:
-            raise ProvisioningFailure(f"Dynamic reference to an unknown service: {service}")
+            raise ProvisioningError(f"Dynamic reference to an unknown service: {service}")
 
 
 def _secret(text: str, surroundings: Surroundings) -> str:
@@ -46,5 +46,5 @@ def _secret(text: str, surroundings: Surroundings) -> str:
     secret_id = ":".join(parts[:id_length])
     kind, json_key, stage, version, *_ = [*parts[id_length:], "", "", "", ""]
     if kind not in ("", "SecretString"):
-        raise ProvisioningFailure(f"Dynamic reference to {secret_id}: only SecretString is supported, not {kind}")
+        raise ProvisioningError(f"Dynamic reference to {secret_id}: only SecretString is supported, not {kind}")
     return surroundings.secret(secret_id, json_key or None, stage or None, version or None)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from slipway.rehearsal.emulator.failures import ProvisioningFailure, TemplateFailure
+from slipway.rehearsal.emulator.failures import ProvisioningError, TemplateError
 from slipway.rehearsal.emulator.settings import ACCOUNT, DNS_SUFFIX, PARTITION
 from slipway.rehearsal.emulator.template.document import Template
 from slipway.rehearsal.emulator.template.parameters import ParameterValue
@@ -28,7 +28,7 @@ class ReferableResource(Protocol):
         ...
 
     def attribute(self, name: str) -> Any:
-        """The value of Fn::GetAtt; raises ProvisioningFailure when the resource has no such attribute."""
+        """The value of Fn::GetAtt; raises ProvisioningError when the resource has no such attribute."""
         ...
 
 
@@ -77,7 +77,7 @@ class Resolver:
         """The fragment with every intrinsic function replaced by its value.
 
         Raises:
-            ProvisioningFailure: A function is unknown or cannot be resolved; the message says which and why.
+            ProvisioningError: A function is unknown or cannot be resolved; the message says which and why.
         """
         if isinstance(node, list):
             items = (self.resolve(item) for item in node)
@@ -91,7 +91,7 @@ class Resolver:
             if is_function:
                 return self._call(name, argument)
             if name.startswith("Fn::"):
-                raise TemplateFailure(f"Template error: the intrinsic function {name} is not supported")
+                raise TemplateError(f"Template error: the intrinsic function {name} is not supported")
         resolved = {key: self.resolve(value) for key, value in node.items()}
         return {key: value for key, value in resolved.items() if value is not NO_VALUE}
 
@@ -100,7 +100,7 @@ class Resolver:
         if name not in self._conditions:
             conditions = self.template.section("Conditions")
             if name not in conditions:
-                raise TemplateFailure(f"Template format error: Unresolved condition dependency {name}")
+                raise TemplateError(f"Template format error: Unresolved condition dependency {name}")
             self._conditions[name] = bool(self.resolve(conditions[name]))
         return self._conditions[name]
 
@@ -117,7 +117,7 @@ class Resolver:
             return _FUNCTIONS[name](self, argument)
         except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
             shown = json.dumps(argument, default=str)[:200]
-            raise TemplateFailure(f"Template error: {name} cannot be resolved with {shown}: {error}") from error
+            raise TemplateError(f"Template error: {name} cannot be resolved with {shown}: {error}") from error
 
     def text(self, node: Any) -> str:
         """The fragment as the text that Fn::Join and Fn::Sub insert."""
@@ -139,15 +139,13 @@ class Resolver:
             return self.parameters[name]
         if name in self.resources:
             return self.resources[name].physical_id
-        raise TemplateFailure(
-            f"Template format error: Unresolved resource dependencies [{name}] in the Resources block"
-        )
+        raise TemplateError(f"Template format error: Unresolved resource dependencies [{name}] in the Resources block")
 
     def get_att(self, argument: Any) -> Any:
         """Fn::GetAtt: ``[logical id, attribute]`` or ``"logical id.attribute"``."""
         logical_id, attribute = argument.split(".", 1) if isinstance(argument, str) else argument
         if logical_id not in self.resources:
-            raise TemplateFailure(f"Template error: instance of Fn::GetAtt references undefined resource {logical_id}")
+            raise TemplateError(f"Template error: instance of Fn::GetAtt references undefined resource {logical_id}")
         return self.resources[logical_id].attribute(self.text(attribute))
 
     def sub(self, argument: Any) -> str:
@@ -174,7 +172,7 @@ class Resolver:
             return mapping[first_key][second_key]
         if len(argument) > 3:
             return self.resolve(argument[3]["DefaultValue"])
-        raise TemplateFailure(f"Template error: Unable to get mapping for {map_name}::{first_key}::{second_key}")
+        raise TemplateError(f"Template error: Unable to get mapping for {map_name}::{first_key}::{second_key}")
 
     def cidr(self, argument: list[Any]) -> list[str]:
         """Fn::Cidr: ``[block, count, host bits]``; host bits default to 8."""
@@ -226,7 +224,7 @@ def _to_json(resolver: Resolver, argument: Any) -> str:
 def _import_value(resolver: Resolver, argument: Any) -> str:
     name = resolver.text(argument)
     if not name:
-        raise ProvisioningFailure("Fn::ImportValue needs the name of an export")
+        raise ProvisioningError("Fn::ImportValue needs the name of an export")
     return resolver.surroundings.exported_value(name)
 
 

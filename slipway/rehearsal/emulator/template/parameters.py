@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from slipway.rehearsal.emulator.failures import TemplateFailure
+from slipway.rehearsal.emulator.failures import TemplateError
 from slipway.rehearsal.emulator.template.document import Template
 from slipway.rehearsal.emulator.template.surroundings import Surroundings
 
@@ -19,15 +19,15 @@ def parameter_values(
     """The value of every parameter: submitted or default, checked, looked up, split when it is a list.
 
     Raises:
-        TemplateFailure: A value is missing, not declared, or against the parameter's constraints.
-        ProvisioningFailure: A Systems Manager parameter does not exist.
+        TemplateError: A value is missing, not declared, or against the parameter's constraints.
+        ProvisioningError: A Systems Manager parameter does not exist.
     """
     declared = template.section("Parameters")
     if unknown := sorted(set(submitted) - set(declared)):
-        raise TemplateFailure(f"Parameters: [{', '.join(unknown)}] do not exist in the template")
+        raise TemplateError(f"Parameters: [{', '.join(unknown)}] do not exist in the template")
     missing = [name for name, rule in declared.items() if name not in submitted and "Default" not in rule]
     if missing:
-        raise TemplateFailure(f"Parameters: [{', '.join(missing)}] must have values")
+        raise TemplateError(f"Parameters: [{', '.join(missing)}] must have values")
     values: dict[str, ParameterValue] = {}
     for name, rule in declared.items():
         text = _as_text(submitted.get(name, rule.get("Default")))
@@ -45,9 +45,9 @@ def _check(name: str, rule: Mapping[str, Any], text: str) -> None:
     allowed = rule.get("AllowedValues")
     pattern = rule.get("AllowedPattern")
     if allowed is not None and text not in [_as_text(value) for value in allowed]:
-        raise TemplateFailure(f"Parameter '{name}' must be one of AllowedValues")
+        raise TemplateError(f"Parameter '{name}' must be one of AllowedValues")
     if pattern is not None and not re.fullmatch(pattern, text):
-        raise TemplateFailure(f"Parameter '{name}' must match pattern {pattern}")
+        raise TemplateError(f"Parameter '{name}' must match pattern {pattern}")
 
 
 def _typed(declared_type: str, text: str, surroundings: Surroundings) -> ParameterValue:

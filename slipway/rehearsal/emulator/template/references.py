@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from slipway.rehearsal.emulator.failures import TemplateFailure
+from slipway.rehearsal.emulator.failures import TemplateError
 from slipway.rehearsal.emulator.template.document import ResourceDefinition
 
 _PLACEHOLDER = re.compile(r"\$\{([^!}][^}]*)\}")  # ${Name} or ${Name.Attribute} in Fn::Sub, not ${!Literal}
@@ -30,23 +30,21 @@ def references(node: Any, names: AbstractSet[str]) -> set[str]:
 
 
 def _named_by(key: str, value: Any, names: AbstractSet[str]) -> set[str]:
+    """The names that one member of an object refers to: itself a function, or a place where functions are."""
     match key, value:
-        case "Ref", str():
-            return {value}
-        case "Fn::GetAtt", str():
-            return {value.split(".", 1)[0]}
-        case "Fn::GetAtt", [str(logical_id), *attribute]:
-            return {logical_id} | references(attribute, names)
-        case "Fn::Sub", str():
-            return _named_in_text(value)
-        case "Fn::Sub", [str(text), dict(variables)]:
-            return (_named_in_text(text) - set(variables)) | references(variables, names)
-        case "DependsOn", str():
-            return {value}
+        case (("Ref" | "Fn::GetAtt" | "DependsOn"), str()):
+            found = {value.split(".", 1)[0]}
         case "DependsOn", list():
-            return set(value)
+            found = set(value)
+        case "Fn::GetAtt", [str(logical_id), *attribute]:
+            found = {logical_id} | references(attribute, names)
+        case "Fn::Sub", str():
+            found = _named_in_text(value)
+        case "Fn::Sub", [str(text), dict(variables)]:
+            found = (_named_in_text(text) - set(variables)) | references(variables, names)
         case _:
-            return references(value, names)
+            found = references(value, names)
+    return found
 
 
 def _named_in_text(text: str) -> set[str]:
@@ -67,10 +65,10 @@ def creation_order(resources: Mapping[str, ResourceDefinition]) -> list[str]:
     The order is the same for the same template. Deletion runs it backwards.
 
     Raises:
-        TemplateFailure: The resources refer to each other in a circle.
+        TemplateError: The resources refer to each other in a circle.
     """
     try:
         return list(TopologicalSorter(dependencies(resources)).static_order())
     except CycleError as error:
         circle = ", ".join(sorted(set(error.args[1])))
-        raise TemplateFailure(f"Circular dependency between resources: [{circle}]") from error
+        raise TemplateError(f"Circular dependency between resources: [{circle}]") from error

@@ -1,6 +1,6 @@
 """A template's Rules section: assertions on its parameters."""
 
-from slipway.rehearsal.emulator.failures import TemplateFailure
+from slipway.rehearsal.emulator.failures import TemplateError
 from slipway.rehearsal.emulator.template.intrinsics import Resolver
 
 
@@ -8,7 +8,7 @@ def check_rules(resolver: Resolver) -> None:
     """Refuse the operation when an assertion of the template does not hold.
 
     Raises:
-        TemplateFailure: An assertion fails; the message carries its description.
+        TemplateError: An assertion fails; the message carries its description.
     """
     for name, rule in resolver.template.section("Rules").items():
         if "RuleCondition" in rule and not resolver.resolve(rule["RuleCondition"]):
@@ -16,4 +16,4 @@ def check_rules(resolver: Resolver) -> None:
         for assertion in rule["Assertions"]:
             if not resolver.resolve(assertion["Assert"]):
                 description = assertion.get("AssertDescription", "")
-                raise TemplateFailure(f"Template error: rule {name} does not hold. {description}")
+                raise TemplateError(f"Template error: rule {name} does not hold. {description}")

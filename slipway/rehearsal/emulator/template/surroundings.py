@@ -7,7 +7,7 @@ from typing import Protocol
 class Surroundings(Protocol):
     """Values that intrinsic functions and dynamic references take from outside their own stack.
 
-    Every method raises ProvisioningFailure, naming what is missing, when there is no such value.
+    Every method raises ProvisioningError, naming what is missing, when there is no such value.
     """
 
     def stack_output(self, stack_name: str, output_name: str, region: str) -> str:

@@ -14,7 +14,7 @@ def send(  # noqa: PLR0917
     responseStatus: str,  # noqa: N803  # AWS's names: callers use them as keywords
     responseData: dict[str, Any],  # noqa: N803
     physicalResourceId: str | None = None,  # noqa: N803
-    noEcho: bool = False,  # noqa: N803, FBT001, FBT002
+    noEcho: bool = False,  # noqa: N803
     reason: str | None = None,
 ) -> None:
     """Answer a custom resource request."""

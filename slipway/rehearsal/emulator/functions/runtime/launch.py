@@ -16,7 +16,7 @@ def main() -> None:
     """Ask for the parent's death signal, then replace this process by the program."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    os.execvp(sys.argv[1], sys.argv[1:])  # noqa: S606
+    os.execvp(sys.argv[1], sys.argv[1:])
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from typing import Any
 _LOCAL_NAMES = frozenset({"localhost", ""})
 
 
-class NotLoopback(OSError):  # noqa: N818  # reads as the sentence it is: "NotLoopback: ..."
+class NotLoopbackError(OSError):
     """A connection to an address outside this machine was refused."""
 
 
@@ -37,7 +37,7 @@ def _check(event: str, arguments: tuple[Any, ...]) -> None:
     else:
         return
     if not is_loopback(host):
-        raise NotLoopback(f"the rehearsal talks to loopback only; refused: {host}")
+        raise NotLoopbackError(f"the rehearsal talks to loopback only; refused: {host}")
 
 
 def install() -> None:

@@ -16,7 +16,7 @@ _RECORDS = "records.yaml"
 def _read(path: Path) -> Mapping[str, Any]:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     with path.open(encoding="utf-8") as file:
-        return dict(yaml.load(file, Loader=loader))  # noqa: S506  # both loaders are safe ones
+        return dict(yaml.load(file, Loader=loader))  # both loaders are safe ones
 
 
 @cache
