@@ -29,8 +29,9 @@ def main(names: Annotated[list[str] | None, typer.Argument(help="Environments; a
     explanations = load_explanations()
     verdicts = judge_environments(names or known, explanations, DIRECTORY)
     found = [finding for verdict in verdicts for finding, _ in verdict.findings]
-    # A part of the environments cannot show that an explanation has become stale.
-    left_over = [] if names else stale(explanations, found)
+    # Only all environments together can show that an explanation has become stale.
+    complete = not names and all(verdict.answer for verdict in verdicts)
+    left_over = stale(explanations, found) if complete else []
     print_report(verdicts, left_over, Console())
     report = DIRECTORY / "report.json"
     write_report(verdicts, left_over, report)

@@ -47,7 +47,7 @@ def judge_environment(environment: str, explanations: Sequence[Explanation], dir
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     try:
-        synthesize(environment, directory / "assembly")
+        synthesize(environment, directory / "assembly", directory / "app.log")
         answer = ask_parallelcluster(read_assembly(directory / "assembly"), directory)
     except (SynthFailedError, JudgeFailedError) as failure:
         return Verdict(environment, explanations, problem=str(failure))

@@ -1,11 +1,13 @@
 """The judge reads what the CDK CLI would deploy."""
 
+import json
+import shlex
 import sys
 from pathlib import Path
 
 import pytest
 
-from slipway.judge import proceedings
+from slipway.judge import assembly, proceedings
 from slipway.judge.assembly import SynthFailedError, read_assembly, synthesize
 from slipway.judge.proceedings import JudgeFailedError, ask_parallelcluster
 from tests.assembly import Assembly
@@ -22,8 +24,28 @@ def test_reads_stacks_and_the_files_of_their_assets(default: Assembly) -> None:
 
 
 def test_says_what_the_app_said_when_it_fails(tmp_path: Path) -> None:
-    with pytest.raises(SynthFailedError, match="nowhere"):
-        synthesize("nowhere", tmp_path)
+    with pytest.raises(SynthFailedError, match=r"app\.log\n.*nowhere\.yaml"):
+        synthesize("nowhere", tmp_path / "assembly", tmp_path / "app.log")
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ("ERROR a bucket is public\nTraceback (most recent call last):\n  ...", "ERROR a bucket is public"),
+        ("Traceback (most recent call last):\n  ...\nNameError: no such name", "NameError: no such name"),
+    ],
+)
+def test_leaves_the_traceback_of_a_failed_app_in_its_log(
+    output: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crash = f"printf '%s' {shlex.quote(output)} >&2; exit 1"
+    (tmp_path / "cdk.json").write_text(json.dumps({"app": crash, "context": {}}), "utf-8")
+    monkeypatch.setattr(assembly, "PROJECT", tmp_path)
+    log = tmp_path / "app.log"
+    with pytest.raises(SynthFailedError) as failure:
+        synthesize("default", tmp_path / "assembly", log)
+    assert str(failure.value).endswith(f"{log}\n{message}")
+    assert "Traceback" in log.read_text("utf-8")
 
 
 def test_a_broken_other_side_is_named_with_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
