@@ -5,6 +5,7 @@ import aws_cdk as cdk
 from slipway.spec.environment import Environment
 from stacks.inference import InferenceStack
 from stacks.network import NetworkStack
+from stacks.operations import OperationsStack
 from stacks.storage import StorageStack
 from stacks.training import TrainingStack
 
@@ -33,8 +34,9 @@ def build_environment(app: cdk.App, environment: Environment) -> None:
     # Nodes need NAT, routes and file system until the cluster is gone: destroy must take the cluster first.
     training.add_stack_dependency(network)
     training.add_stack_dependency(storage)
+    inference = None
     if environment.inference:
-        InferenceStack(
+        inference = InferenceStack(
             app,
             environment,
             environment.inference,
@@ -45,3 +47,14 @@ def build_environment(app: cdk.App, environment: Environment) -> None:
             model_reader_policy=storage.model_reader.policy,
             access_log_bucket=network.access_log_bucket,
         )
+        # Hosts reach AWS through NAT until their cluster has let go of them.
+        inference.add_stack_dependency(network)
+    operations = OperationsStack(
+        app,
+        environment,
+        nat_gateway_ids=network.network.nat_gateway_ids,
+        file_system_id=storage.lustre.file_system.file_system_id,
+        inference=inference,
+    )
+    # Its alarm on the head node names one that the cluster brings along.
+    operations.add_stack_dependency(training)

@@ -5,6 +5,9 @@ from constructs import Construct
 
 from slipway.spec.environment import Environment
 
+ENVIRONMENT_TAG = "slipway:environment"
+"""Key of the tag that every resource and node of an environment carries; its budget counts by it."""
+
 
 class EnvironmentStack(cdk.Stack):
     """A stack named `slipway-<environment>-<role>` in the environment's region.
@@ -26,6 +29,6 @@ class EnvironmentStack(cdk.Stack):
             f"slipway-{environment.name}-{role}",
             env=cdk.Environment(region=environment.region),
             description=description,
-            tags={"slipway:environment": environment.name, **environment.tags},
+            tags={ENVIRONMENT_TAG: environment.name, **environment.tags},
             termination_protection=environment.lifecycle == "persistent" and role == "storage",
         )

@@ -15,10 +15,9 @@ from neuron_constructs.cluster.configuration import ClusterConfigurationProps, c
 from neuron_constructs.cluster.node_scripts import NodeScripts, NodeScriptsProps
 from neuron_constructs.cluster.queues import ComputeResource, NodeAccess, Queue
 from neuron_constructs.provided_functions import own_provided_functions
-from slipway import facts
 from slipway.spec import training as spec
 from slipway.spec.environment import Environment
-from stacks.environment_stack import EnvironmentStack
+from stacks.environment_stack import ENVIRONMENT_TAG, EnvironmentStack
 from stacks.lifetimes import log_retention, storage_lifecycle
 from stacks.storage import StorageStack
 
@@ -120,7 +119,7 @@ class TrainingStack(EnvironmentStack):
                 scaledown_idletime_minutes=training.scaledown_idletime_minutes,
                 queue_update_strategy=training.queue_update_strategy,
                 log_retention_days=environment.operations.log_retention_days,
-                tags={"slipway:environment": environment.name, **environment.tags},
+                tags={ENVIRONMENT_TAG: environment.name, **environment.tags},
             )
         )
 
@@ -140,7 +139,7 @@ def _session_manager_policy() -> str:
 
 
 def _queue(queue: spec.Queue) -> Queue:
-    """Translate a queue of the environment file; a left out `efa` becomes what the instance type has."""
+    """Translate a queue of the environment file."""
     return Queue(
         name=queue.name,
         capacity_type=_CAPACITY_TYPES[queue.capacity_type],
@@ -151,13 +150,8 @@ def _queue(queue: spec.Queue) -> Queue:
                 instance_type=resource.instance_type,
                 min_count=resource.min_count,
                 max_count=resource.max_count,
-                efa=resource.efa if resource.efa is not None else has_efa(resource.instance_type),
+                efa=resource.uses_efa,
             )
             for resource in queue.compute_resources
         ),
     )
-
-
-def has_efa(instance_type: str) -> bool:
-    """Return whether an instance type has the Elastic Fabric Adapter."""
-    return facts.instance_type(instance_type).efa_interfaces > 0

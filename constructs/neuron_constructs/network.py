@@ -1,6 +1,6 @@
 """The VPC: public and private subnets in availability zones that are named by id."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from aws_cdk import aws_ec2 as ec2
@@ -78,6 +78,12 @@ class Network(Construct):
                     "is asked for, a public load balancer; both need the route to the internet gateway."
                 },
             )
+
+    @property
+    def nat_gateway_ids(self) -> Sequence[str]:
+        """Ids of the NAT gateways."""
+        gateways = [child for child in self.vpc.node.find_all() if isinstance(child, ec2.CfnNatGateway)]
+        return [gateway.ref for gateway in gateways]
 
     @property
     def private_subnets(self) -> Mapping[str, ec2.ISubnet]:

@@ -55,7 +55,8 @@ def test_access_logs_go_to_the_bucket_that_outlives_the_others(each_assembly: As
 
 
 def test_jobs_may_read_data_and_write_checkpoints_and_models_and_no_more(default: Assembly) -> None:
-    policy = default.resource("storage", "AWS::IAM::ManagedPolicy")
+    policies = default.resources("storage", "AWS::IAM::ManagedPolicy")
+    (policy,) = [item["Properties"] for logical_id, item in policies.items() if logical_id.startswith("NodePolicy")]
     statements = policy["PolicyDocument"]["Statement"]
     (writable,) = [statement["Resource"] for statement in statements if "s3:PutObject" in statement["Action"]]
     actions = {

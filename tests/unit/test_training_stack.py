@@ -124,9 +124,14 @@ def test_script_urls_hold_no_content_hash(configuration: dict[str, Any]) -> None
 
 
 def test_node_policies_are_below_the_path_that_the_provider_may_attach(each_assembly: Assembly) -> None:
-    for role in ("storage", "training"):
-        for policy in each_assembly.resources(role, "AWS::IAM::ManagedPolicy").values():
-            assert policy["Properties"]["Path"] == "/parallelcluster/"
+    paths = {
+        (role, policy["Properties"]["Path"])
+        for role in ("storage", "training")
+        for logical_id, policy in each_assembly.resources(role, "AWS::IAM::ManagedPolicy").items()
+        if "Node" in logical_id or "Script" in logical_id
+    }
+
+    assert paths == {("storage", "/parallelcluster/"), ("training", "/parallelcluster/")}
 
 
 def test_logs_dashboards_and_alarms_go_with_the_cluster(configuration: dict[str, Any], each_assembly: Assembly) -> None:

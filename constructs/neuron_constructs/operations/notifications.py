@@ -1,0 +1,46 @@
+"""The topic that alarms and the budget speak to."""
+
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sns as sns
+from aws_cdk import aws_sns_subscriptions as subscriptions
+from constructs import Construct
+
+from neuron_constructs.acknowledgements import acknowledge, skip_checkov
+
+_NO_KEY = (
+    "Messages name an alarm or an amount, no data. AWS services may publish to an encrypted topic only with a customer "
+    "key, which would outlive the environment."
+)
+
+
+class Notifications(Construct):
+    """An SNS topic that CloudWatch and AWS Budgets of this account may publish to, over TLS."""
+
+    topic: sns.Topic
+
+    def __init__(self, scope: Construct, id: str, *, account: str, email: str | None) -> None:  # noqa: A002
+        """Create the topic.
+
+        Args:
+            scope: parent construct.
+            id: construct id.
+            account: the account whose alarms and budget may publish.
+            email: address to subscribe; AWS asks it to confirm once.
+        """
+        super().__init__(scope, id)
+        self.topic = sns.Topic(self, "Topic", enforce_ssl=True)
+        self.topic.add_to_resource_policy(
+            iam.PolicyStatement(
+                actions=["sns:Publish"],
+                principals=[
+                    iam.ServicePrincipal("cloudwatch.amazonaws.com"),
+                    iam.ServicePrincipal("budgets.amazonaws.com"),
+                ],
+                resources=[self.topic.topic_arn],
+                conditions={"StringEquals": {"aws:SourceAccount": account}},
+            )
+        )
+        if email:
+            self.topic.add_subscription(subscriptions.EmailSubscription(email))
+        acknowledge(self.topic, {"NIST.800.53.R5-SNSEncryptedKMS": _NO_KEY})
+        skip_checkov(self.topic.node.default_child, {"CKV_AWS_26": _NO_KEY})

@@ -1,0 +1,106 @@
+"""What is watched: a metric, when it alarms, and where it stands on the dashboard."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import aws_cdk as cdk
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_sns as sns
+from constructs import Construct
+
+_COMPARISONS = {
+    "above": cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD,
+    "below": cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alarm:
+    """When a metric means trouble."""
+
+    name: str
+    """Construct id, in PascalCase."""
+
+    metric: cloudwatch.IMetric
+    """The metric."""
+
+    fires: Literal["above", "below"]
+    """On which side of the threshold it alarms."""
+
+    threshold: float
+    """The threshold, in the metric's unit."""
+
+    periods: int
+    """How many of the metric's periods in a row."""
+
+    means: str
+    """What it means and what to do, for whoever gets the message."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Graph:
+    """A graph on the dashboard."""
+
+    title: str
+    """Its title."""
+
+    metrics: Sequence[cloudwatch.IMetric]
+    """What it shows."""
+
+
+class Watch(Construct):
+    """Alarms that tell a topic, and a dashboard that shows them and the graphs."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,  # noqa: A002
+        *,
+        alarms: Sequence[Alarm],
+        head_node_alarm_name: str,
+        graphs: Sequence[Graph],
+        topic: sns.ITopic,
+    ) -> None:
+        """Create alarms and dashboard.
+
+        Args:
+            scope: parent construct.
+            id: construct id.
+            alarms: what alarms.
+            head_node_alarm_name: name of the composite alarm that ParallelCluster makes for the head node. It cannot
+                tell anyone itself, so another one repeats it.
+            graphs: what the dashboard shows below the alarms, two in a row.
+            topic: who is told.
+        """
+        super().__init__(scope, id)
+        action = actions.SnsAction(topic)
+        watched: list[cloudwatch.IAlarm] = [_alarm(self, alarm, action) for alarm in alarms]
+        head_node = cloudwatch.CompositeAlarm(
+            self,
+            "HeadNode",
+            alarm_rule=cloudwatch.AlarmRule.from_string(f'ALARM("{head_node_alarm_name}")'),
+            alarm_description="The cluster's head node is unhealthy, full, or its Slurm daemon is silent.",
+        )
+        head_node.add_alarm_action(action)
+        dashboard = cloudwatch.Dashboard(self, "Dashboard", default_interval=cdk.Duration.days(1))
+        dashboard.add_widgets(cloudwatch.AlarmStatusWidget(title="Alarms", alarms=[head_node, *watched], width=24))
+        for graph in graphs:
+            dashboard.add_widgets(cloudwatch.GraphWidget(title=graph.title, left=list(graph.metrics), width=12))
+
+
+def _alarm(scope: Construct, alarm: Alarm, action: actions.SnsAction) -> cloudwatch.Alarm:
+    created = cloudwatch.Alarm(
+        scope,
+        alarm.name,
+        metric=alarm.metric,
+        comparison_operator=_COMPARISONS[alarm.fires],
+        threshold=alarm.threshold,
+        evaluation_periods=alarm.periods,
+        alarm_description=alarm.means,
+        # Nothing is measured while nothing is there: no tasks, no traffic.
+        treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+    )
+    created.add_alarm_action(action)
+    return created
