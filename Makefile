@@ -51,7 +51,7 @@ test: setup .tools/checkov/.installed ## Lint, type-check and test everything th
 	ruff format --check .
 	mypy
 	lint-imports
-	python -m pytest
+	python -m pytest -m "not judge and not rehearsal"
 
 .PHONY: snapshots
 snapshots: setup ## Rewrite the template snapshots after a wanted change (review them with git diff)
@@ -60,6 +60,7 @@ snapshots: setup ## Rewrite the template snapshots after a wanted change (review
 .PHONY: judge
 judge: setup .tools/parallelcluster/.installed ## Run the real aws-parallelcluster on every environment's cluster configuration
 	python -m slipway.judge
+	python -m pytest tests/judge -m judge
 
 .PHONY: rehearse
 rehearse: setup .tools/parallelcluster/.installed ## Deploy and destroy the environment on an emulator with the real CDK CLI
@@ -75,8 +76,9 @@ bench: setup ## Measure synth time and memory against an app with one VPC
 	python -m benchmarks.synth
 
 .PHONY: schema
-schema: setup ## Rewrite environments/schema.json from the models
+schema: setup ## Rewrite environments/schema.json and docs/environment-file.md from the models and rules
 	python -m slipway.spec.schema
+	python -m slipway.spec.reference
 
 .PHONY: clean
 clean: ## Remove everything that was generated or installed

@@ -171,7 +171,7 @@ def _endpoint_alarms(inference: InferenceStack) -> list[Alarm]:
             threshold=0,
             periods=6,
             means="For half an hour fewer tasks run than are wanted: no capacity for the instance type, or a host "
-            "whose set-up failed (its /var/log/cloud-init-output.log names the step; it is paid until it is terminated).",
+            "whose set-up failed (its /var/log/cloud-init-output.log names the step; it costs until it is terminated).",
         ),
     ]
 

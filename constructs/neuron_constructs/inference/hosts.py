@@ -88,8 +88,6 @@ class InferentiaHosts(Construct):
             self.auto_scaling_group,
             {
                 "AwsSolutions-AS3": "Hosts come and go with tasks; alarms watch the service, which is what users see.",
-                "NIST.800.53.R5-AutoScalingGroupELBHealthCheckRequired": "The load balancer checks the tasks, and ECS "
-                "replaces them; replacing a host for a slow answer would cost a boot and a model load.",
             },
         )
 
