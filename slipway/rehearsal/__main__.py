@@ -34,8 +34,9 @@ def rehearse(
 ) -> None:
     """Deploy and destroy an environment on an emulated AWS on this machine, with the real CDK CLI."""
     subject = _subject(environment)
+    toolchain = Toolchain.of_project(PROJECT)
     try:
-        toolchain = Toolchain.of_project(PROJECT)
+        toolchain.require_installed()
     except SetUpMissingError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(NOT_STARTED) from error

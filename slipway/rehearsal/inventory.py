@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import boto3
-import jmespath  # type: ignore[import-untyped]  # comes with boto3, without types
+import jmespath  # comes with boto3
 import yaml
 from botocore.client import BaseClient
 from botocore.config import Config

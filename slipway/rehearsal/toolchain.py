@@ -34,12 +34,8 @@ class Toolchain:
 
     @classmethod
     def of_project(cls, project: Path) -> Self:
-        """Return the project's own programs, as `make rehearse` installs them.
-
-        Raises:
-            SetUpMissingError: one is not there.
-        """
-        toolchain = cls(
+        """Return the project's own programs, where `make rehearse` installs them."""
+        return cls(
             project=project,
             cdk=project / "node_modules" / ".bin" / "cdk",
             emulator=(sys.executable, "-m", "slipway.rehearsal.emulator"),
@@ -48,10 +44,16 @@ class Toolchain:
             parallelcluster_python=project / ".tools" / "parallelcluster" / "bin" / "python",
             node_modules=project / "node_modules",
         )
-        for program in (toolchain.cdk, toolchain.parallelcluster_python):
+
+    def require_installed(self) -> None:
+        """Check that the programs are there.
+
+        Raises:
+            SetUpMissingError: one is not.
+        """
+        for program in (self.cdk, self.parallelcluster_python):
             if not program.exists():
                 raise SetUpMissingError(f"{program} is missing; `make rehearse` installs it")
-        return toolchain
 
     def emulator_command(self, directory: Path, region: str) -> tuple[str | Path, ...]:
         """Return the command that starts the emulator.

@@ -3,7 +3,8 @@
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -152,3 +153,11 @@ def processes_in(folder: Path) -> list[str]:
         if str(folder) in seen and process.name != str(os.getpid()):
             found.append(command)
     return found
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    """Wait for something that another process does."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"it did not come to this within {seconds:.0f} s"
+        time.sleep(0.05)

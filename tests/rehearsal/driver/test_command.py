@@ -3,8 +3,7 @@
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from typer.testing import CliRunner, Result
 from slipway.rehearsal import __main__ as command
 from slipway.rehearsal.folder import LockedFolder, RunFolder
 from slipway.rehearsal.report import Report
-from tests.rehearsal.driver.fakes import ENVIRONMENT, FakeCdk, assembly_files, processes_in
+from tests.rehearsal.driver.fakes import ENVIRONMENT, FakeCdk, assembly_files, processes_in, wait_until
 
 
 def invoke(*arguments: str) -> Result:
@@ -81,13 +80,6 @@ def running_rehearsal(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
             yield process
         finally:
             process.kill()
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come to this"
-        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
