@@ -3,12 +3,13 @@
 The bridges replace members of moto's classes, which is why moto is pinned exactly. Each goes into the ledger.
 """
 
-from slipway.rehearsal.emulator.deviations import ec2, fsx, s3, services
+from slipway.rehearsal.emulator.deviations import ec2, ecs, fsx, s3, services
 from slipway.rehearsal.emulator.deviations.deviation import Deviation
 from slipway.rehearsal.emulator.ledger import Ledger
 
 DEVIATIONS: tuple[Deviation, ...] = (
     *ec2.DEVIATIONS,
+    *ecs.DEVIATIONS,
     *fsx.DEVIATIONS,
     *s3.DEVIATIONS,
     *services.DEVIATIONS,

@@ -1,9 +1,9 @@
-"""EC2: block devices of instances."""
+"""EC2: instances started from launch templates, and the network interfaces that outlive their owners."""
 
-import copy
 from typing import Any
 
 from moto.ec2.models.instances import InstanceBackend
+from moto.ec2.models.nat_gateways import NatGateway, NatGatewayBackend
 from moto.ec2.responses.instances import InstanceResponse
 
 from slipway.rehearsal.emulator.deviations.deviation import Deviation
@@ -21,7 +21,7 @@ def _with_sizes(mappings: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _accept_every_mapping() -> None:
+def _accept_every_block_device() -> None:
     parse = InstanceResponse._parse_block_device_mapping
 
     def parse_block_device_mapping(self: InstanceResponse) -> list[dict[str, Any]]:
@@ -32,27 +32,65 @@ def _accept_every_mapping() -> None:
     InstanceResponse._parse_block_device_mapping = parse_block_device_mapping  # type: ignore[method-assign]
 
 
-def _accept_every_mapping_of_templates() -> None:
-    find = InstanceBackend._get_template_from_args
+def _take_devices_from_launch_templates() -> None:
+    run = InstanceBackend.run_instances
 
-    def get_template_from_args(self: InstanceBackend, arguments: dict[str, Any]) -> Any:
-        version = copy.copy(find(self, arguments))
-        if mappings := version.data.get("BlockDeviceMappings"):
-            version.data = {**version.data, "BlockDeviceMappings": _with_sizes(mappings)}
-        return version
+    def run_instances(self: Any, *arguments: Any, **named: Any) -> Any:
+        if template := named.get("launch_template"):
+            data = self._get_template_from_args(template).data
+            if not named.get("nics"):
+                named["nics"] = data.get("NetworkInterfaces", [])
+            if not named.get("block_device_mappings") and data.get("BlockDeviceMappings"):
+                named["block_device_mappings"] = _with_sizes(data["BlockDeviceMappings"])
+        return run(self, *arguments, **named)
 
-    setattr(InstanceBackend, find.__name__, get_template_from_args)
+    setattr(InstanceBackend, run.__name__, run_instances)
+
+
+def _delete_interfaces_with_instances() -> None:
+    run = InstanceBackend.run_instances
+
+    def run_instances(self: Any, *arguments: Any, **named: Any) -> Any:
+        interfaces = named.get("nics") or [{"DeviceIndex": 0}]
+        named["nics"] = [
+            interface if "NetworkInterfaceId" in interface else {"DeleteOnTermination": True, **interface}
+            for interface in interfaces
+        ]
+        return run(self, *arguments, **named)
+
+    setattr(InstanceBackend, run.__name__, run_instances)
+
+
+def _delete_interfaces_with_nat_gateways() -> None:
+    delete = NatGatewayBackend.delete_nat_gateway
+
+    def delete_nat_gateway(self: Any, nat_gateway_id: str) -> NatGateway:
+        gateway = delete(self, nat_gateway_id)
+        self.enis.pop(gateway._eni.id, None)
+        return gateway
+
+    setattr(NatGatewayBackend, delete.__name__, delete_nat_gateway)
 
 
 DEVIATIONS = (
     Deviation(
         "ec2-block-device-mappings",
         "moto refuses instance-store mappings and root devices without a size; EC2 takes the image's size",
-        _accept_every_mapping,
+        _accept_every_block_device,
     ),
     Deviation(
-        "ec2-launch-template-block-devices",
-        "moto fails on launch templates with such mappings when an instance starts from them",
-        _accept_every_mapping_of_templates,
+        "ec2-launch-template-devices",
+        "moto ignores a launch template's network interfaces and adds a root volume beside the template's",
+        _take_devices_from_launch_templates,
+    ),
+    Deviation(
+        "ec2-instance-network-interfaces",
+        "moto keeps the interface it made for an instance when the instance ends; EC2 deletes it",
+        _delete_interfaces_with_instances,
+    ),
+    Deviation(
+        "ec2-nat-gateway-network-interfaces",
+        "moto keeps a deleted NAT gateway's interface",
+        _delete_interfaces_with_nat_gateways,
     ),
 )
