@@ -102,6 +102,26 @@ def test_a_persistent_environment_may_keep_data_only() -> None:
     assert not kept_bucket(keeps_data=True, type_="AWS::Logs::LogGroup").documented
 
 
+FSX_INTERFACE = {"network interface": ("eni-1 Created By Amazon FSx fs-1 in vpc-1",)}
+
+
+def test_a_kept_file_system_needs_the_vpc_that_it_stands_in() -> None:
+    (left,) = classified(FSX_INTERFACE, keeps_data=True)
+    assert not left.documented
+    assert left.reason == "AWS would refuse to delete vpc-1 while this stands in it"
+
+
+def test_with_the_vpc_its_interfaces_are_a_part_of_what_is_kept() -> None:
+    vpc, interface = classified({**FSX_INTERFACE, "VPC": ("vpc-1",)}, keeps_data=True)
+    assert (vpc.kind, vpc.documented) == ("VPC", False)
+    assert (interface.kind, interface.documented) == ("network interface", True)
+
+
+def test_the_backend_s_own_interfaces_are_excused_without_their_vpc() -> None:
+    (left,) = classified({"network interface": ("eni-1 without description in vpc-1",)})
+    assert (left.documented, left.where) == (True, "emulator")
+
+
 def test_unexpected_leftovers_come_first() -> None:
     left = classified({"CloudFormation stack": ("CDKToolkit",), "VPC": ("vpc-1",)})
     assert [item.documented for item in left] == [False, True]
