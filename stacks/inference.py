@@ -10,6 +10,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from neuron_constructs.inference.endpoint import Endpoint, EndpointProps, JwtIssuer
+from neuron_constructs.inference.model import Model
 from neuron_constructs.inference.model_service import ModelService, ModelServiceProps
 from slipway import facts
 from slipway.spec import inference as spec
@@ -87,15 +88,18 @@ class InferenceStack(EnvironmentStack):
             self,
             "Model",
             ModelServiceProps(
+                cluster_name=self.stack_name,
                 vpc=vpc,
                 subnets=tuple(subnet for zone, subnet in private_subnets.items() if zone in offered),
                 endpoint=self.endpoint,
                 engine=engine,
                 image=inference.image,
                 instance_type=inference.instance_type,
-                model_bucket=model_bucket,
-                model_reader_policy=model_reader_policy,
-                model_prefix=inference.model.prefix if inference.model else NO_MODEL_CHOSEN,
+                model=Model(
+                    bucket=model_bucket,
+                    reader_policy=model_reader_policy,
+                    prefix=inference.model.prefix if inference.model else NO_MODEL_CHOSEN,
+                ),
                 desired_count=inference.desired_count,
                 max_count=inference.max_count,
                 api_key_secret_arn=_api_key_secret_arn(inference.endpoint),

@@ -9,12 +9,10 @@ from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
 from neuron_constructs.acknowledgements import acknowledge
-from neuron_constructs.inference.hosts import MODEL_MOUNT
+from neuron_constructs.inference.container_image import container_image, is_in_ecr
+from neuron_constructs.inference.model import Model
 from neuron_constructs.log_groups import stack_log_group
 from slipway import facts
-
-CONTAINER_MODEL_PATH = "/models"
-"""Where the container sees the model. Absolute and always there: an engine would take a missing one for a hub id."""
 
 _HOST_RESERVE_MIB = 3584
 """What is left to the host: 2 GiB for Mountpoint, the rest for the ECS agent and the system."""
@@ -29,6 +27,9 @@ class EngineTaskProps:
 
     image: str
     """Container image with a tag or digest."""
+
+    model: Model
+    """The model to serve, mounted by the host."""
 
     instance_type: str
     """EC2 instance type of the hosts; a task definition fits one type only."""
@@ -48,16 +49,12 @@ class EngineTask(Construct):
     def __init__(self, scope: Construct, id: str, props: EngineTaskProps) -> None:  # noqa: A002
         super().__init__(scope, id)
         self.definition = ecs.Ec2TaskDefinition(self, "Definition", network_mode=ecs.NetworkMode.AWS_VPC)
-        self.definition.add_volume(name="models", host=ecs.Host(source_path=MODEL_MOUNT))
+        self.definition.add_volume(name="models", host=ecs.Host(source_path=props.model.host_directory))
         container = self._container(props)
         container.add_mount_points(
-            ecs.MountPoint(container_path=CONTAINER_MODEL_PATH, source_volume="models", read_only=True)
+            ecs.MountPoint(container_path=props.model.container_directory, source_volume="models", read_only=True)
         )
-        # The CDK fills the execution role when it adds the container's log.
-        acknowledge(
-            self.definition.obtain_execution_role(),
-            {"NIST.800.53.R5-IAMNoInlinePolicy": "The role and its one policy live and die with this task definition."},
-        )
+        self._acknowledge_the_execution_role(props.image)
         acknowledge(
             self.definition,
             {
@@ -66,12 +63,24 @@ class EngineTask(Construct):
             },
         )
 
+    def _acknowledge_the_execution_role(self, image: str) -> None:
+        """The CDK fills the role with what image, log and secret need, as an inline policy."""
+        role = self.definition.obtain_execution_role()
+        acknowledge(
+            role,
+            {"NIST.800.53.R5-IAMNoInlinePolicy": "The role and its one policy live and die with this task definition."},
+        )
+        if is_in_ecr(image):
+            acknowledge(
+                role, {"AwsSolutions-IAM5[Resource::*]": "ecr:GetAuthorizationToken, the log-in, knows no resource."}
+            )
+
     def _container(self, props: EngineTaskProps) -> ecs.ContainerDefinition:
         engine = props.engine
         return self.definition.add_container(
             "Engine",
-            image=ecs.ContainerImage.from_registry(props.image),
-            environment={**engine.environment, engine.model_environment: CONTAINER_MODEL_PATH},
+            image=container_image(self, "Repository", props.image),
+            environment={**engine.environment, engine.model_environment: props.model.container_directory},
             secrets=self._secrets(props),
             # Soft: the page cache of the mapped weights counts as the container's, a hard limit would kill it. It is
             # also what keeps a second task off the host.

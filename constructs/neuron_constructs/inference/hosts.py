@@ -9,14 +9,11 @@ from aws_cdk import aws_autoscaling as autoscaling
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_ecs as ecs
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from neuron_constructs.acknowledgements import acknowledge, skip_checkov
+from neuron_constructs.inference.model import Model
 from slipway import facts
-
-MODEL_MOUNT = "/mnt/models"
-"""Where a host mounts the model."""
 
 ROOT_VOLUME_GIB = 100
 """Size of a host's root volume: the engine's image is tens of GiB unpacked."""
@@ -41,17 +38,14 @@ class InferentiaHostsProps:
     max_count: int
     """Most hosts. There are as many as the service has tasks, from none."""
 
+    kept_during_update: int
+    """Hosts that stay in service while others are replaced; less than `max_count`."""
+
     set_up_script: Path
     """The user data script, `assets/inference/host_setup.sh`."""
 
-    model_bucket: s3.IBucket
-    """Bucket that holds the model."""
-
-    model_reader_policy: iam.IManagedPolicy
-    """Managed policy that allows reading that bucket."""
-
-    model_prefix: str
-    """Key prefix of the model, without slashes at its ends."""
+    model: Model
+    """The model that a host mounts."""
 
 
 class InferentiaHosts(Construct):
@@ -70,6 +64,10 @@ class InferentiaHosts(Construct):
             launch_template=self._launch_template(props),
             min_capacity=0,
             max_capacity=props.max_count,
+            # A changed launch template (another model, a newer AMI) reaches a host only by replacing it.
+            update_policy=autoscaling.UpdatePolicy.rolling_update(
+                max_batch_size=1, min_instances_in_service=props.kept_during_update
+            ),
             group_metrics=[autoscaling.GroupMetrics.all()],
         )
         self.capacity_provider = ecs.AsgCapacityProvider(
@@ -126,7 +124,10 @@ class InferentiaHosts(Construct):
                 ec2.BlockDevice(
                     device_name="/dev/xvda",
                     volume=ec2.BlockDeviceVolume.ebs(
-                        ROOT_VOLUME_GIB, volume_type=ec2.EbsDeviceVolumeType.GP3, encrypted=True
+                        ROOT_VOLUME_GIB,
+                        volume_type=ec2.EbsDeviceVolumeType.GP3,
+                        encrypted=True,
+                        delete_on_termination=True,
                     ),
                 )
             ],
@@ -148,7 +149,7 @@ class InferentiaHosts(Construct):
             "Role",
             assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"),
             managed_policies=[
-                props.model_reader_policy,
+                props.model.reader_policy,
                 iam.ManagedPolicy.from_aws_managed_policy_name(session_manager),
             ],
         )
@@ -166,9 +167,9 @@ class InferentiaHosts(Construct):
         """Parameters and the script itself: nothing is fetched before the host has proven itself."""
         parameters = {
             "SLIPWAY_ECS_CLUSTER": props.cluster.cluster_name,
-            "SLIPWAY_MODEL_BUCKET": props.model_bucket.bucket_name,
-            "SLIPWAY_MODEL_PREFIX": shlex.quote(props.model_prefix),
-            "SLIPWAY_MODEL_MOUNT": MODEL_MOUNT,
+            "SLIPWAY_MODEL_BUCKET": props.model.bucket.bucket_name,
+            "SLIPWAY_MODEL_PREFIX": shlex.quote(props.model.prefix),
+            "SLIPWAY_MODEL_MOUNT": shlex.quote(props.model.host_directory),
             "SLIPWAY_NEURON_DEVICES": str(facts.instance_type(props.instance_type).neuron_devices),
         }
         user_data = ec2.UserData.for_linux()

@@ -7,15 +7,15 @@ from pathlib import Path
 import aws_cdk as cdk
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_ecs as ecs
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
-from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from neuron_constructs.acknowledgements import allow_redundant_depends_on
 from neuron_constructs.inference.endpoint import Endpoint
 from neuron_constructs.inference.engine_task import EngineTask, EngineTaskProps
 from neuron_constructs.inference.hosts import InferentiaHosts, InferentiaHostsProps
+from neuron_constructs.inference.model import Model
+from neuron_constructs.log_groups import stack_log_group
 from slipway import facts
 
 _MODEL_LOAD_MINUTES = 20
@@ -25,6 +25,9 @@ _MODEL_LOAD_MINUTES = 20
 @dataclass(frozen=True, kw_only=True)
 class ModelServiceProps:
     """Properties of a `ModelService`."""
+
+    cluster_name: str
+    """Name of the ECS cluster, one of its own in account and region; it names a log group too."""
 
     vpc: ec2.IVpc
     """The VPC."""
@@ -44,14 +47,8 @@ class ModelServiceProps:
     instance_type: str
     """EC2 instance type of the hosts."""
 
-    model_bucket: s3.IBucket
-    """Bucket that holds the model."""
-
-    model_reader_policy: iam.IManagedPolicy
-    """Managed policy that allows reading that bucket."""
-
-    model_prefix: str
-    """Key prefix of the model, without slashes at its ends."""
+    model: Model
+    """The model to serve."""
 
     desired_count: int
     """Tasks to run; 0 until the model is in the bucket."""
@@ -66,7 +63,12 @@ class ModelServiceProps:
     """The hosts' user data script."""
 
     log_retention: logs.RetentionDays
-    """How long the engine's log is kept."""
+    """How long the logs of engine and cluster are kept."""
+
+    @property
+    def has_spare_host(self) -> bool:
+        """Whether a new task finds a host of its own before an old one stops: a host has devices for one task."""
+        return self.max_count > self.desired_count
 
 
 class ModelService(Construct):
@@ -77,7 +79,7 @@ class ModelService(Construct):
 
     def __init__(self, scope: Construct, id: str, props: ModelServiceProps) -> None:  # noqa: A002
         super().__init__(scope, id)
-        self.cluster = ecs.Cluster(self, "Cluster", vpc=props.vpc, container_insights_v2=ecs.ContainerInsights.ENHANCED)
+        self.cluster = self._cluster(props)
         hosts = InferentiaHosts(
             self,
             "Hosts",
@@ -87,10 +89,9 @@ class ModelService(Construct):
                 cluster=self.cluster,
                 instance_type=props.instance_type,
                 max_count=props.max_count,
+                kept_during_update=props.desired_count if props.has_spare_host else 0,
                 set_up_script=props.set_up_script,
-                model_bucket=props.model_bucket,
-                model_reader_policy=props.model_reader_policy,
-                model_prefix=props.model_prefix,
+                model=props.model,
             ),
         )
         task = EngineTask(
@@ -99,6 +100,7 @@ class ModelService(Construct):
             EngineTaskProps(
                 engine=props.engine,
                 image=props.image or props.engine.image,
+                model=props.model,
                 instance_type=props.instance_type,
                 api_key_secret_arn=props.api_key_secret_arn,
                 log_retention=props.log_retention,
@@ -106,17 +108,38 @@ class ModelService(Construct):
         )
         self.service = self._service(props, hosts, task)
 
+    def _cluster(self, props: ModelServiceProps) -> ecs.Cluster:
+        """A cluster whose Container Insights write to a log group of the stack.
+
+        CloudWatch makes that group by itself when it is missing, outside of any stack and without retention. Its name
+        holds the cluster's, which is why the cluster is named and the group is there first.
+        """
+        log_group = stack_log_group(self, "InsightsLogs", retention=props.log_retention)
+        resource = log_group.node.default_child
+        assert isinstance(resource, logs.CfnLogGroup)
+        resource.log_group_name = f"/aws/ecs/containerinsights/{props.cluster_name}/performance"
+        cluster = ecs.Cluster(
+            self,
+            "Cluster",
+            cluster_name=props.cluster_name,
+            vpc=props.vpc,
+            container_insights_v2=ecs.ContainerInsights.ENHANCED,
+        )
+        cluster.node.add_dependency(log_group)
+        return cluster
+
     def _service(self, props: ModelServiceProps, hosts: InferentiaHosts, task: EngineTask) -> ecs.Ec2Service:
-        # A host has devices for one task. Without a spare host the old task must stop before the new one starts.
-        has_spare_host = props.max_count > props.desired_count
         service = ecs.Ec2Service(
             self,
             "Service",
             cluster=self.cluster,
             task_definition=task.definition,
             desired_count=props.desired_count,
-            min_healthy_percent=100 if has_spare_host else 0,
-            max_healthy_percent=200 if has_spare_host else 100,
+            # Without a spare host the old task must stop before the new one starts.
+            min_healthy_percent=100 if props.has_spare_host else 0,
+            max_healthy_percent=200 if props.has_spare_host else 100,
+            # A move to another zone would cost a host and a model load, and stop answers where no host is to spare.
+            availability_zone_rebalancing=ecs.AvailabilityZoneRebalancing.DISABLED,
             capacity_provider_strategies=[
                 ecs.CapacityProviderStrategy(capacity_provider=hosts.capacity_provider.capacity_provider_name, weight=1)
             ],
