@@ -14,6 +14,7 @@ from stacks.environment_stack import ENVIRONMENT_TAG, EnvironmentStack
 from stacks.inference import InferenceStack
 
 _GIB = 1024**3
+_MINUTE = cdk.Duration.minutes(1)
 _FIVE_MINUTES = cdk.Duration.minutes(5)
 
 
@@ -59,11 +60,11 @@ class OperationsStack(EnvironmentStack):
             self,
             "Watch",
             alarms=[
+                _silent_head_node(environment.training.cluster_name),
                 self._full_file_system(file_system_id),
                 *(_exhausted_nat_gateway(number, id_) for number, id_ in enumerate(nat_gateway_ids, start=1)),
                 *(_endpoint_alarms(inference) if inference else ()),
             ],
-            head_node_alarm_name=f"{environment.training.cluster_name}-HeadNode",
             graphs=[
                 *_file_system_graphs(file_system_id),
                 Graph(title="NAT: bytes out", metrics=[_nat(id_, "BytesOutToDestination") for id_ in nat_gateway_ids]),
@@ -79,13 +80,41 @@ class OperationsStack(EnvironmentStack):
         tenth = self._environment.storage.lustre.capacity_gib * _GIB / 10
         return Alarm(
             name="FileSystemNearlyFull",
-            metric=_file_system(file_system_id, "FreeDataStorageCapacity"),
+            metric=_free_capacity(file_system_id),
             fires="below",
             threshold=tenth,
-            periods=3,
+            periods=15,
             means="/fsx has less than a tenth of its capacity left. Delete old checkpoints (they are in the bucket), "
             "or raise storage.lustre.capacity_gib; it can only grow.",
         )
+
+
+def _silent_head_node(cluster_name: str) -> Alarm:
+    """Alarm when ParallelCluster's own daemon has not logged a heartbeat for ten minutes.
+
+    ParallelCluster makes an alarm of that kind too, but it tells nobody, and one of ours on top of it would keep
+    CloudWatch from deleting it: the cluster's deletion would fail. The query finds the head node by its cluster.
+    """
+    schema = '"ParallelCluster", ClusterName, InstanceId'
+    return Alarm(
+        name="HeadNodeSilent",
+        metric=cloudwatch.MathExpression(
+            expression=(f"SELECT SUM(ClustermgtdHeartbeat) FROM SCHEMA({schema}) WHERE ClusterName = '{cluster_name}'"),
+            label="heartbeats of the head node",
+            period=_MINUTE,
+        ),
+        fires="below",
+        threshold=1,
+        periods=10,
+        silence_is_trouble=True,
+        means="The head node's clustermgtd is silent: no node is started or stopped. Log in with Session Manager and "
+        "look at /var/log/parallelcluster/clustermgtd; is the root volume full?",
+    )
+
+
+def _free_capacity(file_system_id: str) -> cloudwatch.Metric:
+    """Free bytes of /fsx: every minute one sample for each disk. A longer period would add up the minutes."""
+    return _file_system(file_system_id, "FreeDataStorageCapacity").with_(period=_MINUTE)
 
 
 def _file_system(file_system_id: str, name: str) -> cloudwatch.Metric:
@@ -101,7 +130,7 @@ def _file_system(file_system_id: str, name: str) -> cloudwatch.Metric:
 
 def _file_system_graphs(file_system_id: str) -> list[Graph]:
     return [
-        Graph(title="/fsx: free bytes", metrics=[_file_system(file_system_id, "FreeDataStorageCapacity")]),
+        Graph(title="/fsx: free bytes", metrics=[_free_capacity(file_system_id)]),
         Graph(
             title="/fsx: bytes read and written",
             metrics=[_file_system(file_system_id, "DataReadBytes"), _file_system(file_system_id, "DataWriteBytes")],

@@ -38,6 +38,9 @@ class Alarm:
     means: str
     """What it means and what to do, for whoever gets the message."""
 
+    silence_is_trouble: bool = False
+    """Whether it also alarms when nothing is measured; without it that means nothing is there: no tasks, no traffic."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Graph:
@@ -59,7 +62,6 @@ class Watch(Construct):
         id: str,  # noqa: A002
         *,
         alarms: Sequence[Alarm],
-        head_node_alarm_name: str,
         graphs: Sequence[Graph],
         topic: sns.ITopic,
     ) -> None:
@@ -69,23 +71,14 @@ class Watch(Construct):
             scope: parent construct.
             id: construct id.
             alarms: what alarms.
-            head_node_alarm_name: name of the composite alarm that ParallelCluster makes for the head node. It cannot
-                tell anyone itself, so another one repeats it.
             graphs: what the dashboard shows below the alarms, two in a row.
             topic: who is told.
         """
         super().__init__(scope, id)
         action = actions.SnsAction(topic)
         watched: list[cloudwatch.IAlarm] = [_alarm(self, alarm, action) for alarm in alarms]
-        head_node = cloudwatch.CompositeAlarm(
-            self,
-            "HeadNode",
-            alarm_rule=cloudwatch.AlarmRule.from_string(f'ALARM("{head_node_alarm_name}")'),
-            alarm_description="The cluster's head node is unhealthy, full, or its Slurm daemon is silent.",
-        )
-        head_node.add_alarm_action(action)
         dashboard = cloudwatch.Dashboard(self, "Dashboard", default_interval=cdk.Duration.days(1))
-        dashboard.add_widgets(cloudwatch.AlarmStatusWidget(title="Alarms", alarms=[head_node, *watched], width=24))
+        dashboard.add_widgets(cloudwatch.AlarmStatusWidget(title="Alarms", alarms=watched, width=24))
         for graph in graphs:
             dashboard.add_widgets(cloudwatch.GraphWidget(title=graph.title, left=list(graph.metrics), width=12))
 
@@ -99,8 +92,11 @@ def _alarm(scope: Construct, alarm: Alarm, action: actions.SnsAction) -> cloudwa
         threshold=alarm.threshold,
         evaluation_periods=alarm.periods,
         alarm_description=alarm.means,
-        # Nothing is measured while nothing is there: no tasks, no traffic.
-        treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+        treat_missing_data=(
+            cloudwatch.TreatMissingData.BREACHING
+            if alarm.silence_is_trouble
+            else cloudwatch.TreatMissingData.NOT_BREACHING
+        ),
     )
     created.add_alarm_action(action)
     return created
