@@ -13,7 +13,14 @@ from slipway.spec.environment import Environment
 from stacks.environment import build_environment
 
 PROJECT = Path(__file__).parent.parent
-ENVIRONMENTS = tuple(sorted(path.stem for path in (PROJECT / "environments").glob("*.yaml")))
+_SHIPPED = {path.stem: path for path in sorted((PROJECT / "environments").glob("*.yaml"))}
+_VARIANTS = {path.stem: path for path in sorted((PROJECT / "tests" / "environments").glob("*.yaml"))}
+
+SHIPPED = tuple(_SHIPPED)
+"""Names of the environments that users start from."""
+
+ENVIRONMENTS = (*SHIPPED, *_VARIANTS)
+"""Names of all environments that tests synthesize: the shipped ones, and variants that use what those do not."""
 
 Template = Mapping[str, Any]
 Resources = Mapping[str, Any]
@@ -70,7 +77,7 @@ def synthesize(environment: Environment, directory: Path) -> Assembly:
 
 def environment_path(name: str) -> Path:
     """The environment file of this name."""
-    return PROJECT / "environments" / f"{name}.yaml"
+    return {**_SHIPPED, **_VARIANTS}[name]
 
 
 def load(name: str) -> Environment:

@@ -27,7 +27,7 @@ def assemblies(tmp_path_factory: pytest.TempPathFactory) -> AssemblyFactory:
 
 @pytest.fixture(scope="session", params=ENVIRONMENTS)
 def each_assembly(request: pytest.FixtureRequest, assemblies: AssemblyFactory) -> Assembly:
-    """Every shipped environment in turn."""
+    """Every environment in turn, the variants for tests included."""
     return assemblies(request.param)
 
 
@@ -41,6 +41,18 @@ def default(assemblies: AssemblyFactory) -> Assembly:
 def small(assemblies: AssemblyFactory) -> Assembly:
     """The small environment."""
     return assemblies("small")
+
+
+@pytest.fixture(scope="session")
+def public(assemblies: AssemblyFactory) -> Assembly:
+    """The variant with a public endpoint."""
+    return assemblies("public")
+
+
+@pytest.fixture(scope="session")
+def apikey(assemblies: AssemblyFactory) -> Assembly:
+    """The variant with an API key."""
+    return assemblies("apikey")
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.json import JSONSnapshotExtension
 
-from tests.assembly import ENVIRONMENTS
+from tests.assembly import SHIPPED
 from tests.conftest import AssemblyFactory
 
 _ASSET_HASH = re.compile(r"[0-9a-f]{64}")
@@ -31,7 +31,7 @@ def json_snapshot(snapshot: SnapshotAssertion) -> SnapshotAssertion:
     return snapshot.use_extension(JSONSnapshotExtension)
 
 
-@pytest.mark.parametrize("name", ENVIRONMENTS)
+@pytest.mark.parametrize("name", SHIPPED)
 def test_the_templates_are_the_reviewed_ones(
     name: str, assemblies: AssemblyFactory, json_snapshot: SnapshotAssertion
 ) -> None:

@@ -75,7 +75,8 @@ def test_every_volume_is_encrypted_gp3(configuration: dict[str, Any]) -> None:
 
 def test_fsx_home_and_apps_are_shared(configuration: dict[str, Any], each_assembly: Assembly) -> None:
     mounts = {item["MountDir"]: item for item in configuration["SharedStorage"]}
-    keeps = each_assembly.environment.lifecycle == "persistent"
+    environment = each_assembly.environment
+    keeps = (environment.storage.lifecycle or environment.lifecycle) == "persistent"
 
     assert set(mounts) == {"/fsx", "/home", "/apps"}
     assert set(mounts["/fsx"]["FsxLustreSettings"]) == {"FileSystemId"}
@@ -83,11 +84,17 @@ def test_fsx_home_and_apps_are_shared(configuration: dict[str, Any], each_assemb
         assert mounts[mount]["EbsSettings"]["DeletionPolicy"] == ("Snapshot" if keeps else "Delete")
 
 
-def test_efa_is_on_exactly_where_the_type_has_it(configuration: dict[str, Any]) -> None:
-    for queue in queues(configuration):
-        for resource in queue["ComputeResources"]:
-            has_efa = facts.instance_type(resource["InstanceType"]).efa_interfaces > 0
-            assert resource["Efa"] == {"Enabled": has_efa}
+def test_efa_is_on_where_the_type_has_it_or_the_file_says_so(
+    configuration: dict[str, Any], each_assembly: Assembly
+) -> None:
+    wanted = [
+        resource.efa if resource.efa is not None else facts.instance_type(resource.instance_type).efa_interfaces > 0
+        for queue in each_assembly.environment.training.queues
+        for resource in queue.compute_resources
+    ]
+    found = [resource["Efa"]["Enabled"] for queue in queues(configuration) for resource in queue["ComputeResources"]]
+
+    assert found == wanted
 
 
 def test_a_placement_group_goes_with_efa_and_never_with_a_reservation(configuration: dict[str, Any]) -> None:
