@@ -78,13 +78,13 @@ class Emulator:
 
     def start(self) -> None:
         """Answer requests, then put in place what a real region already holds."""
-        from slipway.rehearsal.emulator.seeds import seed_images, seed_public_parameters  # noqa: PLC0415
-        from slipway.rehearsal.emulator.seeds.parallelcluster import seed_parallelcluster  # noqa: PLC0415
+        from slipway.rehearsal.emulator import seeds  # noqa: PLC0415
 
-        seed_images(self._ledger)
+        seeds.seed_images(self._ledger)
+        seeds.seed_account(self._ledger)
         self._thread.start()
-        seed_public_parameters(self._settings.region, self._ledger)
-        seed_parallelcluster(self._clients, self._settings.region, self._ledger)
+        seeds.seed_public_parameters(self._settings.region, self._ledger)
+        seeds.seed_parallelcluster(self._clients, self._settings.region, self._ledger)
 
     def stop(self) -> None:
         """End every child process and stop answering."""

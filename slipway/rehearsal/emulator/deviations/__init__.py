@@ -3,7 +3,7 @@
 The bridges replace members of moto's classes, which is why moto is pinned exactly. Each goes into the ledger.
 """
 
-from slipway.rehearsal.emulator.deviations import ec2, ecs, fsx, s3, services
+from slipway.rehearsal.emulator.deviations import ec2, ecs, fsx, reservations, s3, services
 from slipway.rehearsal.emulator.deviations.deviation import Deviation
 from slipway.rehearsal.emulator.ledger import Ledger
 
@@ -11,6 +11,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
     *ec2.DEVIATIONS,
     *ecs.DEVIATIONS,
     *fsx.DEVIATIONS,
+    *reservations.DEVIATIONS,
     *s3.DEVIATIONS,
     *services.DEVIATIONS,
 )

@@ -1,0 +1,79 @@
+"""EC2: capacity reservations, which moto does not have."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from moto.core.exceptions import ServiceException
+from moto.core.responses import ActionResult
+from moto.ec2.responses import EC2Response
+
+from slipway.rehearsal.emulator.deviations.deviation import Deviation
+from slipway.rehearsal.emulator.settings import ACCOUNT, PARTITION
+
+
+@dataclass(frozen=True)
+class CapacityReservation:
+    """A reservation of the rehearsed account.
+
+    Attributes:
+        kind: ``default`` (On-Demand Capacity Reservation) or ``capacity-block``.
+        instances: How many instances it holds.
+    """
+
+    id: str
+    kind: str
+    instance_type: str
+    availability_zone_id: str
+    instances: int
+
+
+RESERVATIONS: dict[str, CapacityReservation] = {}
+"""What the account holds, by id; the seeds fill it."""
+
+
+class _ReservationNotFoundError(ServiceException):
+    code = "InvalidCapacityReservationId.NotFound"
+
+
+def _described(reservation: CapacityReservation, region: str, zone_name: str) -> dict[str, Any]:
+    return {
+        "CapacityReservationId": reservation.id,
+        "CapacityReservationArn": f"arn:{PARTITION}:ec2:{region}:{ACCOUNT}:capacity-reservation/{reservation.id}",
+        "OwnerId": ACCOUNT,
+        "ReservationType": reservation.kind,
+        "InstanceType": reservation.instance_type,
+        "InstancePlatform": "Linux/UNIX",
+        "AvailabilityZone": zone_name,
+        "AvailabilityZoneId": reservation.availability_zone_id,
+        "TotalInstanceCount": reservation.instances,
+        "AvailableInstanceCount": reservation.instances,
+        "InstanceMatchCriteria": "targeted",
+        "State": "active",
+        "Tags": [],
+    }
+
+
+def _answer_describe() -> None:
+    def describe_capacity_reservations(self: EC2Response) -> ActionResult:
+        zones = self.ec2_backend.describe_availability_zones()
+        names = {zone.zone_id: zone.name for zone in zones}
+        here = {
+            reservation.id: _described(reservation, self.region, names[reservation.availability_zone_id])
+            for reservation in RESERVATIONS.values()
+            if reservation.availability_zone_id in names
+        }
+        wanted = self._get_param("CapacityReservationIds") or list(here)
+        if unknown := [name for name in wanted if name not in here]:
+            raise _ReservationNotFoundError(f"The capacity reservation IDs {', '.join(unknown)} are not valid.")
+        return ActionResult({"CapacityReservations": [here[name] for name in wanted]})
+
+    EC2Response.describe_capacity_reservations = describe_capacity_reservations  # type: ignore[attr-defined]
+
+
+DEVIATIONS = (
+    Deviation(
+        "ec2-capacity-reservations",
+        "moto has no capacity reservations; DescribeCapacityReservations answers those that were seeded",
+        _answer_describe,
+    ),
+)
