@@ -1,12 +1,14 @@
 """The inference stack: an endpoint that passes on little, hosts that can go, a first deployment that succeeds."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from neuron_constructs.inference.container_image import is_in_ecr
 from neuron_constructs.inference.endpoint import Endpoint
 from slipway import facts
-from tests.assembly import Assembly
+from tests.assembly import Assembly, load, synthesize
 
 WITH_ENDPOINT = ["default", "small", "public", "apikey"]
 
@@ -117,6 +119,38 @@ def test_the_task_has_all_devices_of_the_host_and_most_of_its_memory(assembly: A
     assert 0.5 < definition["MemoryReservation"] / (kind.memory_gib * 1024) < 0.95
 
 
+def test_an_image_in_ecr_may_be_pulled_and_no_other(tmp_path: Path) -> None:
+    environment = load("default")
+    assert environment.inference is not None
+    image = "111122223333.dkr.ecr.us-west-2.amazonaws.com/engines/tgi:3.3.5-neuron"
+    inference = environment.inference.model_copy(update={"image": image})
+    assembly = synthesize(environment.model_copy(update={"inference": inference}), tmp_path)
+    policies = assembly.resources("inference", "AWS::IAM::Policy")
+    (policy,) = [item["Properties"]["PolicyDocument"] for key, item in policies.items() if "ExecutionRole" in key]
+    resources = {
+        action: statement["Resource"]
+        for statement in policy["Statement"]
+        for action in ([statement["Action"]] if isinstance(statement["Action"], str) else statement["Action"])
+    }
+
+    assert resources["ecr:BatchGetImage"] == "arn:aws:ecr:us-west-2:111122223333:repository/engines/tgi"
+    assert "engines/tgi:3.3.5-neuron" in str(container(assembly)["Image"])
+
+
+@pytest.mark.parametrize(
+    ("reference", "expected"),
+    [
+        ("111122223333.dkr.ecr.us-west-2.amazonaws.com/tgi:1", True),
+        (f"111122223333.dkr.ecr.us-west-2.amazonaws.com/team/tgi@sha256:{'0' * 64}", True),
+        ("111122223333.dkr.ecr.cn-north-1.amazonaws.com.cn/tgi:1", True),
+        ("public.ecr.aws/neuron/pytorch-inference:1", False),
+        ("ghcr.io/huggingface/text-generation-inference:3.3.5-neuron", False),
+    ],
+)
+def test_only_private_ecr_repositories_need_permission(reference: str, expected: bool) -> None:
+    assert is_in_ecr(reference) is expected
+
+
 def test_the_model_is_mounted_read_only_where_the_engine_looks(assembly: Assembly) -> None:
     inference = assembly.environment.inference
     assert inference is not None
@@ -190,7 +224,7 @@ def test_a_new_version_starts_beside_the_old_one_only_with_a_spare_host(
     assert deployment["DeploymentCircuitBreaker"] == {"Enable": True, "Rollback": True}
 
 
-@pytest.mark.parametrize(("name", "kept"), [("default", 0), ("public", 1), ("apikey", 0)])
+@pytest.mark.parametrize(("name", "kept"), [("default", 0), ("public", 2), ("apikey", 0)])
 def test_another_model_or_image_replaces_the_hosts_one_by_one(
     name: str, kept: int, request: pytest.FixtureRequest
 ) -> None:
