@@ -41,12 +41,15 @@ class ListCall(BaseModel):
     """JMESPath expression that takes the names out of an answer; its filters leave out what AWS itself made or has
     already deleted."""
 
+    for_each: "ParentCall | None" = None
+    """Lists the parents, when the call needs one, as ECS services need their cluster."""
+
 
 class ParentCall(ListCall):
-    """A call that lists the parents when a list needs one, as ECS services need their cluster."""
+    """A call that lists the parents of another."""
 
     parameter: str
-    """The child call's parameter that each name goes into."""
+    """The other call's parameter that each name goes into."""
 
 
 class InventoryRow(ListCall):
@@ -57,9 +60,6 @@ class InventoryRow(ListCall):
 
     service: str
     """Service name in boto3."""
-
-    for_each: ParentCall | None = None
-    """Lists the parents."""
 
     types: tuple[str, ...]
     """The CloudFormation types that this list would show, itself or as a part of what it lists."""
@@ -104,15 +104,15 @@ def take_inventory(endpoint: str, region: str) -> Inventory:
     return found
 
 
-def _names(client: BaseClient, row: InventoryRow) -> Iterator[str]:
-    if row.for_each is None:
-        yield from _call(client, row, {})
+def _names(client: BaseClient, call: ListCall) -> Iterator[Any]:
+    if call.for_each is None:
+        yield from _call(client, call, {})
         return
-    for parent in _call(client, row.for_each, {}):
-        yield from _call(client, row, {row.for_each.parameter: parent})
+    for parent in _names(client, call.for_each):
+        yield from _call(client, call, {call.for_each.parameter: parent})
 
 
-def _call(client: BaseClient, call: ListCall, further: Mapping[str, str]) -> Iterator[str]:
+def _call(client: BaseClient, call: ListCall, further: Mapping[str, Any]) -> Iterator[Any]:
     parameters = {**call.parameters, **further}
     pages: Sequence[Any] | Iterator[Any]
     if client.can_paginate(call.operation):

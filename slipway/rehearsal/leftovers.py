@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict
@@ -36,9 +35,6 @@ class Leftover(BaseModel):
     reason: str
     """Why it is left, or that nobody knows."""
 
-    where: Literal["aws", "emulator"] | None = None
-    """`aws`: expect it in an account, too. `emulator`: the emulator's own doing. None: unknown."""
-
 
 class _Row(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -56,8 +52,6 @@ class DocumentedLeftover(_Row):
 
     name: str
     """Shell-style pattern of the names."""
-
-    where: Literal["aws", "emulator"]
 
 
 class KeptData(_Row):
@@ -99,7 +93,7 @@ def classify(
     listed = {name.partition(" ")[0] for names in added.values() for name in names}
     left += [
         _unlisted(entry, keeps_data)
-        for entry in _standing(entries)
+        for entry in standing(entries)
         if entry.stack not in ignored_stacks and entry.physical_id not in listed
     ]
     return tuple(sorted(left, key=lambda item: (item.documented, item.kind, item.name)))
@@ -108,13 +102,13 @@ def classify(
 def _stranded(left: Leftover, standing_vpcs: Sequence[str]) -> Leftover:
     """Take back the excuse of what stands in a VPC that is gone: on AWS the VPC could not have been deleted."""
     vpc = left.name.rpartition(" in ")[2]
-    if not (left.documented and left.where == "aws" and vpc.startswith("vpc-") and vpc not in standing_vpcs):
+    if not (left.documented and vpc.startswith("vpc-") and vpc not in standing_vpcs):
         return left
     reason = f"AWS would refuse to delete {vpc} while this stands in it"
     return left.model_copy(update={"documented": False, "reason": reason})
 
 
-def _standing(entries: Sequence[ResourceEntry]) -> list[ResourceEntry]:
+def standing(entries: Sequence[ResourceEntry]) -> list[ResourceEntry]:
     """Return the last entry of each resource that was made and is not gone."""
     last: dict[tuple[str, str], ResourceEntry] = {}
     for entry in entries:
@@ -128,7 +122,7 @@ def _standing(entries: Sequence[ResourceEntry]) -> list[ResourceEntry]:
 def _listed(kind: str, name: str, retained: dict[str, ResourceEntry], keeps_data: bool) -> Leftover:
     for row in rules().documented:
         if row.kind == kind and fnmatchcase(name, row.name):
-            return Leftover(kind=kind, name=name, documented=True, reason=row.reason, where=row.where)
+            return Leftover(kind=kind, name=name, documented=True, reason=row.reason)
     entry = retained.get(name.partition(" ")[0])
     if entry is None:
         return Leftover(kind=kind, name=name, documented=False, reason="nothing accounts for it")
@@ -147,11 +141,10 @@ def _unlisted(entry: ResourceEntry, keeps_data: bool) -> Leftover:
 def _retained(kind: str, name: str, entry: ResourceEntry, keeps_data: bool) -> Leftover:
     row = next((row for row in rules().kept_data if row.type == entry.type), None)
     if row is not None and keeps_data:
-        return Leftover(kind=kind, name=name, documented=True, reason=row.reason, where="aws")
+        return Leftover(kind=kind, name=name, documented=True, reason=row.reason)
     return Leftover(
         kind=kind,
         name=name,
         documented=False,
         reason=f"the DeletionPolicy of {entry.stack}/{entry.logical_id} keeps it",
-        where="aws",
     )

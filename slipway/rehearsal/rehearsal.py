@@ -8,6 +8,7 @@ from slipway.rehearsal import findings
 from slipway.rehearsal.cdk_cli import BOOTSTRAP_STACK
 from slipway.rehearsal.errors import RehearsalError
 from slipway.rehearsal.ledger import Entry
+from slipway.rehearsal.leftovers import standing
 from slipway.rehearsal.phases import PHASES, Phase
 from slipway.rehearsal.processes import Interrupted
 from slipway.rehearsal.report import PhaseOutcome, PhaseResult, Report, RunOutcome
@@ -117,11 +118,9 @@ class Rehearsal:
         if outcome == "failed":
             failed = [result.title for result in self._results if result.outcome == "failed"]
             return f"rehearsal failed: {', '.join(failed)}"
-        created = [
-            entry
-            for entry in findings.resources_of(entries)
-            if entry.action == "create" and entry.stack != BOOTSTRAP_STACK
-        ]
-        kept = len(self._session.leftovers)
-        left = f"nothing left but {kept} documented things" if kept else "nothing left"
-        return f"rehearsal passed: {stack_count} stacks, {len(created)} resources created and destroyed, {left}"
+        resources = [entry for entry in findings.resources_of(entries) if entry.stack != BOOTSTRAP_STACK]
+        created = sum(entry.action == "create" for entry in resources)
+        destroyed = created - len(standing(resources))
+        left = len(self._session.leftovers)
+        rest = f"{left} documented leftovers, nothing else" if left else "nothing left"
+        return f"rehearsal passed: {stack_count} stacks, {created} resources created, {destroyed} destroyed, {rest}"

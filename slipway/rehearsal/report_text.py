@@ -108,10 +108,10 @@ def _limits(report: Report) -> Table:
 
 
 def _leftovers(report: Report) -> Table:
-    table = _table("Left after destroy", "", "kind", "name", "why", "where")
+    table = _table("Left after destroy", "", "kind", "name", "why")
     for left in report.leftovers:
         mark = "documented" if left.documented else "[bold red]UNEXPECTED[/]"
-        table.add_row(mark, left.kind, escape(left.name), escape(left.reason), left.where or "")
+        table.add_row(mark, left.kind, escape(left.name), escape(left.reason))
     return table
 
 

@@ -24,12 +24,19 @@ def endpoint() -> Iterator[str]:
 def test_every_row_is_answered_and_new_things_are_seen(endpoint: str) -> None:
     before = take_inventory(endpoint, REGION)
     boto3.client("s3").create_bucket(Bucket="models", CreateBucketConfiguration={"LocationConstraint": REGION})
-    boto3.client("ecs").create_cluster(clusterName="endpoint")
+    ecs = boto3.client("ecs")
+    ecs.create_cluster(clusterName="endpoint")
+    engine = {"name": "engine", "image": "tgi", "memory": 1024}
+    ecs.register_task_definition(family="model", containerDefinitions=[engine])
+    ecs.create_service(cluster="endpoint", serviceName="model", taskDefinition="model", desiredCount=0)
     after = take_inventory(endpoint, REGION)
     assert "S3 bucket" not in before
     assert after["S3 bucket"] == ("models",)
     assert after["ECS cluster"] == ("endpoint",)
-    boto3.client("ecs").delete_cluster(cluster="endpoint")
+    assert len(after["ECS service"]) == len(after["ECS task definition"]) == 1
+    ecs.delete_service(cluster="endpoint", service="model", force=True)
+    ecs.deregister_task_definition(taskDefinition="model:1")
+    ecs.delete_cluster(cluster="endpoint")
     boto3.client("s3").delete_bucket(Bucket="models")
     assert take_inventory(endpoint, REGION) == before
 

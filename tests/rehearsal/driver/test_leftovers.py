@@ -35,7 +35,6 @@ def test_what_stood_before_is_no_leftover() -> None:
 def test_documented_leftovers_have_a_reason(kind: str, name: str) -> None:
     (left,) = classified({kind: (name,)})
     assert left.documented
-    assert left.where == "aws"
     assert left.reason
 
 
@@ -115,11 +114,6 @@ def test_with_the_vpc_its_interfaces_are_a_part_of_what_is_kept() -> None:
     vpc, interface = classified({**FSX_INTERFACE, "VPC": ("vpc-1",)}, keeps_data=True)
     assert (vpc.kind, vpc.documented) == ("VPC", False)
     assert (interface.kind, interface.documented) == ("network interface", True)
-
-
-def test_the_backend_s_own_interfaces_are_excused_without_their_vpc() -> None:
-    (left,) = classified({"network interface": ("eni-1 without description in vpc-1",)})
-    assert (left.documented, left.where) == (True, "emulator")
 
 
 def test_unexpected_leftovers_come_first() -> None:
