@@ -84,17 +84,22 @@ class Child:
 
     @property
     def exit_code(self) -> int | None:
-        """Exit code, or None while the process runs."""
-        return self._process.poll()
+        """Exit code, or None while the process runs. What it left behind in its group ends with it."""
+        running = self._process.returncode is None
+        code = self._process.poll()
+        if running and code is not None:
+            # Now, and never later: the number of the group may belong to someone else by then.
+            self._signal_group(signal.SIGKILL)
+        return code
 
     def stop(self) -> None:
-        """End the process and everything left in its group; returns when the process is gone."""
-        if self.exit_code is None:
-            self._signal_group(signal.SIGTERM)
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(GRACE_SECONDS)
-        self._signal_group(signal.SIGKILL)
-        self._process.wait()
+        """End the process and everything in its group; returns when the process is gone."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            deadline = time.monotonic() + GRACE_SECONDS
+            if self.exit_code is None:
+                self._signal_group(number)
+            while self.exit_code is None and time.monotonic() < deadline:
+                time.sleep(POLL_SECONDS / 10)
 
     def _signal_group(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError):

@@ -67,7 +67,7 @@ class Progress:
 
     def _line(self) -> Table:
         line = Table.grid(padding=(0, 2))
-        line.add_row("running", self._title, f"{time.monotonic() - self._started:.0f} s", self._detail)
+        line.add_row("running", self._title, f"{time.monotonic() - self._started:.0f} s", escape(self._detail))
         return line
 
     def _say(self, text: str) -> None:

@@ -122,5 +122,5 @@ class Rehearsal:
         created = sum(entry.action == "create" for entry in resources)
         destroyed = created - len(standing(resources))
         left = len(self._session.leftovers)
-        rest = f"{left} documented leftovers, nothing else" if left else "nothing left"
+        rest = f"nothing left but {left} documented leftover{'s' * (left != 1)}" if left else "nothing left"
         return f"rehearsal passed: {stack_count} stacks, {created} resources created, {destroyed} destroyed, {rest}"

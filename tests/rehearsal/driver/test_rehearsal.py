@@ -77,7 +77,7 @@ def test_a_rehearsal_that_passes(stage: Stage, capsys: pytest.CaptureFixture[str
     assert code == 0
     assert set(outcomes(report).values()) == {"passed"}
     assert report.verdict == (
-        "rehearsal passed: 2 stacks, 2 resources created, 2 destroyed, 1 documented leftovers, nothing else"
+        "rehearsal passed: 2 stacks, 2 resources created, 2 destroyed, nothing left but 1 documented leftover"
     )
     assert capsys.readouterr().out.splitlines()[-1] == report.verdict
     assert report.region == REGION
