@@ -79,14 +79,15 @@ DEVIATIONS = (
         _accept_every_block_device,
     ),
     Deviation(
-        "ec2-launch-template-devices",
-        "moto ignores a launch template's network interfaces and adds a root volume beside the template's",
-        _take_devices_from_launch_templates,
-    ),
-    Deviation(
         "ec2-instance-network-interfaces",
         "moto keeps the interface it made for an instance when the instance ends; EC2 deletes it",
         _delete_interfaces_with_instances,
+    ),
+    # After the one above: the later bridge acts first, and that one fills in interfaces when there are none.
+    Deviation(
+        "ec2-launch-template-devices",
+        "moto ignores a launch template's network interfaces and adds a root volume beside the template's",
+        _take_devices_from_launch_templates,
     ),
     Deviation(
         "ec2-nat-gateway-network-interfaces",

@@ -22,6 +22,7 @@ _NOT_FOR_PARALLELCLUSTER = ("ServiceToken", "DeletionPolicy")
 _NOT_IN_ANSWER = ("clusterConfiguration", "scheduler", "tags")
 _OWN_TAG = {"Key": "parallelcluster:custom_resource", "Value": "cluster"}
 _LONGEST_MESSAGES = 2048  # characters of validationMessages, as in the real provider
+_LONGEST_REASON = 800  # characters; CloudFormation cuts status reasons
 _POLL_SECONDS = 1
 _LEVELS = ("ERROR", "WARNING", "INFO")
 
@@ -142,17 +143,33 @@ def _shortened(text: str) -> str:
 
 
 def reason(error: Exception) -> str:
-    """The failure as sentences: what ParallelCluster says, then each validation message on a line of its own."""
-    if isinstance(error, (ValueError, TypeError, ParameterException)):
+    """The failure as sentences: what ParallelCluster says, then each message on a line of its own, worst first."""
+    if isinstance(error, ValueError | TypeError | ParameterException):
         return str(error)
     content = exception_message(error)
     details = content if isinstance(content, dict) else content.to_dict()
-    lines = [str(details.get("message", ""))]
-    validations = details.get("configuration_validation_errors") or []
-    for validation in sorted(validations, key=lambda found: _LEVELS.index(found["level"])):
-        lines.append(f"{validation['level']} {validation['type']}: {validation['message']}")
-    for refused in details.get("update_validation_errors") or []:
-        lines.append(f"ERROR {refused['parameter']}: {refused['message']}")
+    validations = sorted(
+        details.get("configuration_validation_errors") or [], key=lambda found: _LEVELS.index(found["level"])
+    )
+    return _fitting(
+        [
+            str(details.get("message", "")),
+            *(f"{found['level']} {found['type']}: {found['message']}" for found in validations),
+            *(
+                f"ERROR {found['parameter']}: {found['message']}"
+                for found in details.get("update_validation_errors") or []
+            ),
+        ]
+    )
+
+
+def _fitting(lines: list[str]) -> str:
+    """As many whole lines as CloudFormation shows, and how many more there are."""
+    length = 0
+    for position, line in enumerate(lines):
+        length += len(line) + 1
+        if length > _LONGEST_REASON and position > 0:
+            return "\n".join([*lines[:position], f"({len(lines) - position} more in the function's log)"])
     return "\n".join(lines)
 
 

@@ -12,7 +12,7 @@ from slipway.rehearsal.emulator.functions.runner import FunctionRunner
 from slipway.rehearsal.emulator.ledger import Backing
 from slipway.rehearsal.emulator.resources.handler import Existing, Provisioned, Request
 
-_LONGEST_REASON = 800
+_LONGEST_REASON = 900
 _OUTPUT_SHOWN = 500
 
 
