@@ -1,4 +1,4 @@
-"""A copy of an environment file with the change that every user makes first: other node counts, a model to serve.
+"""A copy of an environment file with the changes that every user makes first: more nodes, a model, another budget.
 
 The copy is edited as text at the places that the YAML parser names, so that comments and order stay as they are.
 """
@@ -10,6 +10,7 @@ from pathlib import Path
 import yaml
 
 from slipway.rehearsal.errors import RehearsalError
+from slipway.spec.environment import Environment
 from slipway.spec.loader import load_environment
 from slipway.spec.problems import InvalidEnvironment, dotted
 
@@ -34,7 +35,7 @@ class Change:
     values: Callable[[str | None], tuple[str, ...]]
 
 
-def _next_to(default: int) -> Callable[[str | None], tuple[str, ...]]:
+def _more(default: int) -> Callable[[str | None], tuple[str, ...]]:
     """One more, or where a limit forbids it one less, than what stands there or the default."""
 
     def values(text: str | None) -> tuple[str, ...]:
@@ -44,12 +45,21 @@ def _next_to(default: int) -> Callable[[str | None], tuple[str, ...]]:
     return values
 
 
-CHANGES = (
-    Change(("training", "queues", 0, "compute_resources", 0, "max_count"), _next_to(1)),
-    Change(("inference", "model"), lambda text: ("{prefix: rehearsal/v1}",)),
-    Change(("inference", "desired_count"), _next_to(0)),
-)
-"""The changes, in the order in which they are tried; a later one may need an earlier one."""
+def _changes(environment: Environment) -> tuple[Change, ...]:
+    """Return the changes in the order in which they are tried; a later one may need an earlier one."""
+    # A reservation has as many nodes as its queue says: asking for one more than that fails, and rightly so.
+    open_queues = [
+        number for number, queue in enumerate(environment.training.queues) if queue.capacity_reservation_id is None
+    ]
+    return (
+        *(
+            Change(("training", "queues", number, "compute_resources", 0, "max_count"), _more(1))
+            for number in open_queues[:1]
+        ),
+        Change(("inference", "model"), lambda text: ("{prefix: rehearsal/v1}",)),
+        Change(("inference", "desired_count"), _more(0)),
+        Change(("operations", "monthly_budget_usd"), _more(0)),
+    )
 
 
 def write_changed_environment(original: Path, copy: Path) -> tuple[str, ...]:
@@ -64,10 +74,12 @@ def write_changed_environment(original: Path, copy: Path) -> tuple[str, ...]:
 
     Raises:
         NoChangeError: no change is possible in this file.
+        InvalidEnvironment: the original is not valid.
     """
     text = original.read_text(encoding="utf-8")
+    changes = _changes(load_environment(original))
     made: list[str] = []
-    for change in CHANGES:
+    for change in changes:
         for value, attempt in _attempts(text, change):
             copy.write_text(attempt, encoding="utf-8")
             if _is_valid(copy):
@@ -75,7 +87,7 @@ def write_changed_environment(original: Path, copy: Path) -> tuple[str, ...]:
                 made.append(f"{dotted(change.field)}: {value}")
                 break
     if not made:
-        raise NoChangeError(f"no change of {', '.join(dotted(change.field) for change in CHANGES)} is valid")
+        raise NoChangeError(f"no change of {', '.join(dotted(change.field) for change in changes)} is valid")
     copy.write_text(text, encoding="utf-8")
     return tuple(made)
 

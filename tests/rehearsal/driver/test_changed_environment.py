@@ -25,6 +25,7 @@ def test_nodes_and_a_model_are_changed(tmp_path: Path) -> None:
         "training.queues[0].compute_resources[0].max_count: 5",
         "inference.model: {prefix: rehearsal/v1}",
         "inference.desired_count: 1",
+        "operations.monthly_budget_usd: 5001",
     )
     before, after = load_environment(ENVIRONMENT), load_environment(copy)
     assert before.inference is not None
@@ -45,20 +46,28 @@ def test_an_entry_is_added_to_a_section_in_flow_style(tmp_path: Path) -> None:
     original, copy = tmp_path / "original.yaml", tmp_path / "changed.yaml"
     content = yaml.safe_load(ENVIRONMENT.read_text(encoding="utf-8"))
     original.write_text(yaml.safe_dump(content, default_flow_style=True), encoding="utf-8")
-    assert len(write_changed_environment(original, copy)) == 3
+    assert len(write_changed_environment(original, copy)) == 4
     assert load_environment(copy).inference is not None
 
 
 def test_a_section_that_is_not_there_is_not_invented(tmp_path: Path) -> None:
     original, copy = tmp_path / "original.yaml", tmp_path / "changed.yaml"
     content = yaml.safe_load(ENVIRONMENT.read_text(encoding="utf-8"))
-    del content["inference"]
+    del content["inference"], content["operations"]
     original.write_text(yaml.safe_dump(content), encoding="utf-8")
     assert write_changed_environment(original, copy) == ("training.queues[0].compute_resources[0].max_count: 5",)
 
 
+def test_a_queue_with_a_reservation_stays_as_large_as_the_reservation(tmp_path: Path) -> None:
+    changes = write_changed_environment(ENVIRONMENT.with_name("ultracluster.yaml"), tmp_path / "changed.yaml")
+    assert changes[0] == "training.queues[2].compute_resources[0].max_count: 257"
+
+
 def test_a_file_in_which_nothing_can_change_is_refused(tmp_path: Path) -> None:
     original = tmp_path / "original.yaml"
-    original.write_text("name: x\n", encoding="utf-8")
-    with pytest.raises(NoChangeError, match="max_count"):
+    content = yaml.safe_load(ENVIRONMENT.read_text(encoding="utf-8"))
+    del content["inference"], content["operations"]
+    content["training"]["queues"][0]["capacity_reservation_id"] = "cr-0123456789abcdef0"
+    original.write_text(yaml.safe_dump(content), encoding="utf-8")
+    with pytest.raises(NoChangeError, match="monthly_budget_usd"):
         write_changed_environment(original, tmp_path / "changed.yaml")
