@@ -27,6 +27,7 @@ class RunningEmulator:
 
     directory: Path
     options: Sequence[str] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
     process: subprocess.Popen[str] = field(init=False)
     port: int = field(init=False)
 
@@ -37,6 +38,7 @@ class RunningEmulator:
                 *("--directory", str(self.directory), "--region", REGION, *self.options),
             ],
             cwd=_PROJECT,
+            env={**os.environ, **self.environment},
             stdout=subprocess.PIPE,
             text=True,
         )

@@ -1,6 +1,5 @@
 """The emulator as a process: what it listens on, what it leaves."""
 
-import os
 import socket
 import subprocess
 import sys
@@ -45,14 +44,14 @@ def start_sleeper(running: RunningEmulator) -> int:
 
 
 def test_sigterm_ends_it_with_its_children_and_its_temporary_files(tmp_path: Path) -> None:
-    elsewhere = set(Path(os.environ.get("TMPDIR", "/tmp")).iterdir())
-    running = RunningEmulator(tmp_path)
+    directory, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    running = RunningEmulator(directory, environment={"TMPDIR": str(elsewhere), "HOME": str(elsewhere)})
     sleeper = start_sleeper(running)
     assert running.stop() == 0
     wait_for_end(sleeper)
-    assert {path.name for path in tmp_path.iterdir()} == {"emulator.log", "home", "lambda", "ledger.jsonl"}
-    left = set(Path(os.environ.get("TMPDIR", "/tmp")).iterdir()) - elsewhere
-    assert not [path for path in left if "slipway" in path.name or "moto" in path.name]
+    assert {path.name for path in directory.iterdir()} == {"emulator.log", "home", "lambda", "ledger.jsonl"}
+    assert list(elsewhere.iterdir()) == []
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends children with their parent")

@@ -84,6 +84,40 @@ def test_update_in_place_and_by_replacement(emulator: RunningEmulator) -> None:
     assert "CidrBlock" in entries[2]["reason"]
 
 
+def test_inline_policy_changes_on_every_role(emulator: RunningEmulator) -> None:
+    role = {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": {"Statement": []}}}
+
+    def resources(name: str, action: str, roles: list[str]) -> dict[str, Any]:
+        document = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": action, "Resource": "*"}]}
+        properties = {"PolicyName": name, "PolicyDocument": document, "Roles": [{"Ref": one} for one in roles]}
+        return {"A": role, "B": role, "Policy": {"Type": "AWS::IAM::Policy", "Properties": properties}}
+
+    def policies(logical_id: str) -> dict[str, str]:
+        iam, name = emulator.client("iam"), emulator.physical_id("inline", logical_id)
+        found = iam.list_role_policies(RoleName=name)["PolicyNames"]
+        documents = {one: iam.get_role_policy(RoleName=name, PolicyName=one)["PolicyDocument"] for one in found}
+        return {one: document["Statement"][0]["Action"] for one, document in documents.items()}
+
+    emulator.create("inline", resources("p", "s3:GetObject", ["A"]))
+    assert emulator.update("inline", resources("p", "s3:PutObject", ["A", "B"])) == "UPDATE_COMPLETE"
+    assert (policies("A"), policies("B")) == ({"p": "s3:PutObject"}, {"p": "s3:PutObject"})
+    assert emulator.update("inline", resources("q", "s3:PutObject", ["B"])) == "UPDATE_COMPLETE"
+    assert (policies("A"), policies("B")) == ({}, {"q": "s3:PutObject"})
+    assert emulator.delete("inline") == "DELETE_COMPLETE"
+
+
+def test_security_group_rules_change_one_by_one(emulator: RunningEmulator) -> None:
+    def resources(ports: list[int]) -> dict[str, Any]:
+        rules = [{"IpProtocol": "tcp", "FromPort": port, "ToPort": port, "CidrIp": "10.0.0.0/16"} for port in ports]
+        properties = {"GroupDescription": "g", "VpcId": {"Ref": "Vpc"}, "SecurityGroupIngress": rules}
+        return {"Vpc": VPC, "Group": {"Type": "AWS::EC2::SecurityGroup", "Properties": properties}}
+
+    emulator.create("rules", resources([988, 22]))
+    assert emulator.update("rules", resources([988, 1018])) == "UPDATE_COMPLETE"
+    group = emulator.client("ec2").describe_security_groups(GroupIds=[emulator.physical_id("rules", "Group")])
+    assert {rule["FromPort"] for rule in group["SecurityGroups"][0]["IpPermissions"]} == {988, 1018}
+
+
 def test_policies_decide_what_is_kept(emulator: RunningEmulator) -> None:
     kept = parameter("a", DeletionPolicy="Retain", UpdateReplacePolicy="Retain")
     emulator.create("kept", {"Value": {**kept, "Properties": {**kept["Properties"], "Name": "first"}}, "Topic": TOPIC})

@@ -28,13 +28,11 @@ class Call(_Model):
         operation: boto3's method name.
         arguments: API argument to expression; an argument whose expression finds nothing is left out.
         rename: Property path to API member, for what `shapes.Fitter` cannot match by name.
-        tolerate: Error codes that mean there was nothing to do.
     """
 
     operation: str
     arguments: dict[str, str] = {}
     rename: dict[str, str] = {}
-    tolerate: tuple[str, ...] = ()
 
     def uses(self, property_name: str) -> bool:
         """Whether the arguments' expressions read a property; it is then not fitted a second time."""
@@ -78,10 +76,6 @@ class GeneratedName(_Model):
     lower_case: bool = False
 
 
-class Update(Call):
-    """The call that changes a resource in place; the properties are fitted to it as to the create call."""
-
-
 class Row(Call):
     """A resource type that API calls stand behind.
 
@@ -94,7 +88,7 @@ class Row(Call):
         reads: Calls after creation, by name, whose answers attributes are taken from.
         attributes: What Fn::GetAtt answers.
         settings: By property.
-        update: How other properties change in place; without it they cannot.
+        update: The call that changes other properties in place; they are fitted to it as to the create call.
         updates_only_recorded: AWS changes the resource in place and moto has no call for it: the change is
             accepted and reported as unmapped.
         before_delete: Calls that clear the way for ``delete``.
@@ -109,7 +103,7 @@ class Row(Call):
     reads: dict[str, Call] = {}
     attributes: dict[str, str] = {}
     settings: dict[str, Setting] = {}
-    update: Update | None = None
+    update: Call | None = None
     updates_only_recorded: bool = False
     before_delete: tuple[Call, ...] = ()
     delete: Call | None = None

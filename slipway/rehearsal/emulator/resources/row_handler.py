@@ -56,7 +56,7 @@ class RowHandler:
     def can_update(self, changed: frozenset[str]) -> bool:
         """Tags always can; other properties need a setting or a place in the update call."""
         return self.row.updates_only_recorded or all(
-            name in self.row.settings or name in _TAG_PROPERTIES or self._in_update(name) for name in changed
+            name in _TAG_PROPERTIES or self._in_settings(name) or self._in_update(name) for name in changed
         )
 
     def update(self, request: Request, existing: Existing, changed: frozenset[str]) -> Provisioned:
@@ -65,7 +65,7 @@ class RowHandler:
             request = _named(request, self.row.name, existing.physical_id)
         known = _known(request, existing)
         unmapped: list[str] = []
-        beyond_settings = changed - self.row.settings.keys() - _TAG_PROPERTIES
+        beyond_settings = {name for name in changed - _TAG_PROPERTIES if not self._in_settings(name)}
         if self.row.updates_only_recorded:
             unmapped += sorted(beyond_settings)
         elif self.row.update and beyond_settings:
@@ -73,8 +73,8 @@ class RowHandler:
                 known["answer"] = self._call_with_properties(self.row.update, request, known, unmapped)
             unmapped = [path for path in unmapped if path.split(".")[0] in changed]
         for name, setting in self.row.settings.items():
-            if name in changed or any(setting.apply.uses(other) for other in changed):
-                self._change(setting, name, request, existing, known)
+            if name in changed or _reads(setting.apply, changed):
+                self._change(setting, name, request, existing, changed)
         if tags := (changed & _TAG_PROPERTIES) - self.row.settings.keys():
             unmapped += self._change_tags(request, existing, tags)
         attributes = self._attributes(request, known) if self.row.update else {}
@@ -102,16 +102,24 @@ class RowHandler:
             with _reasons():
                 self._call(setting.apply, {**known, "value": value}, unmapped, path)
 
-    def _change(self, setting: Setting, name: str, request: Request, existing: Existing, known: dict[str, Any]) -> None:
-        before, after = existing.properties.get(name), request.properties.get(name)
-        wanted = _values(setting, after)
-        dropped = [value for value in _values(setting, before) if value not in wanted]
-        if setting.remove and (setting.each or after is None):
-            for value in dropped:
-                self._call_unless_gone(setting.remove, {**_known(request, existing), "value": value})
-        kept = _values(setting, before) if setting.each and before != after else []
+    def _change(
+        self, setting: Setting, name: str, request: Request, existing: Existing, changed: frozenset[str]
+    ) -> None:
+        """Take away what is no longer wanted, in its old form, and put in place what is new or different."""
+        before = _values(setting, existing.properties.get(name))
+        wanted = _values(setting, request.properties.get(name))
+        removed_by_name = setting.remove is not None and _reads(setting.remove, changed)
+        if setting.remove and (setting.each or not wanted):
+            old = _known(replace(request, properties=existing.properties), existing)
+            for value in before:
+                if removed_by_name or value not in wanted:
+                    self._call_unless_gone(setting.remove, {**old, "value": value})
+        stays = setting.each and not removed_by_name and not _reads(setting.apply, changed)
+        known = _known(request, existing)
+        if setting.first and wanted and not before:
+            self._call_unless_gone(setting.first, known)
         for value in wanted:
-            if value not in kept:
+            if not (stays and value in before):
                 with _reasons():
                     self._call(setting.apply, {**known, "value": value}, [], name)
 
@@ -138,6 +146,9 @@ class RowHandler:
     def _input_shape(self, operation: str, region: str) -> Any:
         meta = self._client(region).meta
         return meta.service_model.operation_model(meta.method_to_api_mapping[operation]).input_shape
+
+    def _in_settings(self, name: str) -> bool:
+        return name in self.row.settings or any(setting.apply.uses(name) for setting in self.row.settings.values())
 
     def _in_update(self, name: str) -> bool:
         update = self.row.update
@@ -186,7 +197,7 @@ class RowHandler:
                 self._call(call, known, [], "")
             except ClientError as error:
                 code = error.response["Error"]["Code"]
-                if code not in call.tolerate and not any(part in code for part in _GONE):
+                if not any(part in code for part in _GONE):
                     raise
 
     def _attributes(self, request: Request, known: dict[str, Any]) -> dict[str, Any]:
@@ -229,6 +240,10 @@ def _known(request: Request, existing: Existing | None = None) -> dict[str, Any]
         "account": ACCOUNT,
         "stack": request.stack.name,
     }
+
+
+def _reads(call: Call, changed: frozenset[str]) -> bool:
+    return any(call.uses(name) for name in changed)
 
 
 def _values(setting: Setting, value: Any) -> list[Any]:

@@ -35,7 +35,7 @@ class Submission:
 
 
 @dataclass(frozen=True)
-class _Prepared:
+class Prepared:
     """A submission that passed every check that touches no resource."""
 
     submission: Submission
@@ -44,6 +44,7 @@ class _Prepared:
 
     @property
     def state(self) -> StackState:
+        """What the stack becomes, before its outputs are known."""
         return StackState(self.submission.template, self.submission.parameters, self.submission.tags)
 
 
@@ -84,7 +85,7 @@ class Engine:
 
     # ---- operations ----------------------------------------------------------------------------------------
 
-    def prepare(self, stack: Stack, submission: Submission) -> _Prepared:
+    def prepare(self, stack: Stack, submission: Submission) -> Prepared:
         """Check a submission without touching a resource.
 
         Raises:
@@ -108,7 +109,7 @@ class Engine:
         resolver = Resolver(stack.identity, template, parameters, surroundings)
         check_rules(resolver)
         creation_order(resolver.active(template.resources))
-        return _Prepared(submission, resolver, surroundings)
+        return Prepared(submission, resolver, surroundings)
 
     def create_change_set(
         self,
