@@ -56,5 +56,5 @@ def build_environment(app: cdk.App, environment: Environment) -> None:
         file_system_id=storage.lustre.file_system.file_system_id,
         inference=inference,
     )
-    # Its alarm on the head node names one that the cluster brings along.
+    # Its alarm on the head node's heartbeat would ring until there is a head node.
     operations.add_stack_dependency(training)

@@ -13,11 +13,13 @@ def acknowledge(construct: IConstruct, reasons: Mapping[str, str]) -> None:
         construct: the resource that the finding names; findings elsewhere stay open.
         reasons: finding id without its pack's prefix (`AwsSolutions-S1`, `NIST.800.53.R5-...`) -> why it is right here.
     """
-    validations = cdk.Validations.of(construct)
-    for finding, reason in reasons.items():
-        pack = finding.split("-", 1)[0]
-        # Only the prefixed form leaves an audit entry in the validation report.
-        validations.acknowledge(cdk.Acknowledgment(id=f"{pack}::{finding}", reason=reason))
+    # Only an id with its pack in front leaves an audit entry in the validation report.
+    cdk.Validations.of(construct).acknowledge(
+        *(
+            cdk.Acknowledgment(id=f"{finding.split('-', 1)[0]}::{finding}", reason=reason)
+            for finding, reason in reasons.items()
+        )
+    )
 
 
 def skip_checkov(resource: IConstruct | None, reasons: Mapping[str, str]) -> None:
