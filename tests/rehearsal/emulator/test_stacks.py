@@ -207,6 +207,16 @@ def test_secret_reaches_the_resource_but_neither_ledger_nor_answers(emulator: Ru
     assert secret not in str(events)
 
 
+def test_secret_in_an_error_message_is_blanked(emulator: RunningEmulator) -> None:
+    secret = "not-a-cidr-block"
+    emulator.client("secretsmanager").create_secret(Name="network", SecretString=secret)
+    resources = {"Vpc": VPC, "Net": subnet("{{resolve:secretsmanager:network}}")}
+    assert emulator.create("leaky", resources) == "ROLLBACK_COMPLETE"
+    assert "****" in emulator.reasons("leaky")["Net"]
+    assert secret not in emulator.reasons("leaky")["Net"]
+    assert secret not in (emulator.directory / "ledger.jsonl").read_text(encoding="utf-8")
+
+
 def test_change_set_shows_and_makes_the_change(emulator: RunningEmulator) -> None:
     cloudformation = emulator.cloudformation
     wanted = {"StackName": "reviewed", "ChangeSetName": "first"}
