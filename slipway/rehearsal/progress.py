@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.live import Live
 from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
 PLAIN_SECONDS = 15.0
 """How often a phase that still runs says so where the line cannot move."""
@@ -65,10 +65,9 @@ class Progress:
         for line in more:
             self._say(f"         {line}")
 
-    def _line(self) -> Table:
-        line = Table.grid(padding=(0, 2))
-        line.add_row("running", self._title, f"{time.monotonic() - self._started:.0f} s", escape(self._detail))
-        return line
+    def _line(self) -> Text:
+        seconds = time.monotonic() - self._started
+        return Text(f"running  {self._title}  {seconds:.0f} s  {self._detail}", no_wrap=True, overflow="ellipsis")
 
     def _say(self, text: str) -> None:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -1,7 +1,6 @@
 """What the phases of one rehearsal share: the programs, the folder, and what was found so far."""
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -131,11 +130,9 @@ class Session:
             self.progress.tick()
             return
         self.emulated.process.require_alive()
-        self.emulated.ledger.poll()
-        resources = self.emulated.ledger.resources()
-        self.progress.tick(_last_action(resources) if resources else None)
-
-
-def _last_action(resources: Sequence[ResourceEntry]) -> str:
-    last = resources[-1]
-    return f"{len(resources)} resource actions, last: {last.action} {last.stack}/{last.logical_id}"
+        news = [entry for entry in self.emulated.ledger.poll() if isinstance(entry, ResourceEntry)]
+        if not news:
+            self.progress.tick()
+            return
+        count, last = len(self.emulated.ledger.resources()), news[-1]
+        self.progress.tick(f"{count} resource actions, last: {last.action} {last.stack}/{last.logical_id}")
