@@ -67,9 +67,13 @@ rehearse: setup .tools/parallelcluster/.installed ## Deploy and destroy the envi
 	python -m slipway.rehearsal --environment $(ENVIRONMENT)
 
 .PHONY: cost
-cost: setup ## Print what the environment costs while it only stands, from list prices
-	@npx cdk synth --quiet -c environment=$(ENVIRONMENT) --output .plan/$(ENVIRONMENT) >/dev/null
+cost: setup .plan ## Print what the environment costs while it only stands, from list prices
+	@node_modules/.bin/cdk synth --quiet -c environment=$(ENVIRONMENT) --output .plan/$(ENVIRONMENT) >/dev/null 2>.plan/log || \
+	  { cat .plan/log >&2; exit 1; }
 	@python -m slipway.plan.standing_cost .plan/$(ENVIRONMENT)
+
+.plan:
+	@mkdir -p $@
 
 .PHONY: bench
 bench: setup ## Measure synth time and memory against an app with one VPC

@@ -1,6 +1,17 @@
 """The rule cases of the cluster, its nodes and how they are bought."""
 
+from typing import Any
+
 from tests.spec.rule_cases import QUEUE, RESERVATION, RESOURCE, Case, queue, queues
+
+
+def _same_type_twice(*, efa: bool) -> list[dict[str, Any]]:
+    """Two compute resources of one type: the first with its EFA, the second as said."""
+    return [
+        {"name": "first", "instance_type": "trn1.32xlarge"},
+        {"name": "second", "instance_type": "trn1.32xlarge", "efa": efa},
+    ]
+
 
 CLUSTER = [
     Case(
@@ -181,6 +192,13 @@ NODES = [
         "training.queues[0].compute_resources[0].efa",
         "trn1.2xlarge has no EFA",
         {f"{RESOURCE}.efa": True},
+    ),
+    Case(
+        "efa-equal-for-type",
+        {f"{QUEUE}.compute_resources": _same_type_twice(efa=False)},
+        "training.queues[0].compute_resources[1].efa",
+        "differs from compute resource first, which has the same instance type",
+        {f"{QUEUE}.compute_resources": _same_type_twice(efa=True)},
     ),
     Case(
         "counts-in-order",

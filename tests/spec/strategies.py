@@ -136,8 +136,11 @@ def _queues(draw: st.DrawFn, name: str, zone: str, types: list[InstanceType], ad
     instance_type = draw(st.sampled_from(types))
     capacity_type = draw(st.sampled_from(instance_type.usage_classes)).replace("-", "_")
     names = draw(st.lists(_NAMES, min_size=1, max_size=2, unique=True))
+    # All nodes of one type in a queue have EFA, or none has.
+    efa = draw(st.sampled_from([True, False] if instance_type.efa_interfaces else [False]))
     resources = [
-        draw(_compute_resources(resource, instance_type, capacity_type, addresses // len(names))) for resource in names
+        draw(_compute_resources(resource, instance_type, efa, capacity_type, addresses // len(names)))
+        for resource in names
     ]
     queue: Values = {"name": name, "capacity_type": capacity_type, "compute_resources": resources}
     # 17 random digits: no two queues share a reservation, which would tie their types together.
@@ -150,14 +153,14 @@ def _queues(draw: st.DrawFn, name: str, zone: str, types: list[InstanceType], ad
 
 @st.composite
 def _compute_resources(
-    draw: st.DrawFn, name: str, instance_type: InstanceType, capacity_type: str, addresses: int
+    draw: st.DrawFn, name: str, instance_type: InstanceType, efa: bool, capacity_type: str, addresses: int
 ) -> Values:
-    efa = draw(st.sampled_from([None, False, True] if instance_type.efa_interfaces else [None, False]))
-    interfaces = instance_type.network_cards if efa is False or not instance_type.efa_interfaces else 1
+    interfaces = 1 if efa else instance_type.network_cards
     most = draw(st.integers(1, max(1, addresses // interfaces)))
     least = most if capacity_type == "capacity_block" else draw(st.integers(0, most))
     resource = {"name": name, "instance_type": instance_type.name, "min_count": least, "max_count": most}
-    return resource if efa is None else {**resource, "efa": efa}
+    may_be_left_out = efa == (instance_type.efa_interfaces > 0)
+    return resource if may_be_left_out and draw(st.booleans()) else {**resource, "efa": efa}
 
 
 @st.composite

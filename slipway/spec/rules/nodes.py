@@ -6,7 +6,7 @@ from slipway import facts
 from slipway.spec.environment import Environment
 from slipway.spec.problems import Finding, Path, listed
 from slipway.spec.rules.offerings import not_offered, unknown_type
-from slipway.spec.rules.registry import compute_resource_rule
+from slipway.spec.rules.registry import compute_resource_rule, queue_rule
 from slipway.spec.training import ComputeResource, Queue
 
 
@@ -51,6 +51,18 @@ def efa_available(environment: Environment, path: Path, queue: Queue, resource: 
     if resource.efa and not instance_type.efa_interfaces:
         message = f"{instance_type.name} has no EFA (facts of {instance_type.as_of})"
         yield Finding((*path, "efa"), message, "Remove this line, or take a type with EFA such as trn1.32xlarge.")
+
+
+@queue_rule
+def efa_equal_for_type(environment: Environment, path: Path, queue: Queue) -> Iterator[Finding]:
+    """Within a queue, all nodes of one instance type have EFA or none has: a node checks itself by its type."""
+    first: dict[str, ComputeResource] = {}
+    for index, resource in enumerate(queue.compute_resources):
+        earlier = first.setdefault(resource.instance_type, resource)
+        if earlier.uses_efa != resource.uses_efa:
+            message = f"differs from compute resource {earlier.name}, which has the same instance type"
+            fix = "Give both the same efa, or put them into queues of their own."
+            yield Finding((*path, "compute_resources", index, "efa"), message, fix)
 
 
 @compute_resource_rule
