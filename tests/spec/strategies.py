@@ -17,8 +17,9 @@ _RELEASE = facts.parallelcluster_release("3.16.1")
 _REGIONS = [name for name in facts.regions() if name in _RELEASE.regions]
 _LARGEST_CAPACITY_STEPS = 20
 _NAMES = st.from_regex(r"\A[a-z][a-z0-9-]{0,24}\Z").filter(lambda name: name not in _RELEASE.reserved_names)
-_TAG_TEXT = st.text("abcXYZ019_.:/=+@-", min_size=1, max_size=30).filter(
-    lambda text: not text.startswith(("aws:", "parallelcluster:", "slipway:")) and "://" not in text
+# A letter in front: PyYAML, which writes the files, and YAML 1.2, which Slipway reads, differ about "-.0" and the like.
+_TAG_TEXT = (
+    st.text("abcXYZ019_.:/=+@-", max_size=30).map(lambda text: f"t-{text}").filter(lambda text: "://" not in text)
 )
 
 
@@ -111,11 +112,16 @@ def _networks(draw: st.DrawFn, zones: list[str], *, needs_load_balancer: bool) -
 def _trainings(draw: st.DrawFn, region: str, zone: str, addresses: int) -> Values:
     release, types = draw(st.sampled_from(_trainable(zone, region)))
     names = draw(st.lists(_NAMES, min_size=1, max_size=4, unique=True))
+    queues = [draw(_queues(name, zone, types, addresses // len(names))) for name in names]
+    for number, queue in enumerate(queues):
+        # Queues that share a reservation would have to share their instance type.
+        if "capacity_reservation_id" in queue:
+            queue["capacity_reservation_id"] = f"cr-{number:017x}"
     required: Values = {
         "cluster_name": draw(st.from_regex(r"\A[a-zA-Z][a-zA-Z0-9-]{0,40}\Z").map(lambda name: f"c{name}")),
         "neuron_release": release.version,
         "operating_system": draw(st.sampled_from(release.operating_systems)),
-        "queues": [draw(_queues(name, zone, types, addresses // len(names))) for name in names],
+        "queues": queues,
     }
     head_node = {
         "instance_type": draw(st.sampled_from(_head_nodes(zone, region))),
@@ -136,15 +142,17 @@ def _queues(draw: st.DrawFn, name: str, zone: str, types: list[InstanceType], ad
     instance_type = draw(st.sampled_from(types))
     capacity_type = draw(st.sampled_from(instance_type.usage_classes)).replace("-", "_")
     names = draw(st.lists(_NAMES, min_size=1, max_size=2, unique=True))
-    # All nodes of one type in a queue have EFA, or none has.
-    efa = draw(st.sampled_from([True, False] if instance_type.efa_interfaces else [False]))
-    resources = [
-        draw(_compute_resources(resource, instance_type, efa, capacity_type, addresses // len(names)))
-        for resource in names
-    ]
+    # All nodes of one type in a queue have EFA, or none has. A node with it takes one address, else one for each card.
+    share = addresses // len(names)
+    fits_without = instance_type.network_cards <= share or not instance_type.efa_interfaces
+    efa = draw(st.sampled_from([True] * (instance_type.efa_interfaces > 0) + [False] * fits_without))
+    most = max(1, share // (1 if efa else instance_type.network_cards))
+    resources = [draw(_compute_resources(resource, instance_type, capacity_type, most)) for resource in names]
+    for resource in resources:
+        if efa != (instance_type.efa_interfaces > 0) or draw(st.booleans()):
+            resource["efa"] = efa
     queue: Values = {"name": name, "capacity_type": capacity_type, "compute_resources": resources}
-    # 17 random digits: no two queues share a reservation, which would tie their types together.
-    reservation = {"capacity_reservation_id": f"cr-{draw(st.integers(0, 16**17 - 1)):017x}"}
+    reservation = {"capacity_reservation_id": "cr-0123456789abcdef0"}
     if capacity_type == "capacity_block":
         return {**queue, **reservation}
     optional = {"availability_zone_id": zone} | (reservation if capacity_type == "on_demand" else {})
@@ -153,14 +161,11 @@ def _queues(draw: st.DrawFn, name: str, zone: str, types: list[InstanceType], ad
 
 @st.composite
 def _compute_resources(
-    draw: st.DrawFn, name: str, instance_type: InstanceType, efa: bool, capacity_type: str, addresses: int
+    draw: st.DrawFn, name: str, instance_type: InstanceType, capacity_type: str, most_nodes: int
 ) -> Values:
-    interfaces = 1 if efa else instance_type.network_cards
-    most = draw(st.integers(1, max(1, addresses // interfaces)))
+    most = draw(st.integers(1, most_nodes))
     least = most if capacity_type == "capacity_block" else draw(st.integers(0, most))
-    resource = {"name": name, "instance_type": instance_type.name, "min_count": least, "max_count": most}
-    may_be_left_out = efa == (instance_type.efa_interfaces > 0)
-    return resource if may_be_left_out and draw(st.booleans()) else {**resource, "efa": efa}
+    return {"name": name, "instance_type": instance_type.name, "min_count": least, "max_count": most}
 
 
 @st.composite
