@@ -15,7 +15,9 @@ class EnvironmentStack(cdk.Stack):
     The account stays open: the template is the same in every account and synth needs no credentials.
     """
 
-    def __init__(self, scope: Construct, role: str, environment: Environment, *, description: str) -> None:
+    def __init__(
+        self, scope: Construct, role: str, environment: Environment, *, description: str, protected: bool = False
+    ) -> None:
         """Create the stack.
 
         Args:
@@ -23,6 +25,7 @@ class EnvironmentStack(cdk.Stack):
             role: what the stack holds, in one lower-case word; the last part of its name.
             environment: the environment file.
             description: one sentence for the CloudFormation console.
+            protected: refuse to delete the stack until somebody takes the protection off.
         """
         super().__init__(
             scope,
@@ -30,5 +33,5 @@ class EnvironmentStack(cdk.Stack):
             env=cdk.Environment(region=environment.region),
             description=description,
             tags={ENVIRONMENT_TAG: environment.name, **environment.tags},
-            termination_protection=environment.lifecycle == "persistent" and role == "storage",
+            termination_protection=protected,
         )

@@ -39,7 +39,11 @@ class StorageStack(EnvironmentStack):
         access_log_bucket: s3.IBucket,
     ) -> None:
         super().__init__(
-            scope, "storage", environment, description="Slipway: FSx for Lustre, buckets for data, checkpoints, models"
+            scope,
+            "storage",
+            environment,
+            description="Slipway: FSx for Lustre, buckets for data, checkpoints, models",
+            protected=storage_lifecycle(environment) == "persistent",
         )
         self._access_log_bucket = access_log_bucket
         data_policy = removal_policy(storage_lifecycle(environment))

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import aws_cdk as cdk
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_logs as logs
-from constructs import Construct
+from constructs import Construct, IConstruct
 
 from neuron_constructs.acknowledgements import acknowledge
 from neuron_constructs.log_groups import stack_log_group
@@ -32,6 +33,10 @@ class NetworkProps:
 
     log_retention: logs.RetentionDays
     """How long flow logs are kept."""
+
+    kept_zone_id: str | None = None
+    """Zone id whose private subnet stays, with the VPC, when the stack is destroyed: that of a file system that stays,
+    whose network interfaces would keep AWS from deleting them."""
 
 
 class Network(Construct):
@@ -70,6 +75,8 @@ class Network(Construct):
         )
         self._name_zones_by_id()
         self._log_flows(props.log_retention)
+        if props.kept_zone_id:
+            self._keep(self.vpc, self.private_subnets[props.kept_zone_id])
         for subnet in self.vpc.public_subnets:
             acknowledge(
                 subnet.node.find_child("DefaultRoute"),
@@ -104,6 +111,12 @@ class Network(Construct):
                 # Escape hatch: the L2 Vpc knows zone names only.
                 resource.availability_zone = None
                 resource.availability_zone_id = zone_id
+
+    def _keep(self, *constructs: IConstruct) -> None:
+        for construct in constructs:
+            resource = construct.node.default_child
+            assert isinstance(resource, cdk.CfnResource)
+            resource.apply_removal_policy(cdk.RemovalPolicy.RETAIN)
 
     def _log_flows(self, retention: logs.RetentionDays) -> None:
         group = stack_log_group(self, "FlowLogGroup", retention=retention)

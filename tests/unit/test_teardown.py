@@ -9,6 +9,9 @@ from tests.assembly import Assembly, Template
 
 KEPT_WHEN_PERSISTENT = Counter(
     {
+        # A file system keeps its network interfaces in its subnet.
+        ("network", "AWS::EC2::VPC"): 1,
+        ("network", "AWS::EC2::Subnet"): 1,
         ("network", "AWS::S3::Bucket"): 1,
         ("network", "AWS::S3::BucketPolicy"): 1,
         ("storage", "AWS::S3::Bucket"): 3,
@@ -99,3 +102,21 @@ def test_storage_of_a_persistent_environment_cannot_be_deleted_by_mistake(ultrac
         if artifact.get("properties", {}).get("terminationProtection")
     }
     assert protected == {"slipway-ultracluster-storage"}
+
+
+def test_the_network_that_stays_is_the_file_systems(ultracluster: Assembly, public: Assembly) -> None:
+    for assembly in (ultracluster, public):
+        kept_subnets = [
+            subnet["Properties"]["AvailabilityZoneId"]
+            for subnet in assembly.resources("network", "AWS::EC2::Subnet").values()
+            if subnet.get("DeletionPolicy") == "Retain"
+        ]
+        assert kept_subnets == [assembly.environment.network.training_availability_zone_id]
+
+
+def test_storage_set_apart_is_kept_and_protected_in_an_ephemeral_environment(public: Assembly) -> None:
+    manifest = json.loads((public.directory / "manifest.json").read_text())
+
+    assert kept(public.template("storage"))["AWS::FSx::FileSystem"] == 1
+    assert manifest["artifacts"]["slipway-public-storage"]["properties"]["terminationProtection"] is True
+    assert not kept(public.template("network"))["AWS::S3::Bucket"]
