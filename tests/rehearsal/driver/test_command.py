@@ -42,7 +42,8 @@ def test_an_invalid_environment_file_is_answered_with_its_problems(tmp_path: Pat
     assert "Traceback" not in result.output
 
 
-def test_a_folder_in_use_is_refused(tmp_path: Path) -> None:
+def test_a_folder_in_use_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command.Toolchain, "require_installed", lambda self: None)
     with LockedFolder(RunFolder(tmp_path / "default")):
         result = invoke("--directory", str(tmp_path))
     assert result.exit_code == 2
