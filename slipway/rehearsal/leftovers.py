@@ -85,11 +85,7 @@ def classify(
         ignored_stacks: stacks that are not destroyed: the bootstrap stack.
     """
     retained = {entry.physical_id: entry for entry in entries if entry.action == "retain" and entry.physical_id}
-    left = [
-        _stranded(_listed(kind, name, retained, keeps_data), standing_vpcs=added.get("VPC", ()))
-        for kind, names in added.items()
-        for name in names
-    ]
+    left = [_listed(kind, name, retained, keeps_data) for kind, names in added.items() for name in names]
     listed = {name.partition(" ")[0] for names in added.values() for name in names}
     left += [
         _unlisted(entry, keeps_data)
@@ -97,15 +93,6 @@ def classify(
         if entry.stack not in ignored_stacks and entry.physical_id not in listed
     ]
     return tuple(sorted(left, key=lambda item: (item.documented, item.kind, item.name)))
-
-
-def _stranded(left: Leftover, standing_vpcs: Sequence[str]) -> Leftover:
-    """Take back the excuse of what stands in a VPC that is gone: on AWS the VPC could not have been deleted."""
-    vpc = left.name.rpartition(" in ")[2]
-    if not (left.documented and vpc.startswith("vpc-") and vpc not in standing_vpcs):
-        return left
-    reason = f"AWS would refuse to delete {vpc} while this stands in it"
-    return left.model_copy(update={"documented": False, "reason": reason})
 
 
 def standing(entries: Sequence[ResourceEntry]) -> list[ResourceEntry]:

@@ -5,7 +5,7 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
-from slipway.rehearsal.inventory import InventoryError, rows, take_inventory
+from slipway.rehearsal.inventory import InventoryError, added, rows, take_inventory
 from slipway.rehearsal.isolation import NotLoopbackError, emulated_account, only_variables
 
 REGION = "us-west-2"
@@ -39,6 +39,23 @@ def test_every_row_is_answered_and_new_things_are_seen(endpoint: str) -> None:
     ecs.delete_cluster(cluster="endpoint")
     boto3.client("s3").delete_bucket(Bucket="models")
     assert take_inventory(endpoint, REGION) == before
+
+
+def test_what_belongs_to_a_vpc_is_not_listed_beside_it(endpoint: str) -> None:
+    before = take_inventory(endpoint, REGION)
+    ec2 = boto3.client("ec2")
+    vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+    assert added(before, take_inventory(endpoint, REGION)) == {"VPC": (vpc,)}
+    group = ec2.create_security_group(GroupName="own", Description="own", VpcId=vpc)["GroupId"]
+    table = ec2.create_route_table(VpcId=vpc)["RouteTable"]["RouteTableId"]
+    assert added(before, take_inventory(endpoint, REGION)) == {
+        "VPC": (vpc,),
+        "security group": (group,),
+        "route table": (table,),
+    }
+    ec2.delete_security_group(GroupId=group)
+    ec2.delete_route_table(RouteTableId=table)
+    ec2.delete_vpc(VpcId=vpc)
 
 
 def test_no_answer_is_an_error_and_not_an_empty_account() -> None:

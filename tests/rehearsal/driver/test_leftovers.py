@@ -101,19 +101,27 @@ def test_a_persistent_environment_may_keep_data_only() -> None:
     assert not kept_bucket(keeps_data=True, type_="AWS::Logs::LogGroup").documented
 
 
-FSX_INTERFACE = {"network interface": ("eni-1 Created By Amazon FSx fs-1 in vpc-1",)}
+def test_a_kept_file_system_keeps_its_interfaces_subnet_and_vpc() -> None:
+    inventory = {
+        "FSx file system": ("fs-1",),
+        "network interface": ("eni-1 Created By Amazon FSx fs-1",),
+        "subnet": ("subnet-1",),
+        "VPC": ("vpc-1",),
+    }
+    lines = [
+        resource("retain", "storage", "FileSystem", "AWS::FSx::FileSystem", physical_id="fs-1"),
+        resource("retain", "network", "Subnet", "AWS::EC2::Subnet", physical_id="subnet-1"),
+        resource("retain", "network", "Vpc", "AWS::EC2::VPC", physical_id="vpc-1"),
+    ]
+    assert [left.name for left in classified(inventory, *lines, keeps_data=True) if not left.documented] == []
+    kept = {left.kind for left in classified(inventory, *lines, keeps_data=False) if not left.documented}
+    assert kept == {"FSx file system", "subnet", "VPC"}
 
 
-def test_a_kept_file_system_needs_the_vpc_that_it_stands_in() -> None:
-    (left,) = classified(FSX_INTERFACE, keeps_data=True)
-    assert not left.documented
-    assert left.reason == "AWS would refuse to delete vpc-1 while this stands in it"
-
-
-def test_with_the_vpc_its_interfaces_are_a_part_of_what_is_kept() -> None:
-    vpc, interface = classified({**FSX_INTERFACE, "VPC": ("vpc-1",)}, keeps_data=True)
-    assert (vpc.kind, vpc.documented) == ("VPC", False)
-    assert (interface.kind, interface.documented) == ("network interface", True)
+def test_a_kept_vpc_excuses_no_other_subnet() -> None:
+    retained = resource("retain", "network", "Subnet", "AWS::EC2::Subnet", physical_id="subnet-1")
+    unexpected, _ = classified({"subnet": ("subnet-1", "subnet-2")}, retained, keeps_data=True)
+    assert (unexpected.name, unexpected.documented) == ("subnet-2", False)
 
 
 def test_unexpected_leftovers_come_first() -> None:
