@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 from slipway.rehearsal import __main__ as command
 from slipway.rehearsal.folder import LockedFolder, RunFolder
 from slipway.rehearsal.report import Report
+from slipway.rehearsal.toolchain import Toolchain
 from tests.rehearsal.driver.fakes import ENVIRONMENT, FakeCdk, assembly_files, processes_in, wait_until
 
 
@@ -43,7 +44,7 @@ def test_an_invalid_environment_file_is_answered_with_its_problems(tmp_path: Pat
 
 
 def test_a_folder_in_use_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command.Toolchain, "require_installed", lambda self: None)
+    monkeypatch.setattr(Toolchain, "require_installed", lambda self: None)
     with LockedFolder(RunFolder(tmp_path / "default")):
         result = invoke("--directory", str(tmp_path))
     assert result.exit_code == 2
