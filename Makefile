@@ -63,8 +63,14 @@ judge: setup .tools/parallelcluster/.installed ## Run the real aws-parallelclust
 	python -m pytest tests/judge -m judge
 
 .PHONY: rehearse
-rehearse: setup .tools/parallelcluster/.installed ## Deploy and destroy the environment on an emulator with the real CDK CLI
-	python -m slipway.rehearsal --environment $(ENVIRONMENT)
+rehearse: rehearse-$(ENVIRONMENT) ## Deploy and destroy the environment on an emulator with the real CDK CLI
+
+rehearse-%: setup .tools/parallelcluster/.installed
+	python -m slipway.rehearsal --environment $*
+
+.PHONY: test-rehearsal
+test-rehearsal: setup .tools/parallelcluster/.installed ## Run the rehearsal's own slow tests
+	python -m pytest tests/rehearsal -m rehearsal
 
 .PHONY: cost
 cost: setup .plan ## Print what the environment costs while it only stands, from list prices
