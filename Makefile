@@ -33,7 +33,7 @@ $(VENV)/.installed: requirements.txt requirements-dev.txt pyproject.toml | pytho
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check $(NODE_WHEEL); fi
 	@touch $@
 
-node_modules/.installed: package.json package-lock.json $(VENV)/.installed
+node_modules/.installed: package.json package-lock.json | $(VENV)/.installed
 	@echo "set-up: the CDK CLI into node_modules"
 	npm ci --silent
 	@touch $@

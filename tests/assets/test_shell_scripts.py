@@ -13,7 +13,7 @@ import pytest
 from tests.assets.sandbox import ASSETS
 
 PROJECT = ASSETS.parent
-SCRIPTS = sorted([*ASSETS.rglob("*.sh"), *(PROJECT / ".ci").iterdir()])
+SCRIPTS = sorted([*ASSETS.rglob("*.sh"), *(PROJECT / ".ci").iterdir(), *(PROJECT / "bin").iterdir()])
 PROGRAMS = [script for script in SCRIPTS if script.read_text(encoding="utf-8").startswith("#!")]
 
 
