@@ -11,15 +11,22 @@ _OWN_KEYS_SUFFICE = (
 )
 
 
-def stack_log_group(scope: Construct, id: str, *, retention: logs.RetentionDays) -> logs.LogGroup:  # noqa: A002
+def stack_log_group(
+    scope: Construct,
+    id: str,  # noqa: A002
+    *,
+    retention: logs.RetentionDays,
+    name: str | None = None,
+) -> logs.LogGroup:
     """Return a log group that is deleted with its stack; the CDK's own default would keep it for ever.
 
     Args:
         scope: parent construct.
         id: construct id.
         retention: how long events are kept while the stack stands.
+        name: name of the group, only where a service of AWS writes to a group of that name whether it is there or not.
     """
-    group = logs.LogGroup(scope, id, retention=retention, removal_policy=cdk.RemovalPolicy.DESTROY)
+    group = logs.LogGroup(scope, id, log_group_name=name, retention=retention, removal_policy=cdk.RemovalPolicy.DESTROY)
     acknowledge(group, {"NIST.800.53.R5-CloudWatchLogGroupEncrypted": _OWN_KEYS_SUFFICE})
     skip_checkov(group.node.default_child, {"CKV_AWS_158": _OWN_KEYS_SUFFICE})
     return group

@@ -114,10 +114,12 @@ class ModelService(Construct):
         CloudWatch makes that group by itself when it is missing, outside of any stack and without retention. Its name
         holds the cluster's, which is why the cluster is named and the group is there first.
         """
-        log_group = stack_log_group(self, "InsightsLogs", retention=props.log_retention)
-        resource = log_group.node.default_child
-        assert isinstance(resource, logs.CfnLogGroup)
-        resource.log_group_name = f"/aws/ecs/containerinsights/{props.cluster_name}/performance"
+        log_group = stack_log_group(
+            self,
+            "InsightsLogs",
+            retention=props.log_retention,
+            name=f"/aws/ecs/containerinsights/{props.cluster_name}/performance",
+        )
         cluster = ecs.Cluster(
             self,
             "Cluster",
