@@ -129,6 +129,34 @@ def test_policies_decide_what_is_kept(emulator: RunningEmulator) -> None:
     assert len(emulator.ledger(stack="kept", action="retain")) == 2
 
 
+@pytest.mark.parametrize("way", ["delete", "replace"])
+def test_a_snapshot_stays_of_a_volume(emulator: RunningEmulator, way: str) -> None:
+    def resources(zone: str) -> dict[str, Any]:
+        properties = {"AvailabilityZone": zone, "Size": 40, "VolumeType": "gp3"}
+        policies = {"DeletionPolicy": "Snapshot", "UpdateReplacePolicy": "Snapshot"}
+        return {"Home": {"Type": "AWS::EC2::Volume", "Properties": properties, **policies}}
+
+    name = f"snapshot-{way}"
+    emulator.create(name, resources("us-west-2a"))
+    original = emulator.physical_id(name, "Home")
+    status = emulator.delete(name) if way == "delete" else emulator.update(name, resources("us-west-2b"))
+    assert status in ("DELETE_COMPLETE", "UPDATE_COMPLETE")
+    ec2 = emulator.client("ec2")
+    snapshots = ec2.describe_snapshots(Filters=[{"Name": "volume-id", "Values": [original]}])["Snapshots"]
+    kept = emulator.ledger(stack=name, action="retain")
+    assert [(entry["type"], entry["physical_id"]) for entry in kept] == [
+        ("AWS::EC2::Snapshot", snapshot["SnapshotId"]) for snapshot in snapshots
+    ]
+    assert len(snapshots) == 1
+    with pytest.raises(ClientError, match="NotFound"):
+        ec2.describe_volumes(VolumeIds=[original])
+
+
+def test_a_type_without_snapshots_is_refused(emulator: RunningEmulator) -> None:
+    with pytest.raises(ClientError, match=r"AWS::SNS::Topic does not support deletion policy Snapshot"):
+        emulator.create("no-snapshot", {"Topic": {**TOPIC, "DeletionPolicy": "Snapshot"}})
+
+
 def test_failed_deletion_is_reported_and_can_be_repeated(emulator: RunningEmulator) -> None:
     bucket = {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": "not-empty"}}
     emulator.create("full", {"Bucket": bucket, "Topic": TOPIC})

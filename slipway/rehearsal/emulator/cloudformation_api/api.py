@@ -131,7 +131,7 @@ class CloudFormationApi(BaseResponse):
         template = self._template()
         try:
             template.check()
-            self.engine.catalogue.check(definition["Type"] for definition in template.resources.values())
+            self.engine.catalogue.check(template.resources.values())
         except ProvisioningError as failure:
             raise ValidationError(str(failure)) from failure
         return ActionResult({"Description": template.document.get("Description"), "Capabilities": []})

@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Mapping
 
 from slipway.rehearsal.emulator.failures import TemplateError
-from slipway.rehearsal.emulator.resources.handler import ResourceHandler
+from slipway.rehearsal.emulator.resources.handler import ResourceHandler, SnapshotTaker
+from slipway.rehearsal.emulator.template.document import ResourceDefinition
 
 _CUSTOM_PREFIX = "Custom::"
 _CUSTOM_TYPE = "AWS::CloudFormation::CustomResource"
+_POLICIES = ("DeletionPolicy", "UpdateReplacePolicy")
 
 
 class Catalogue:
@@ -19,15 +21,19 @@ class Catalogue:
         """Take handlers in; a later one replaces an earlier one of the same type."""
         self._handlers.update(handlers)
 
-    def check(self, resource_types: Iterable[str]) -> None:
-        """Refuse a template with a type that nothing here can stand for.
+    def check(self, definitions: Iterable[ResourceDefinition]) -> None:
+        """Refuse resources that nothing here can stand for, or that cannot be deleted as they ask.
 
         Raises:
-            TemplateError: Names every unknown type, as CloudFormation does.
+            TemplateError: Names every unknown type, or one without snapshots, as CloudFormation does.
         """
-        unknown = sorted({name for name in resource_types if _canonical(name) not in self._handlers})
+        policies = {(definition["Type"], definition.get(name)) for definition in definitions for name in _POLICIES}
+        unknown = sorted({name for name, _ in policies if _canonical(name) not in self._handlers})
         if unknown:
             raise TemplateError(f"Template format error: Unrecognized resource types: [{', '.join(unknown)}]")
+        for name, policy in policies:
+            if policy == "Snapshot" and not isinstance(self.handler(name), SnapshotTaker):
+                raise TemplateError(f"Template error: resource type {name} does not support deletion policy Snapshot")
 
     def handler(self, resource_type: str) -> ResourceHandler:
         """The handler of a type that `check` let pass."""

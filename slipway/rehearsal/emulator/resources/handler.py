@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 from uuid import uuid4
 
 from slipway.rehearsal.emulator.ledger import Backing
@@ -54,6 +54,18 @@ class Provisioned:
     unmapped: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Snapshot:
+    """What a deleted resource leaves behind when its policy is Snapshot.
+
+    Attributes:
+        resource_type: CloudFormation's name of what it is.
+    """
+
+    resource_type: str
+    physical_id: str
+
+
 class ResourceHandler(Protocol):
     """Provisions one resource type. Every method raises ProvisioningError when AWS would refuse."""
 
@@ -73,4 +85,13 @@ class ResourceHandler(Protocol):
 
     def delete(self, request: Request, existing: Existing) -> None:
         """Delete the resource; one that is already gone counts as deleted."""
+        ...
+
+
+@runtime_checkable
+class SnapshotTaker(Protocol):
+    """Also implemented by handlers of types that support the policy Snapshot."""
+
+    def take_snapshot(self, request: Request, existing: Existing) -> Snapshot:
+        """Copy what the resource holds; raises ProvisioningError when AWS would refuse."""
         ...

@@ -13,6 +13,7 @@ from slipway.rehearsal.emulator.resources.row_handler import RowHandler
 from slipway.rehearsal.emulator.resources.rows import api_rows, records
 from slipway.rehearsal.emulator.resources.secrets import SecretHandler
 from slipway.rehearsal.emulator.resources.security_group_egress import SecurityGroupEgressHandler
+from slipway.rehearsal.emulator.resources.volumes import VolumeHandler
 from slipway.rehearsal.emulator.stacks.engine import Engine
 
 _FUNCTION = "AWS::Lambda::Function"
@@ -20,6 +21,7 @@ _LAYER = "AWS::Lambda::LayerVersion"
 _BUCKET_POLICY = "AWS::S3::BucketPolicy"
 _EGRESS = "AWS::EC2::SecurityGroupEgress"
 _SECRET = "AWS::SecretsManager::Secret"
+_VOLUME = "AWS::EC2::Volume"
 
 
 def fill_catalogue(
@@ -40,5 +42,6 @@ def fill_catalogue(
             _FUNCTION: FunctionHandler(rows[_FUNCTION], clients, runner),
             _LAYER: LayerHandler(rows[_LAYER], clients, runner),
             _SECRET: SecretHandler(rows[_SECRET], clients, ledger),
+            _VOLUME: VolumeHandler(rows[_VOLUME], clients),
         }
     )

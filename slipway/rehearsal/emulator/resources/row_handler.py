@@ -41,7 +41,7 @@ class RowHandler:
         known = _known(request)
         unmapped: list[str] = []
         if self.row.operation:
-            with _reasons():
+            with api_reasons():
                 known["answer"] = self._call_with_properties(self.row, request, known, unmapped)
         physical_id = known["id"] = str(evaluate(self.row.physical_id, known))
         try:
@@ -69,7 +69,7 @@ class RowHandler:
         if self.row.updates_only_recorded:
             unmapped += sorted(beyond_settings)
         elif self.row.update and beyond_settings:
-            with _reasons():
+            with api_reasons():
                 known["answer"] = self._call_with_properties(self.row.update, request, known, unmapped)
             unmapped = [path for path in unmapped if path.split(".")[0] in changed]
         for name, setting in self.row.settings.items():
@@ -99,7 +99,7 @@ class RowHandler:
         if setting.first and values:
             self._call_unless_gone(setting.first, known)
         for value in values:
-            with _reasons():
+            with api_reasons():
                 self._call(setting.apply, {**known, "value": value}, unmapped, path)
 
     def _change(
@@ -120,7 +120,7 @@ class RowHandler:
             self._call_unless_gone(setting.first, known)
         for value in wanted:
             if not (stays and value in before):
-                with _reasons():
+                with api_reasons():
                     self._call(setting.apply, {**known, "value": value}, [], name)
 
     def _change_tags(self, request: Request, existing: Existing, names: frozenset[str]) -> list[str]:
@@ -130,7 +130,7 @@ class RowHandler:
         client = self._client(request.stack.region)
         before = {tag["Key"]: str(tag["Value"]) for tag in existing.properties.get("Tags", [])}
         after = {tag["Key"]: str(tag["Value"]) for tag in request.properties.get("Tags", [])}
-        with _reasons():
+        with api_reasons():
             if dropped := before.keys() - after.keys():
                 client.delete_tags(Resources=[existing.physical_id], Tags=[{"Key": key} for key in dropped])
             if after:
@@ -192,7 +192,7 @@ class RowHandler:
         return getattr(self._client(region), call.operation)(**plain, **arguments)
 
     def _call_unless_gone(self, call: Call, known: Mapping[str, Any]) -> None:
-        with _reasons():
+        with api_reasons():
             try:
                 self._call(call, known, [], "")
             except ClientError as error:
@@ -201,7 +201,7 @@ class RowHandler:
                     raise
 
     def _attributes(self, request: Request, known: dict[str, Any]) -> dict[str, Any]:
-        with _reasons():
+        with api_reasons():
             reads = {name: self._call(call, known, [], "") for name, call in self.row.reads.items()}
         known = {**known, "reads": reads, "properties": request.properties}
         found: dict[str, Any] = {}
@@ -213,7 +213,7 @@ class RowHandler:
 
 
 @contextmanager
-def _reasons() -> Iterator[None]:
+def api_reasons() -> Iterator[None]:
     """Turn what botocore raises into the sentence that CloudFormation would show."""
     try:
         yield

@@ -93,7 +93,7 @@ class Engine:
         """
         template = submission.template
         template.check()
-        self.catalogue.check(definition["Type"] for definition in template.resources.values())
+        self.catalogue.check(template.resources.values())
         retyped = [
             logical_id
             for logical_id, definition in template.resources.items()

@@ -8,7 +8,7 @@ from typing import Any
 from slipway.rehearsal.emulator.failures import ProvisioningError, UnfinishedCreationError
 from slipway.rehearsal.emulator.ledger import Action, Ledger
 from slipway.rehearsal.emulator.resources.catalogue import Catalogue
-from slipway.rehearsal.emulator.resources.handler import Existing, Request
+from slipway.rehearsal.emulator.resources.handler import Existing, Request, SnapshotTaker
 from slipway.rehearsal.emulator.stacks.model import ProvisionedResource, Stack
 from slipway.rehearsal.emulator.template.dynamic_references import with_dynamic_references
 from slipway.rehearsal.emulator.template.surroundings import Surroundings
@@ -113,7 +113,7 @@ class Provisioner:
         return updated
 
     def remove(self, resource: ProvisionedResource, policy: str, *, action: Action = "delete") -> None:
-        """Delete a resource, or leave it when its policy says so.
+        """Delete a resource; leave it, or a snapshot of it, when its policy says so.
 
         Args:
             resource: What to delete.
@@ -132,8 +132,13 @@ class Provisioner:
             return
         self._stack.add_event(logical_id, resource_type, "DELETE_IN_PROGRESS", physical_id=resource.physical_id)
         request = Request(self._stack.identity, logical_id, resource_type, resource.properties)
+        handler = self._catalogue.handler(resource_type)
         try:
-            self._catalogue.handler(resource_type).delete(request, _existing(resource))
+            if policy == "Snapshot" and isinstance(handler, SnapshotTaker):
+                snapshot = handler.take_snapshot(request, _existing(resource))
+                kept = replace(resource, resource_type=snapshot.resource_type, physical_id=snapshot.physical_id)
+                self._note("retain", kept, started)
+            handler.delete(request, _existing(resource))
         except ProvisioningError as failure:
             self._fail("delete", request, resource.physical_id, failure, started)
             raise
