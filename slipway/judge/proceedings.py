@@ -10,15 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from slipway.capacity_reservations import capacity_reservations
 from slipway.judge.assembly import PROJECT, SynthFailedError, read_assembly, synthesize
 from slipway.judge.explanations import Explanation
 from slipway.judge.inside_parallelcluster.answer import Answer
 from slipway.judge.verdict import Verdict
 
 PARALLELCLUSTER_PYTHON = PROJECT / ".tools" / "parallelcluster" / "bin" / "python"
-CAPACITY_RESERVATIONS = Path(__file__).parent / "capacity_reservations.yaml"
 
 TIME_LIMIT_SECONDS = 300
 """For ParallelCluster's side of one environment; it takes about ten seconds."""
@@ -65,7 +63,7 @@ def ask_parallelcluster(assembly: Mapping[str, Any], directory: Path) -> Answer:
         JudgeFailedError: the other side ended without an answer.
     """
     request, answer, log = (directory / name for name in ("request.json", "answer.json", "parallelcluster.log"))
-    reservations = yaml.safe_load(CAPACITY_RESERVATIONS.read_text("utf-8"))
+    reservations = [reservation.model_dump() for reservation in capacity_reservations()]
     request.write_text(json.dumps({**assembly, "capacity_reservations": reservations}), "utf-8")
     module = "slipway.judge.inside_parallelcluster"
     try:

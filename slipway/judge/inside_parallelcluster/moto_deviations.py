@@ -25,7 +25,7 @@ def bridge(parallelcluster_version: str, capacity_reservations: Sequence[Mapping
 
     Args:
         parallelcluster_version: version in the names of the official images.
-        capacity_reservations: the reservations that the account holds, in the judge's own form (see docs/judge.md).
+        capacity_reservations: the reservations that the account holds: rows of slipway/capacity_reservations.yaml.
 
     Returns:
         What was bridged and why, for the report.
@@ -150,7 +150,7 @@ def _capacity_reservations(reservations: Sequence[Mapping[str, Any]]) -> Deviati
     EC2Response.describe_capacity_reservations = describe_capacity_reservations  # type: ignore[attr-defined]
     return Deviation(
         "capacity reservations",
-        "moto has no DescribeCapacityReservations; it answers from slipway/judge/capacity_reservations.yaml",
+        "moto has no DescribeCapacityReservations; it answers from slipway/capacity_reservations.yaml",
     )
 
 

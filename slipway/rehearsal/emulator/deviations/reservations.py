@@ -1,31 +1,14 @@
 """EC2: capacity reservations, which moto does not have."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from moto.core.exceptions import ServiceException
 from moto.core.responses import ActionResult
 from moto.ec2.responses import EC2Response
 
+from slipway.capacity_reservations import CapacityReservation
 from slipway.rehearsal.emulator.deviations.deviation import Deviation
 from slipway.rehearsal.emulator.settings import ACCOUNT, PARTITION
-
-
-@dataclass(frozen=True)
-class CapacityReservation:
-    """A reservation of the rehearsed account.
-
-    Attributes:
-        kind: ``default`` (On-Demand Capacity Reservation) or ``capacity-block``.
-        instances: How many instances it holds.
-    """
-
-    id: str
-    kind: str
-    instance_type: str
-    availability_zone_id: str
-    instances: int
-
 
 RESERVATIONS: dict[str, CapacityReservation] = {}
 """What the account holds, by id; the seeds fill it."""
@@ -40,7 +23,7 @@ def _described(reservation: CapacityReservation, region: str, zone_name: str) ->
         "CapacityReservationId": reservation.id,
         "CapacityReservationArn": f"arn:{PARTITION}:ec2:{region}:{ACCOUNT}:capacity-reservation/{reservation.id}",
         "OwnerId": ACCOUNT,
-        "ReservationType": reservation.kind,
+        "ReservationType": reservation.type,
         "InstanceType": reservation.instance_type,
         "InstancePlatform": "Linux/UNIX",
         "AvailabilityZone": zone_name,
