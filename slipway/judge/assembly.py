@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from slipway.assembly import read_artifacts, read_stacks
+
 PROJECT = Path(__file__).parents[2]
 
 _TRACEBACK = re.compile(r"^(?:Traceback|jsii\.errors)", re.MULTILINE)
@@ -60,26 +62,14 @@ def read_assembly(directory: Path) -> dict[str, Any]:
         `stacks`: name, region, tags and template of each; `uploads`: for each zipped asset, by its object key, the
         paths of the files in it.
     """
-    manifest = json.loads((directory / "manifest.json").read_text("utf-8"))
-    stacks: list[dict[str, Any]] = []
+    stacks = [
+        {"name": stack.name, "region": stack.region, "tags": stack.tags, "template": stack.template}
+        for stack in read_stacks(directory)
+    ]
     uploads: dict[str, list[str]] = {}
-    for name, artifact in manifest["artifacts"].items():
-        properties = artifact.get("properties", {})
-        if artifact["type"] == "aws:cloudformation:stack":
-            stacks.append(_stack(directory, name, artifact))
-        elif artifact["type"] == "cdk:asset-manifest":
-            uploads |= _uploads(directory, json.loads((directory / properties["file"]).read_text("utf-8")))
+    for artifact in read_artifacts(directory, "cdk:asset-manifest").values():
+        uploads |= _uploads(directory, json.loads((directory / artifact["properties"]["file"]).read_text("utf-8")))
     return {"stacks": stacks, "uploads": uploads}
-
-
-def _stack(directory: Path, name: str, artifact: Mapping[str, Any]) -> dict[str, Any]:
-    properties = artifact["properties"]
-    return {
-        "name": properties.get("stackName", name),
-        "region": artifact["environment"].rsplit("/", 1)[1],
-        "tags": properties.get("tags", {}),
-        "template": json.loads((directory / properties["templateFile"]).read_text("utf-8")),
-    }
 
 
 def _uploads(directory: Path, manifest: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -4,7 +4,6 @@ Run it with `make cost`. It reads the cloud assembly, so it speaks of what would
 logs, objects and Spot are left out: they depend on use.
 """
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from slipway import facts
+from slipway.assembly import NoAssemblyError, read_stacks
 
 HOURS_PER_MONTH = 730
 """Hours of an average month, as AWS's own calculators count."""
@@ -109,10 +109,12 @@ def _dollars(amount: float | None, per_month: bool = False) -> str:
 
 def main(assembly: Annotated[Path, typer.Argument(help="Folder of a cloud assembly, for example cdk.out.")]) -> None:
     """Print what an environment costs while it only stands, and what each further node costs."""
-    manifest = json.loads((assembly / "manifest.json").read_text(encoding="utf-8"))["artifacts"]
-    stacks = [artifact for artifact in manifest.values() if artifact["type"] == "aws:cloudformation:stack"]
-    region = stacks[0]["environment"].rsplit("/", 1)[1]
-    templates = [json.loads((assembly / stack["properties"]["templateFile"]).read_text()) for stack in stacks]
+    try:
+        stacks = read_stacks(assembly)
+    except NoAssemblyError as error:
+        raise typer.BadParameter(str(error)) from error
+    region = stacks[0].region
+    templates = [stack.template for stack in stacks]
     table = Table(title=f"standing cost in {region}, list prices", show_footer=True)
     charges = standing_charges(templates)
     total = sum(charge.usd_per_hour(region) or 0.0 for charge in charges)

@@ -1,25 +1,15 @@
-"""What the rehearsal needs to know of a cloud assembly: its stacks, their region and their templates."""
+"""What the rehearsal needs to know of a cloud assembly: its stacks, their one region, and where two differ."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
+from slipway.assembly import NoAssemblyError, Stack, read_stacks
 from slipway.rehearsal.errors import RehearsalError
 
 
 class AssemblyError(RehearsalError):
     """A folder that is no cloud assembly, or one that the rehearsal cannot deploy."""
-
-
-@dataclass(frozen=True)
-class Stack:
-    """One stack of the assembly."""
-
-    name: str
-    region: str
-    template: dict[str, Any]
-    termination_protection: bool
 
 
 @dataclass(frozen=True)
@@ -37,18 +27,9 @@ class Assembly:
             AssemblyError: there is no manifest, or it has no stack.
         """
         try:
-            manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-            artifacts = manifest["artifacts"].items()
-            stacks = tuple(
-                _stack(folder, name, artifact)
-                for name, artifact in artifacts
-                if artifact["type"] == "aws:cloudformation:stack"
-            )
-        except (OSError, ValueError, KeyError) as error:
-            raise AssemblyError(f"{folder} is no cloud assembly: {error}") from error
-        if not stacks:
-            raise AssemblyError(f"the cloud assembly in {folder} has no stack")
-        return cls(folder, stacks)
+            return cls(folder, read_stacks(folder))
+        except NoAssemblyError as error:
+            raise AssemblyError(str(error)) from error
 
     @property
     def region(self) -> str:
@@ -73,13 +54,3 @@ class Assembly:
         return frozenset(
             stack.name for stack in self.stacks if stack.template.get("Resources") != theirs.get(stack.name)
         )
-
-
-def _stack(folder: Path, name: str, artifact: dict[str, Any]) -> Stack:
-    properties = artifact["properties"]
-    return Stack(
-        name=properties.get("stackName", name),
-        region=artifact["environment"].rpartition("/")[2],
-        template=json.loads((folder / properties["templateFile"]).read_text(encoding="utf-8")),
-        termination_protection=properties.get("terminationProtection", False),
-    )

@@ -1,0 +1,70 @@
+"""A cloud assembly, the folder that `cdk synth` writes, as the tools that judge, rehearse and price it read it."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_STACK = "aws:cloudformation:stack"
+
+
+class NoAssemblyError(Exception):
+    """A folder that is no cloud assembly, or that has no stack; the message says which and why."""
+
+
+@dataclass(frozen=True)
+class Stack:
+    """One stack of an assembly; nested stacks are assets, not stacks.
+
+    Attributes:
+        region: AWS Region, `unknown-region` when the app leaves it open.
+    """
+
+    name: str
+    region: str
+    template: dict[str, Any]
+    tags: dict[str, str]
+    termination_protection: bool
+
+
+def read_artifacts(folder: Path, artifact_type: str) -> dict[str, dict[str, Any]]:
+    """Return the artifacts of one type, by id, as the manifest has them.
+
+    Args:
+        folder: the cloud assembly.
+        artifact_type: for example `cdk:asset-manifest`.
+
+    Raises:
+        NoAssemblyError: there is no manifest, or it is not in its format.
+    """
+    try:
+        artifacts = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["artifacts"]
+        return {name: artifact for name, artifact in artifacts.items() if artifact["type"] == artifact_type}
+    except (OSError, ValueError, KeyError) as error:
+        raise NoAssemblyError(f"{folder} is no cloud assembly: {error}") from error
+
+
+def read_stacks(folder: Path) -> tuple[Stack, ...]:
+    """Return the stacks of a cloud assembly, in the order of the manifest.
+
+    Raises:
+        NoAssemblyError: the folder is none, or it has no stack.
+    """
+    try:
+        stacks = tuple(_stack(folder, name, artifact) for name, artifact in read_artifacts(folder, _STACK).items())
+    except (OSError, ValueError, KeyError) as error:
+        raise NoAssemblyError(f"{folder} is no cloud assembly: {error}") from error
+    if not stacks:
+        raise NoAssemblyError(f"the cloud assembly in {folder} has no stack")
+    return stacks
+
+
+def _stack(folder: Path, name: str, artifact: dict[str, Any]) -> Stack:
+    properties = artifact["properties"]
+    return Stack(
+        name=properties.get("stackName", name),
+        region=artifact["environment"].rpartition("/")[2],
+        template=json.loads((folder / properties["templateFile"]).read_text(encoding="utf-8")),
+        tags=properties.get("tags", {}),
+        termination_protection=properties.get("terminationProtection", False),
+    )
