@@ -26,6 +26,8 @@ class StorageStack(EnvironmentStack):
     checkpoint_bucket: s3.Bucket
     model_bucket: s3.Bucket
     lustre: Lustre
+    home: None = None
+    accounting_database: None = None
     node_policy: BucketAccess
     model_reader: BucketAccess
 

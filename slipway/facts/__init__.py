@@ -23,12 +23,12 @@ from slipway.facts.inference import (
 )
 from slipway.facts.lustre import LustreDeployment, lustre_deployment, lustre_deployments
 from slipway.facts.neuron import (
-    NeuronRelease,
     OperatingSystem,
-    neuron_release,
-    neuron_releases,
+    TrainingStack,
     operating_system,
     operating_systems,
+    training_stack,
+    training_stacks,
 )
 from slipway.facts.parallelcluster import (
     ParallelClusterRelease,
@@ -56,13 +56,13 @@ __all__ = [
     "InstanceType",
     "LustreDeployment",
     "MachineImage",
-    "NeuronRelease",
     "Offering",
     "OperatingSystem",
     "ParallelClusterRelease",
     "Price",
     "Quota",
     "Region",
+    "TrainingStack",
     "UnknownFact",
     "create_seconds",
     "create_times",
@@ -76,8 +76,6 @@ __all__ = [
     "lustre_deployments",
     "machine_image",
     "machine_images",
-    "neuron_release",
-    "neuron_releases",
     "offered_zone_ids",
     "offering",
     "offering_regions",
@@ -93,4 +91,6 @@ __all__ = [
     "quotas",
     "region",
     "regions",
+    "training_stack",
+    "training_stacks",
 ]

@@ -13,12 +13,12 @@ from typing import Literal
 from slipway.facts.rows import FrozenList, FrozenMapping, Row, Text, find, load_rows
 
 
-class NeuronRelease(Row):
+class TrainingStack(Row):
     """One release of the Neuron SDK for training nodes.
 
     Attributes:
-        version: The SDK's version, for example ``2.28.1``.
-        stack: Slipway's name of the set, for example ``xla-2.28.1``.
+        name: Slipway's name of the set: its framework and the SDK release, for example ``xla-2.28.1``.
+        release: The SDK's version, for example ``2.28.1``.
         framework: ``xla`` is PyTorch/XLA with NeuronX Distributed, ``native`` is TorchNeuron.
         instance_families: Families (see ``instance_family``) the set supports.
         operating_systems: ParallelCluster operating systems it supports.
@@ -31,8 +31,8 @@ class NeuronRelease(Row):
         note: What to know before choosing the set.
     """
 
-    version: Text
-    stack: Text
+    name: Text
+    release: Text
     framework: Literal["xla", "native"]
     instance_families: FrozenList[Text]
     operating_systems: FrozenList[Text]
@@ -61,18 +61,18 @@ class OperatingSystem(Row):
 
 
 @cache
-def neuron_releases() -> Mapping[str, NeuronRelease]:
-    """Return every Neuron release by version."""
-    return load_rows(NeuronRelease, "neuron_releases.yaml", key_field="version")
+def training_stacks() -> Mapping[str, TrainingStack]:
+    """Return every training stack by name."""
+    return load_rows(TrainingStack, "training_stacks.yaml")
 
 
-def neuron_release(version: str) -> NeuronRelease:
-    """Return one Neuron release.
+def training_stack(name: str) -> TrainingStack:
+    """Return one training stack.
 
     Raises:
-        UnknownFact: Slipway has no complete set of pinned packages for that version.
+        UnknownFact: Slipway has no complete set of pinned packages of that name.
     """
-    return find("Neuron release", version, neuron_releases())
+    return find("training stack", name, training_stacks())
 
 
 @cache

@@ -42,5 +42,18 @@ class Environment(Section):
     inference: Inference | None = None
     """The endpoint; leave out for an environment that only trains."""
 
+    permissions_boundary_arn: (
+        Annotated[
+            str,
+            Form(
+                r"arn:aws[a-z-]*:iam::[0-9]{12}:policy/[\w+=,.@/-]{1,512}",
+                "the ARN of a managed policy",
+                "arn:aws:iam::111122223333:policy/developer-boundary",
+            ),
+        ]
+        | None
+    ) = None
+    """Managed policy that bounds every role of the environment, the nodes' included."""
+
     operations: Operations = Operations()
     """Alarms, budget, logs."""

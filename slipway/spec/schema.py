@@ -42,7 +42,7 @@ def _keywords_from_facts() -> dict[tuple[str, str], dict[str, Any]]:
         ("Training", "cluster_name"): cluster_name,
         ("Training", "parallelcluster_version"): _one_of(facts.parallelcluster_releases()),
         ("Training", "operating_system"): _one_of(release.operating_systems),
-        ("Training", "neuron_release"): _one_of(facts.neuron_releases()),
+        ("Training", "training_stack"): _one_of(facts.training_stacks()),
         ("HeadNode", "instance_type"): _one_of(row.name for row in types if not row.neuron_devices),
         ("Queue", "name"): queue_name,
         ("ComputeResource", "name"): queue_name,

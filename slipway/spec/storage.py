@@ -1,4 +1,4 @@
-"""The `storage` section: FSx for Lustre and the buckets that outlive jobs."""
+"""The `storage` section: file systems, buckets and the database that outlive jobs."""
 
 from typing import Annotated, Literal
 
@@ -22,12 +22,53 @@ class Lustre(Section):
     availability_zone_id: AvailabilityZoneId | None = None
     """Availability zone id; the training zone when left out. It must be the queues', reads cost otherwise."""
 
+    lifecycle: Lifecycle | None = None
+    """Sets the file system apart from `storage.lifecycle`."""
+
+
+class Home(Section):
+    """/home on FSx for OpenZFS instead of a volume of the head node: it outlives clusters and is backed up daily."""
+
+    capacity_gib: Annotated[int, Field(ge=64, le=524288)] = 128
+    """SSD storage capacity in GiB."""
+
+    throughput_mb_s: int = 160
+    """Throughput capacity in MB/s; a row of the facts."""
+
+    backup_retention_days: Annotated[int, Field(ge=0, le=90)] = 7
+    """Days that a daily backup is kept; 0 makes none."""
+
+    lifecycle: Lifecycle | None = None
+    """Sets the file system apart from `storage.lifecycle`."""
+
+
+class AccountingDatabase(Section):
+    """Slurm accounting: who ran what, when, on how many nodes. A MySQL database in Amazon RDS."""
+
+    instance_type: str = "db.t4g.medium"
+    """RDS instance class; a row of the facts."""
+
+    storage_gib: Annotated[int, Field(ge=20, le=16384)] = 20
+    """Size of the encrypted gp3 storage in GiB."""
+
+    multi_az: bool = False
+    """A standby in a second zone, at twice the price."""
+
+    backup_retention_days: Annotated[int, Field(ge=1, le=35)] = 7
+    """Days that a daily backup is kept."""
+
 
 class Storage(Section):
     """Data that jobs read and write. It stays when the cluster is rebuilt."""
 
     lustre: Lustre
     """The parallel file system that every node mounts at /fsx."""
+
+    home: Home | None = None
+    """/home on FSx for OpenZFS."""
+
+    accounting_database: AccountingDatabase | None = None
+    """Where slurmdbd keeps the accounting records; without it `sacct` knows nothing."""
 
     lifecycle: Lifecycle | None = None
     """Sets storage apart from the environment's `lifecycle`, for example to keep data of an ephemeral environment."""

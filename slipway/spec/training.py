@@ -4,17 +4,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from slipway import facts
-from slipway.spec.section import AvailabilityZoneId, Form, Section
-
-CapacityReservationId = Annotated[
-    str, Form(r"cr-[0-9a-f]{17}", "`cr-` and 17 hexadecimal digits", "cr-0123456789abcdef0")
-]
-"""Id of an On-Demand Capacity Reservation or of a Capacity Block."""
+from slipway.spec.access import DirectoryService, LoginNodes, Ssh
+from slipway.spec.queues import Queue
+from slipway.spec.section import Section
 
 
 class HeadNode(Section):
-    """The node that runs slurmctld and takes logins. It cannot be resized without replacing the cluster."""
+    """The node that runs slurmctld. It cannot be resized without replacing the cluster."""
 
     instance_type: str = "m6i.2xlarge"
     """EC2 instance type, x86_64 like the Trainium nodes."""
@@ -23,51 +19,34 @@ class HeadNode(Section):
     """Size of the encrypted gp3 root volume in GiB."""
 
 
-class ComputeResource(Section):
-    """Nodes of one instance type inside a queue."""
+class HomeVolume(Section):
+    """The volume that the head node shares as /home; `storage.home` takes its place."""
 
-    name: str
-    """Name of the compute resource; part of the node names that Slurm shows."""
+    size_gib: Annotated[int, Field(ge=10, le=16384)] = 100
+    """Size in GiB of the encrypted gp3 volume."""
 
-    instance_type: str
-    """EC2 instance type of the nodes."""
-
-    min_count: Annotated[int, Field(ge=0)] = 0
-    """Nodes that always run, and are paid, from the first minute. Creation fails when EC2 does not have them."""
-
-    max_count: Annotated[int, Field(ge=1)] = 1
-    """Most nodes that Slurm may launch."""
-
-    efa: bool | None = None
-    """Elastic Fabric Adapter. Left out, it is on exactly where the instance type has it."""
-
-    @property
-    def uses_efa(self) -> bool:
-        """Whether the nodes get EFA interfaces: as `efa` says, else if the instance type has them.
-
-        Raises:
-            UnknownFact: `efa` is left out and there are no facts about the instance type.
-        """
-        return facts.instance_type(self.instance_type).efa_interfaces > 0 if self.efa is None else self.efa
+    deletion_policy: Literal["delete", "snapshot", "retain"] | None = None
+    """What happens to it with the cluster. Left out: `delete`, or `snapshot` where storage is persistent."""
 
 
-class Queue(Section):
-    """A Slurm partition. Jobs get whole nodes."""
+class AppsVolume(Section):
+    """The volume that the head node shares as /apps: virtual environments and tools."""
 
-    name: str
-    """Name of the queue: a lower-case letter, then letters, digits and hyphens, 25 characters at most."""
+    size_gib: Annotated[int, Field(ge=10, le=16384)] = 200
+    """Size in GiB of the encrypted gp3 volume."""
 
-    compute_resources: Annotated[tuple[ComputeResource, ...], Field(min_length=1)]
-    """The kinds of node in this queue."""
+    deletion_policy: Literal["delete", "snapshot", "retain"] | None = None
+    """What happens to it with the cluster. Left out: `delete`, or `snapshot` where storage is persistent."""
 
-    availability_zone_id: AvailabilityZoneId | None = None
-    """Availability zone id; the training zone when left out. It must be the file system's."""
 
-    capacity_type: Literal["on_demand", "spot", "capacity_block"] = "on_demand"
-    """How the nodes are bought. `capacity_block` needs `capacity_reservation_id` and min_count = max_count."""
+class Checkpoint(Section):
+    """What a checkpoint of the largest model means for /fsx; only warnings come from it."""
 
-    capacity_reservation_id: CapacityReservationId | None = None
-    """An On-Demand Capacity Reservation or a Capacity Block (`cr-` and 17 hexadecimal digits) that the nodes use."""
+    parameters_billions: Annotated[int, Field(ge=1, le=10000)]
+    """Parameters of the largest model, in billions: 8 for Llama 3 8B."""
+
+    longest_write_seconds: Annotated[int, Field(ge=1, le=86400)] = 300
+    """Seconds that training may stand still while all ranks write one checkpoint."""
 
 
 class Training(Section):
@@ -82,17 +61,29 @@ class Training(Section):
     operating_system: str = "ubuntu2204"
     """Operating system of all nodes by ParallelCluster's name; `ubuntu2204`, `ubuntu2404` or `alinux2023`."""
 
-    neuron_release: str = "2.28.1"
-    """AWS Neuron SDK release; a row of the facts. It pins driver, runtime, compiler and framework packages."""
+    training_stack: str = "xla-2.28.1"
+    """Driver, runtime, compiler and framework packages of one AWS Neuron SDK release; a row of the facts."""
 
     head_node: HeadNode = HeadNode()
     """The head node."""
 
-    home_gib: Annotated[int, Field(ge=10, le=16384)] = 100
-    """Size in GiB of the encrypted gp3 volume that the head node shares as /home."""
+    login_nodes: LoginNodes | None = None
+    """Nodes for people; without them they log in to the head node."""
 
-    apps_gib: Annotated[int, Field(ge=10, le=16384)] = 200
-    """Size in GiB of the encrypted gp3 volume that the head node shares as /apps: virtual environments and tools."""
+    ssh: Ssh | None = None
+    """SSH beside Session Manager."""
+
+    directory_service: DirectoryService | None = None
+    """Where users come from; without it everyone is the operating system's default user."""
+
+    home: HomeVolume = HomeVolume()
+    """/home on a volume of the head node."""
+
+    apps: AppsVolume = AppsVolume()
+    """/apps on a volume of the head node."""
+
+    checkpoint: Checkpoint | None = None
+    """Size of the checkpoints to come, to be warned when /fsx is slow or small for them."""
 
     scaledown_idletime_minutes: Annotated[int, Field(ge=1, le=1440)] = 10
     """Minutes without a job after which Slurm terminates a node."""
@@ -102,3 +93,17 @@ class Training(Section):
 
     queues: Annotated[tuple[Queue, ...], Field(min_length=1)]
     """The Slurm partitions; the first is the default one."""
+
+    def training_stack_of(self, queue: Queue) -> str | None:
+        """Return the training stack of a queue's nodes; none without accelerators.
+
+        Raises:
+            UnknownFact: there are no facts about an instance type.
+        """
+        return (queue.training_stack or self.training_stack) if queue.accelerated else None
+
+    @property
+    def training_stacks(self) -> tuple[str, ...]:
+        """The cluster's training stack and those of its queues, each once."""
+        chosen = (queue.training_stack for queue in self.queues)
+        return tuple(dict.fromkeys([self.training_stack, *(stack for stack in chosen if stack)]))

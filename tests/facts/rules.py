@@ -40,7 +40,7 @@ def all_rows() -> Iterator[Row]:
         facts.instance_types(),
         facts.lustre_deployments(),
         facts.machine_images(),
-        facts.neuron_releases(),
+        facts.training_stacks(),
         facts.offerings(),
         facts.operating_systems(),
         facts.parallelcluster_releases(),
@@ -179,48 +179,48 @@ def prices_agree_with_offerings() -> Iterator[str]:
                 yield f"{price.item} in {price.region}: offered is {offered}, price is {price.usd} ({price.note})"
 
 
-def neuron_releases_pin_everything() -> Iterator[str]:
-    for release in facts.neuron_releases().values():
-        missing = (SYSTEM_PACKAGES - set(release.system_packages)) | (
-            PYTHON_PACKAGES[release.framework] - set(release.python_packages)
+def training_stacks_pin_everything() -> Iterator[str]:
+    for stack in facts.training_stacks().values():
+        missing = (SYSTEM_PACKAGES - set(stack.system_packages)) | (
+            PYTHON_PACKAGES[stack.framework] - set(stack.python_packages)
         )
-        yield from (f"{release.version}: {package} is not pinned" for package in sorted(missing))
-        for package, version in chain(release.system_packages.items(), release.python_packages.items()):
+        yield from (f"{stack.name}: {package} is not pinned" for package in sorted(missing))
+        for package, version in chain(stack.system_packages.items(), stack.python_packages.items()):
             if not VERSION.match(version):
-                yield f"{release.version}: {package} {version} is no exact version"
+                yield f"{stack.name}: {package} {version} is no exact version"
 
 
-def neuron_releases_fit_where_they_run() -> Iterator[str]:
-    for release in facts.neuron_releases().values():
-        unknown = set(release.instance_families) - set(facts.instance_families())
-        yield from (f"{release.version}: no family {name}" for name in sorted(unknown))
-        if release.framework == "native" and "trn1" in release.instance_families:
-            yield f"{release.version}: TorchNeuron does not run on trn1"
-        for name in release.operating_systems:
+def training_stacks_fit_where_they_run() -> Iterator[str]:
+    for stack in facts.training_stacks().values():
+        unknown = set(stack.instance_families) - set(facts.instance_families())
+        yield from (f"{stack.name}: no family {name}" for name in sorted(unknown))
+        if stack.framework == "native" and "trn1" in stack.instance_families:
+            yield f"{stack.name}: TorchNeuron does not run on trn1"
+        for name in stack.operating_systems:
             system = facts.operating_systems().get(name)
             if system is None:
-                yield f"{release.version}: no operating system {name}"
-            elif system.python_version not in release.python_versions:
-                yield f"{release.version}: no wheels for Python {system.python_version} of {name}"
-            elif _numbers(release.python_packages["torch-neuronx"]) >= (2, 9) and _numbers(system.glibc_version) < (
+                yield f"{stack.name}: no operating system {name}"
+            elif system.python_version not in stack.python_versions:
+                yield f"{stack.name}: no wheels for Python {system.python_version} of {name}"
+            elif _numbers(stack.python_packages["torch-neuronx"]) >= (2, 9) and _numbers(system.glibc_version) < (
                 2,
                 35,
             ):
-                yield f"{release.version}: PyTorch 2.9 needs glibc 2.35, {name} has {system.glibc_version}"
+                yield f"{stack.name}: PyTorch 2.9 needs glibc 2.35, {name} has {system.glibc_version}"
 
 
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in version.split("."))
 
 
-def neuron_stacks_are_named_after_their_release() -> Iterator[str]:
-    for release in facts.neuron_releases().values():
-        kind, _, version = release.stack.partition("-")
-        if kind not in (release.framework, "seed") or not f"{release.version}.".startswith(f"{version}."):
-            yield f"{release.version}: {release.stack} is not its name"
-    covered = {family for release in facts.neuron_releases().values() for family in release.instance_families}
+def training_stacks_are_named_after_their_release() -> Iterator[str]:
+    for stack in facts.training_stacks().values():
+        kind, _, version = stack.name.partition("-")
+        if kind not in (stack.framework, "seed") or not f"{stack.release}.".startswith(f"{version}."):
+            yield f"{stack.name}: {stack.name} is not its name"
+    covered = {family for stack in facts.training_stacks().values() for family in stack.instance_families}
     wanted = {family.name for family in facts.instance_families().values() if family.accelerator}
-    yield from (f"{family}: no Neuron release supports it" for family in sorted(wanted - covered))
+    yield from (f"{family}: no training stack supports it" for family in sorted(wanted - covered))
 
 
 def parallelcluster_releases_are_sound() -> Iterator[str]:

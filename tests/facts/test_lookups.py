@@ -16,7 +16,7 @@ from slipway import facts
         facts.instance_type,
         facts.lustre_deployment,
         facts.machine_image,
-        facts.neuron_release,
+        facts.training_stack,
         facts.operating_system,
         facts.parallelcluster_release,
         facts.quota,

@@ -52,11 +52,11 @@ def test_a_row_may_have_a_source_of_its_own() -> None:
 
 
 def test_rows_and_tables_cannot_be_changed() -> None:
-    release = facts.neuron_release("2.28.1")
+    stack = facts.training_stack("xla-2.28.1")
     with pytest.raises(ValidationError, match="frozen"):
-        release.version = "2.29.0"  # type: ignore[misc]
+        stack.release = "2.29.0"  # type: ignore[misc]
     with pytest.raises(TypeError):
-        release.system_packages["aws-neuronx-dkms"] = "0"  # type: ignore[index]
+        stack.system_packages["aws-neuronx-dkms"] = "0"  # type: ignore[index]
     with pytest.raises(TypeError):
         facts.instance_types()["x"] = facts.instance_type("inf2.xlarge")  # type: ignore[index]
 

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from slipway import facts
-from slipway.facts import InstanceType, NeuronRelease
+from slipway.facts import InstanceType, TrainingStack
 
 Values = dict[str, Any]
 
@@ -32,10 +32,10 @@ def _head_nodes(zone: str, region: str) -> list[str]:
     return [row.name for row in _offered(zone, region) if not row.neuron_devices and row.memory_gib >= 16]
 
 
-def _trainable(zone: str, region: str) -> list[tuple[NeuronRelease, list[InstanceType]]]:
+def _trainable(zone: str, region: str) -> list[tuple[TrainingStack, list[InstanceType]]]:
     """Return the Neuron releases that a zone's instance types can use, with those types."""
     found = []
-    for release in facts.neuron_releases().values():
+    for release in facts.training_stacks().values():
         types = [row for row in _offered(zone, region) if row.family in release.instance_families]
         if types:
             found.append((release, types))
@@ -119,7 +119,7 @@ def _trainings(draw: st.DrawFn, region: str, zone: str, addresses: int) -> Value
             queue["capacity_reservation_id"] = f"cr-{number:017x}"
     required: Values = {
         "cluster_name": draw(st.from_regex(r"\A[a-zA-Z][a-zA-Z0-9-]{0,40}\Z").map(lambda name: f"c{name}")),
-        "neuron_release": release.version,
+        "training_stack": release.name,
         "operating_system": draw(st.sampled_from(release.operating_systems)),
         "queues": queues,
     }
@@ -128,8 +128,8 @@ def _trainings(draw: st.DrawFn, region: str, zone: str, addresses: int) -> Value
         "root_volume_gib": draw(st.integers(50, 16384)),
     }
     optional: Values = {
-        "home_gib": draw(st.integers(10, 16384)),
-        "apps_gib": draw(st.integers(10, 16384)),
+        "home": {"size_gib": draw(st.integers(10, 16384))},
+        "apps": {"size_gib": draw(st.integers(10, 16384))},
         "scaledown_idletime_minutes": draw(st.integers(1, 1440)),
         "queue_update_strategy": draw(st.sampled_from(["DRAIN", "TERMINATE", "COMPUTE_FLEET_STOP"])),
         "parallelcluster_version": _RELEASE.version,

@@ -40,7 +40,7 @@ def test_shipped_environment_fits(name: str, validator: jsonschema.Draft202012Va
     [
         {"regio": "us-west-2"},
         {"region": "eu-south-1"},
-        {"training.neuron_release": "2.28"},
+        {"training.training_stack": "xla-2.28"},
         {"training.queues.0.name": "Trn1"},
         {"training.queues.0.compute_resources.0.instance_type": "m6i.large"},
         {"training.queues.0.compute_resources.0.max_count": 0},

@@ -184,23 +184,23 @@ def test_training_waits_for_network_and_storage_and_for_nothing_else(default: As
 
 def test_compute_nodes_learn_what_their_instance_type_must_show(default: Assembly) -> None:
     configuration = default.resource("training", "Custom::PclusterCluster")["ClusterConfiguration"]
-    role, _, prefix, *expectations = queues(configuration)[0]["CustomActions"]["OnNodeConfigured"]["Args"]
+    role, _, prefix, stack, *expectations = queues(configuration)[0]["CustomActions"]["OnNodeConfigured"]["Args"]
 
-    assert (role, prefix) == ("compute", "cluster")
+    assert (role, prefix, stack) == ("compute", "cluster", "xla-2.28.1")
     assert expectations == ["trn1.32xlarge=16:8"]
 
 
 def test_the_lock_pins_every_package_of_the_release_in_words_that_bash_reads() -> None:
-    script = f"{neuron_lock('2.28.1', 'ubuntu2204')}\nprintf '%s\\n' $NEURON_RELEASE $PYTHON_VERSION"
+    script = f"{neuron_lock("xla-2.28.1", 'ubuntu2204')}\nprintf '%s\\n' $NEURON_RELEASE $PYTHON_VERSION"
     script += ' "${SYSTEM_PACKAGES[@]}" "${PYTHON_PACKAGES[@]}" "${PYTHON_INDEXES[@]}" "${OPERATING_SYSTEMS[@]}"'
     said = subprocess.run(["bash", "-euc", script], capture_output=True, text=True, check=True).stdout.split()
-    release = facts.neuron_release("2.28.1")
+    pins = facts.training_stack("xla-2.28.1")
 
     assert said == [
         "2.28.1",
         "3.10",
-        *(f"{name}={version}" for name, version in sorted(release.system_packages.items())),
-        *(f"{name}=={version}" for name, version in sorted(release.python_packages.items())),
-        *release.python_indexes,
-        *release.operating_systems,
+        *(f"{name}={version}" for name, version in sorted(pins.system_packages.items())),
+        *(f"{name}=={version}" for name, version in sorted(pins.python_packages.items())),
+        *pins.python_indexes,
+        *pins.operating_systems,
     ]

@@ -7,7 +7,51 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from neuron_constructs.cluster.queues import ENTRY_SCRIPT, NodeAccess, Queue, queue_configuration
+from neuron_constructs.cluster.access import (
+    DirectoryService,
+    LoginNodes,
+    Ssh,
+    directory_service_configuration,
+    head_node_ssh,
+    login_nodes_configuration,
+)
+from neuron_constructs.cluster.node_access import NodeAccess
+from neuron_constructs.cluster.queues import Queue, queue_configuration
+from neuron_constructs.cluster.shared_storage import SharedStorage, shared_storage_configuration
+
+HEALTH_CHECK_PROGRAM = "/opt/slurm/etc/slipway/health_check.sh"
+"""Where the head node's set-up puts the program with which slurmd looks at an idle node."""
+
+HEALTH_CHECK_SECONDS = 300
+"""How often slurmd runs it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadNode:
+    """The node that runs slurmctld."""
+
+    instance_type: str
+    """EC2 instance type."""
+
+    root_volume_gib: int
+    """Root volume in GiB."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccountingDatabase:
+    """A MySQL database for slurmdbd."""
+
+    endpoint: str
+    """`host:port`."""
+
+    user_name: str
+    """The user that owns the accounting database."""
+
+    password_secret_arn: str
+    """Secret with the password as plain text, not as JSON."""
+
+    client_security_group_id: str
+    """Security group that may connect; the head node gets it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,14 +64,20 @@ class ClusterConfigurationProps:
     operating_system: str
     """ParallelCluster's name of the operating system, for example `ubuntu2204`."""
 
-    head_node_instance_type: str
-    """EC2 instance type of the head node."""
+    head_node: HeadNode
+    """The head node."""
 
-    head_node_root_volume_gib: int
-    """Root volume of the head node in GiB."""
+    login_nodes: LoginNodes | None = None
+    """Nodes for people."""
 
-    login_cidr: str
-    """IPv4 range that may reach the head node's SSH port; people come through SSM Session Manager."""
+    ssh: Ssh | None = None
+    """Who may use SSH; without it people come through SSM Session Manager only."""
+
+    directory_service: DirectoryService | None = None
+    """Where users come from."""
+
+    accounting_database: AccountingDatabase | None = None
+    """Where slurmdbd keeps its records."""
 
     queues: tuple[Queue, ...]
     """The Slurm partitions, default first."""
@@ -35,17 +85,8 @@ class ClusterConfigurationProps:
     access: NodeAccess
     """Subnet, policies and scripts of all nodes."""
 
-    lustre_file_system_id: str
-    """FSx for Lustre file system that all nodes mount at /fsx."""
-
-    home_gib: int
-    """Size of the shared /home volume in GiB."""
-
-    apps_gib: int
-    """Size of the shared /apps volume in GiB."""
-
-    shared_volume_deletion: Literal["Delete", "Snapshot"]
-    """What happens to /home and /apps when the cluster is deleted."""
+    shared_storage: SharedStorage
+    """What all nodes mount."""
 
     scaledown_idletime_minutes: int
     """Minutes without a job after which a node is terminated."""
@@ -56,79 +97,72 @@ class ClusterConfigurationProps:
     log_retention_days: int
     """How long the cluster's log group keeps events."""
 
+    permissions_boundary_arn: str | None = None
+    """Managed policy that bounds every role of the cluster."""
+
     tags: Mapping[str, str]
     """Tags of every resource and node of the cluster."""
 
 
 def cluster_configuration(props: ClusterConfigurationProps) -> dict[str, Any]:
     """Return the `ClusterConfiguration` (schema of AWS ParallelCluster 3.16)."""
-    return {
+    configuration: dict[str, Any] = {
         "Region": props.region,
         "Image": {"Os": props.operating_system},
         "Imds": {"ImdsSupport": "v2.0"},
         "HeadNode": _head_node(props),
         "Scheduling": _scheduling(props),
-        "SharedStorage": _shared_storage(props),
+        "SharedStorage": shared_storage_configuration(props.shared_storage),
         "Monitoring": _monitoring(props),
         "Tags": [{"Key": key, "Value": value} for key, value in props.tags.items()],
     }
+    if props.login_nodes:
+        configuration["LoginNodes"] = login_nodes_configuration(props.login_nodes, props.ssh, props.access)
+    if props.directory_service:
+        configuration["DirectoryService"] = directory_service_configuration(props.directory_service)
+    if props.permissions_boundary_arn:
+        configuration["Iam"] = {"PermissionsBoundary": props.permissions_boundary_arn}
+    return configuration
 
 
 def _head_node(props: ClusterConfigurationProps) -> dict[str, Any]:
-    set_up = {
-        # A stable URL and stable arguments: ParallelCluster refuses every update that changes one of them.
-        "Script": f"s3://{props.access.script_bucket}/{props.access.script_prefix}/{ENTRY_SCRIPT}",
-        "Args": ["head", props.access.script_bucket, props.access.script_prefix],
-    }
+    set_up = props.access.node_set_up("head")
+    networking: dict[str, Any] = {"SubnetId": props.access.subnet_id, "ElasticIp": False}
+    if props.accounting_database:
+        networking["AdditionalSecurityGroups"] = [props.accounting_database.client_security_group_id]
     return {
-        "InstanceType": props.head_node_instance_type,
-        "Networking": {"SubnetId": props.access.subnet_id, "ElasticIp": False},
-        # Without AllowedIps ParallelCluster opens port 22 to 0.0.0.0/0.
-        "Ssh": {"AllowedIps": props.login_cidr},
+        "InstanceType": props.head_node.instance_type,
+        "Networking": networking,
+        "Ssh": head_node_ssh(props.ssh),
         "LocalStorage": {
-            "RootVolume": {"Size": props.head_node_root_volume_gib, "VolumeType": "gp3", "Encrypted": True}
+            "RootVolume": {"Size": props.head_node.root_volume_gib, "VolumeType": "gp3", "Encrypted": True}
         },
         "Imds": {"Secured": True},
         "CustomActions": {"OnNodeConfigured": set_up, "OnNodeUpdated": set_up},
-        "Iam": {"AdditionalIamPolicies": [{"Policy": arn} for arn in props.access.policy_arns]},
+        "Iam": props.access.additional_iam_policies(),
     }
 
 
 def _scheduling(props: ClusterConfigurationProps) -> dict[str, Any]:
+    settings: dict[str, Any] = {
+        "ScaledownIdletime": props.scaledown_idletime_minutes,
+        "QueueUpdateStrategy": props.queue_update_strategy,
+        "CustomSlurmSettings": [
+            {"HealthCheckProgram": HEALTH_CHECK_PROGRAM},
+            {"HealthCheckInterval": HEALTH_CHECK_SECONDS},
+            {"HealthCheckNodeState": "IDLE"},
+        ],
+    }
+    if props.accounting_database:
+        settings["Database"] = {
+            "Uri": props.accounting_database.endpoint,
+            "UserName": props.accounting_database.user_name,
+            "PasswordSecretArn": props.accounting_database.password_secret_arn,
+        }
     return {
         "Scheduler": "slurm",
-        "SlurmSettings": {
-            "ScaledownIdletime": props.scaledown_idletime_minutes,
-            "QueueUpdateStrategy": props.queue_update_strategy,
-        },
+        "SlurmSettings": settings,
         "SlurmQueues": [queue_configuration(queue, props.access) for queue in props.queues],
-    }
-
-
-def _shared_storage(props: ClusterConfigurationProps) -> list[dict[str, Any]]:
-    return [
-        {
-            "Name": "fsx",
-            "MountDir": "/fsx",
-            "StorageType": "FsxLustre",
-            "FsxLustreSettings": {"FileSystemId": props.lustre_file_system_id},
-        },
-        _shared_volume("home", props.home_gib, props),
-        _shared_volume("apps", props.apps_gib, props),
-    ]
-
-
-def _shared_volume(name: str, size_gib: int, props: ClusterConfigurationProps) -> dict[str, Any]:
-    return {
-        "Name": name,
-        "MountDir": f"/{name}",
-        "StorageType": "Ebs",
-        "EbsSettings": {
-            "Size": size_gib,
-            "VolumeType": "gp3",
-            "Encrypted": True,
-            "DeletionPolicy": props.shared_volume_deletion,
-        },
     }
 
 

@@ -17,8 +17,8 @@ from neuron_constructs.log_groups import stack_log_group
 from neuron_constructs.provided_functions import accept_provided_function
 from slipway import facts
 
-LOCK_FILE = "neuron_release.sh"
-"""Name of the generated file with all pinned versions, beside the scripts."""
+STACK_LIST_FILE = "training_stacks.sh"
+"""Name of the generated file that says which training stacks the cluster has, beside the scripts."""
 
 
 _COPYING_FUNCTION = "Custom::CDKBucketDeployment8693BB64968944B69AAFB0CC9EB8756C"
@@ -43,8 +43,8 @@ class NodeScriptsProps:
     region: str
     """AWS Region of the stack."""
 
-    neuron_release: str
-    """AWS Neuron SDK release that the nodes install."""
+    training_stacks: tuple[str, ...]
+    """Training stacks of the queues, rows of the facts; the first is the default."""
 
     operating_system: str
     """ParallelCluster's name of the nodes' operating system."""
@@ -71,7 +71,11 @@ class NodeScripts(Construct):
             destination_key_prefix=props.prefix,
             sources=[
                 s3_deployment.Source.asset(str(props.directory), exclude=["*.md"]),
-                s3_deployment.Source.data(LOCK_FILE, neuron_lock(props.neuron_release, props.operating_system)),
+                s3_deployment.Source.data(STACK_LIST_FILE, stack_list(props.training_stacks)),
+                *(
+                    s3_deployment.Source.data(lock_file(stack), neuron_lock(stack, props.operating_system))
+                    for stack in props.training_stacks
+                ),
             ],
             log_group=stack_log_group(self, "Logs", retention=props.log_retention),
         )
@@ -106,19 +110,30 @@ class NodeScripts(Construct):
         )
 
 
-def neuron_lock(release: str, operating_system: str) -> str:
-    """Render a Neuron release as the Bash assignments that the scripts source (assets/cluster/README.md has the keys).
+def lock_file(stack: str) -> str:
+    """Return the name of the generated file with the pinned versions of a training stack."""
+    return f"training_stacks/{stack}.sh"
+
+
+def stack_list(stacks: tuple[str, ...]) -> str:
+    """Render which training stacks the head node prepares, as a Bash assignment; the first is the default."""
+    return f"TRAINING_STACKS={_array(stacks)}\n"
+
+
+def neuron_lock(stack: str, operating_system: str) -> str:
+    """Render a training stack as the Bash assignments that the scripts source (assets/cluster/README.md has the keys).
 
     Args:
-        release: version of the Neuron release.
+        stack: name of the training stack.
         operating_system: ParallelCluster's name of the nodes' operating system, whose own Python is taken.
 
     Raises:
-        slipway.facts.UnknownFact: there is no row for the release or the operating system.
+        slipway.facts.UnknownFact: there is no row for the training stack or the operating system.
     """
-    pins = facts.neuron_release(release)
+    pins = facts.training_stack(stack)
     assignments = {
-        "NEURON_RELEASE": pins.version,
+        "TRAINING_STACK": pins.name,
+        "NEURON_RELEASE": pins.release,
         "OPERATING_SYSTEMS": _array(pins.operating_systems),
         "SYSTEM_PACKAGES": _array(f"{name}={version}" for name, version in sorted(pins.system_packages.items())),
         "PYTHON_VERSION": facts.operating_system(operating_system).python_version,

@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from neuron_constructs.cluster.node_access import NodeAccess
 from slipway import facts
-
-ENTRY_SCRIPT = "node_configured.sh"
-"""The one script that ParallelCluster downloads to a node; it fetches the others from beside it."""
 
 SCRATCH_MOUNT_DIR = "/scratch"
 """Where the nodes' local NVMe disks are mounted as one striped volume."""
+
+NO_TRAINING_STACK = "none"
+"""What a node without accelerator gets as the name of its training stack."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,25 +46,20 @@ class Queue:
     capacity_type: Literal["ONDEMAND", "SPOT", "CAPACITY_BLOCK"]
     """How the nodes are bought, in ParallelCluster's words."""
 
-    capacity_reservation_id: str | None
+    capacity_reservation_id: str | None = None
     """Reservation or Capacity Block that the nodes run in."""
 
+    capacity_reservation_resource_group_arn: str | None = None
+    """Instead of one reservation: a resource group of them."""
 
-@dataclass(frozen=True, kw_only=True)
-class NodeAccess:
-    """What every node of the cluster gets."""
+    training_stack: str | None
+    """Training stack of the nodes, a row of the facts; none for nodes without accelerator."""
 
-    subnet_id: str
-    """The private subnet."""
+    job_exclusive_allocation: bool
+    """Whether a job gets whole nodes."""
 
-    policy_arns: tuple[str, ...]
-    """Managed policies for the node roles; the provider's own role may attach only those it allows."""
-
-    script_bucket: str
-    """Name of the bucket that holds the node set-up scripts."""
-
-    script_prefix: str
-    """Key prefix of the scripts, without slashes at its ends."""
+    custom_ami_id: str | None = None
+    """Image of the nodes instead of ParallelCluster's own."""
 
 
 def queue_configuration(queue: Queue, access: NodeAccess) -> dict[str, Any]:
@@ -71,8 +67,7 @@ def queue_configuration(queue: Queue, access: NodeAccess) -> dict[str, Any]:
     configuration: dict[str, Any] = {
         "Name": queue.name,
         "CapacityType": queue.capacity_type,
-        # A training job owns its nodes' NeuronCores; Slurm cannot count them (ParallelCluster refuses GresTypes).
-        "JobExclusiveAllocation": True,
+        "JobExclusiveAllocation": queue.job_exclusive_allocation,
         "Networking": {
             "SubnetIds": [access.subnet_id],
             "PlacementGroup": {"Enabled": _wants_placement_group(queue)},
@@ -80,16 +75,26 @@ def queue_configuration(queue: Queue, access: NodeAccess) -> dict[str, Any]:
         "ComputeSettings": {"LocalStorage": _local_storage(queue)},
         "ComputeResources": [_compute_resource_configuration(resource) for resource in queue.compute_resources],
         "CustomActions": {"OnNodeConfigured": _compute_node_action(queue, access)},
-        "Iam": {"AdditionalIamPolicies": [{"Policy": arn} for arn in access.policy_arns]},
+        "Iam": access.additional_iam_policies(),
     }
-    if queue.capacity_reservation_id:
-        configuration["CapacityReservationTarget"] = {"CapacityReservationId": queue.capacity_reservation_id}
+    if target := _capacity_reservation_target(queue):
+        configuration["CapacityReservationTarget"] = target
+    if queue.custom_ami_id:
+        configuration["Image"] = {"CustomAmi": queue.custom_ami_id}
     return configuration
+
+
+def _capacity_reservation_target(queue: Queue) -> dict[str, str]:
+    if queue.capacity_reservation_id:
+        return {"CapacityReservationId": queue.capacity_reservation_id}
+    if queue.capacity_reservation_resource_group_arn:
+        return {"CapacityReservationResourceGroupArn": queue.capacity_reservation_resource_group_arn}
+    return {}
 
 
 def _wants_placement_group(queue: Queue) -> bool:
     """A reservation already has its place; a cluster placement group on top of it ends in InsufficientCapacity."""
-    return queue.capacity_reservation_id is None and any(resource.efa for resource in queue.compute_resources)
+    return not _capacity_reservation_target(queue) and any(resource.efa for resource in queue.compute_resources)
 
 
 def _local_storage(queue: Queue) -> dict[str, Any]:
@@ -111,12 +116,9 @@ def _compute_resource_configuration(resource: ComputeResource) -> dict[str, Any]
 
 def _compute_node_action(queue: Queue, access: NodeAccess) -> dict[str, Any]:
     """The script learns what each instance type of the queue must show before a job may run on it."""
-    expectations = [
+    expectations = (
         f"{kind.name}={kind.neuron_devices}:{kind.efa_interfaces if resource.efa else 0}"
         for resource in queue.compute_resources
         for kind in [facts.instance_type(resource.instance_type)]
-    ]
-    return {
-        "Script": f"s3://{access.script_bucket}/{access.script_prefix}/{ENTRY_SCRIPT}",
-        "Args": ["compute", access.script_bucket, access.script_prefix, *expectations],
-    }
+    )
+    return access.node_set_up("compute", queue.training_stack or NO_TRAINING_STACK, *dict.fromkeys(expectations))

@@ -1,6 +1,17 @@
 """Cross-field rules: what the types of the fields cannot say. Importing a module here registers its rules."""
 
-from slipway.spec.rules import capacity, cluster, endpoint, inference, network, nodes, region, storage, tags
+from slipway.spec.rules import (
+    capacity,
+    cluster,
+    endpoint,
+    inference,
+    network,
+    nodes,
+    region,
+    storage,
+    tags,
+    training_stacks,
+)
 from slipway.spec.rules.registry import RULES, Rule, broken_rules
 
 __all__ = [
@@ -16,4 +27,5 @@ __all__ = [
     "region",
     "storage",
     "tags",
+    "training_stacks",
 ]

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from slipway import facts
 from slipway.spec.environment import Environment
 from slipway.spec.problems import Finding, Path, listed
+from slipway.spec.queues import ComputeResource, Queue
 from slipway.spec.rules.registry import compute_resource_rule, environment_rule, queue_rule
-from slipway.spec.training import ComputeResource, Queue
 
 
 @compute_resource_rule

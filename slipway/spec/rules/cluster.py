@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from slipway import facts
 from slipway.facts import ParallelClusterRelease
 from slipway.spec.environment import Environment
-from slipway.spec.problems import Finding, Path, listed, near_names, shown
+from slipway.spec.problems import Finding, Path, listed, shown
+from slipway.spec.queues import ComputeResource, Queue
 from slipway.spec.rules.offerings import not_offered, unknown_type
 from slipway.spec.rules.registry import compute_resource_rule, environment_rule, queue_rule
-from slipway.spec.training import ComputeResource, Queue
 
 _CLUSTER_NAME = ("training", "cluster_name")
 _OPERATING_SYSTEM = ("training", "operating_system")
@@ -164,27 +164,3 @@ def operating_system_in_release(environment: Environment) -> Iterator[Finding]:
     if system not in release.operating_systems:
         message = f"ParallelCluster {release.version} has no {shown(system)} (facts of {release.as_of})"
         yield Finding(_OPERATING_SYSTEM, message, f"Write {listed(release.operating_systems)}.")
-
-
-@environment_rule
-def neuron_release_known(environment: Environment) -> Iterator[Finding]:
-    """The Neuron release is one whose packages the facts pin."""
-    version, known = environment.training.neuron_release, facts.neuron_releases()
-    if version not in known:
-        fix = near_names(version, known) or f"Write {listed(known)}."
-        yield Finding(("training", "neuron_release"), f"there are no facts about Neuron {shown(version)}", fix)
-
-
-@environment_rule
-def neuron_release_on_operating_system(environment: Environment) -> Iterator[Finding]:
-    """The Neuron release runs on the operating system."""
-    release = facts.neuron_release(environment.training.neuron_release)
-    system = facts.operating_system(environment.training.operating_system)
-    if system.name not in release.operating_systems:
-        message = (
-            f"Neuron {release.version} does not run on {system.name} with its Python {system.python_version} "
-            f"and glibc {system.glibc_version} (facts of {release.as_of})"
-        )
-        others = [row.version for row in facts.neuron_releases().values() if system.name in row.operating_systems]
-        other = f", or take neuron_release {listed(others)}" if others else ""
-        yield Finding(_OPERATING_SYSTEM, message, f"Write {listed(release.operating_systems)}{other}.")

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from slipway import facts
 from slipway.spec.environment import Environment
-from slipway.spec.problems import Finding, Path, listed
+from slipway.spec.problems import Finding, Path
+from slipway.spec.queues import ComputeResource, Queue
 from slipway.spec.rules.offerings import not_offered, unknown_type
 from slipway.spec.rules.registry import compute_resource_rule, queue_rule
-from slipway.spec.training import ComputeResource, Queue
 
 
 @compute_resource_rule
@@ -23,25 +23,6 @@ def node_type_offered(
     """The queue's zone offers the nodes' instance type."""
     zone = queue.availability_zone_id or environment.network.training_availability_zone_id
     yield from not_offered((*path, "instance_type"), resource.instance_type, environment.region, (zone,))
-
-
-@compute_resource_rule
-def neuron_release_on_node(
-    environment: Environment, path: Path, queue: Queue, resource: ComputeResource
-) -> Iterator[Finding]:
-    """The Neuron release supports the nodes' chip; node set-up installs its driver on every node."""
-    release = facts.neuron_release(environment.training.neuron_release)
-    instance_type = facts.instance_type(resource.instance_type)
-    if instance_type.family in release.instance_families:
-        return
-    message = (
-        f"Neuron {release.version} ({release.framework} stack) does not support {instance_type.name} "
-        f"(facts of {release.as_of})"
-    )
-    others = [row.version for row in facts.neuron_releases().values() if instance_type.family in row.instance_families]
-    other = f", or take neuron_release {listed(others)}" if others else ""
-    fix = f"Write a type of the family {listed(release.instance_families)}{other}."
-    yield Finding((*path, "instance_type"), message, fix)
 
 
 @compute_resource_rule

@@ -12,8 +12,8 @@ from functools import wraps
 from slipway.facts import UnknownFact
 from slipway.spec.environment import Environment
 from slipway.spec.problems import Finding, Path
+from slipway.spec.queues import ComputeResource, Queue
 from slipway.spec.section import InvalidPart
-from slipway.spec.training import ComputeResource, Queue
 
 Check = Callable[[Environment], Iterator[Finding]]
 """A rule about the environment as a whole."""

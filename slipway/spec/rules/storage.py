@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from slipway import facts
 from slipway.spec.environment import Environment
 from slipway.spec.problems import Finding, Path, listed
+from slipway.spec.queues import Queue
 from slipway.spec.rules.registry import environment_rule, queue_rule
-from slipway.spec.training import Queue
 
 LUSTRE_DEPLOYMENT = "PERSISTENT_2"
 """The deployment type of every environment's file system."""

@@ -1,0 +1,38 @@
+"""What every node of the cluster gets: subnet, policies and the set-up scripts."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+ENTRY_SCRIPT = "node_configured.sh"
+"""The one script that ParallelCluster downloads to a node; it fetches the others from beside it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeAccess:
+    """What every node of the cluster gets."""
+
+    subnet_id: str
+    """The private subnet."""
+
+    policy_arns: tuple[str, ...]
+    """Managed policies for the node roles; the provider's own role may attach only those it allows."""
+
+    script_bucket: str
+    """Name of the bucket that holds the node set-up scripts."""
+
+    script_prefix: str
+    """Key prefix of the scripts, without slashes at its ends."""
+
+    def node_set_up(self, role: Literal["head", "login", "compute"], *arguments: str) -> dict[str, Any]:
+        """Return a custom action that sets up a node of this role.
+
+        URL and arguments are stable: ParallelCluster refuses every update that changes one of them on the head node.
+        """
+        return {
+            "Script": f"s3://{self.script_bucket}/{self.script_prefix}/{ENTRY_SCRIPT}",
+            "Args": [role, self.script_bucket, self.script_prefix, *arguments],
+        }
+
+    def additional_iam_policies(self) -> dict[str, Any]:
+        """Return the `Iam` section of a node."""
+        return {"AdditionalIamPolicies": [{"Policy": arn} for arn in self.policy_arns]}

@@ -1,0 +1,74 @@
+"""Who may log in to the cluster and how: SSH, login nodes, a directory of users."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from slipway.spec.section import Cidr, Form, Section
+
+SecretArn = Annotated[
+    str,
+    Form(
+        r"arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[\w/+=.@-]{1,512}",
+        "the ARN of a secret in AWS Secrets Manager",
+        "arn:aws:secretsmanager:us-west-2:111122223333:secret:directory-reader-AbCdEf",
+    ),
+]
+"""ARN of a secret; the secret itself never stands in the file."""
+
+
+class Ssh(Section):
+    """SSH to the head node. Without this section people log in through AWS Systems Manager Session Manager only."""
+
+    key_name: Annotated[str, Field(min_length=1, max_length=255)]
+    """Name of an EC2 key pair of the Region."""
+
+    allowed_cidr: Cidr
+    """IPv4 range that may connect, for example a VPN's. The nodes have private addresses only."""
+
+
+class LoginNodes(Section):
+    """A pool of nodes for people behind a network load balancer, so that the head node only schedules."""
+
+    instance_type: str = "m6i.large"
+    """EC2 instance type, x86_64 like the other nodes."""
+
+    count: Annotated[int, Field(ge=1, le=10)] = 1
+    """How many login nodes run, and are paid, all the time."""
+
+    gracetime_period_minutes: Annotated[int, Field(ge=3, le=120)] = 10
+    """Minutes from the warning to logged-in people until an ended login node is terminated."""
+
+
+class DirectoryService(Section):
+    """Users and groups from an LDAP directory or Active Directory, handed to ParallelCluster as it is."""
+
+    domain_name: Annotated[str, Field(min_length=1)]
+    """Domain name `corp.example.com`, or a distinguished name `dc=corp,dc=example,dc=com`."""
+
+    domain_addr: Annotated[
+        str,
+        Form(r"(ldaps?://[^\s,]+)(,ldaps?://[^\s,]+)*", "LDAP URLs separated by commas", "ldaps://corp.example.com"),
+    ]
+    """URLs of the domain controllers; `ldaps://` unless the network between is trusted."""
+
+    password_secret_arn: SecretArn
+    """ARN of the secret that holds the reading user's password as plain text."""
+
+    domain_read_only_user: Annotated[str, Field(min_length=1)]
+    """Distinguished name of the user that may only read the directory."""
+
+    ldap_tls_ca_cert: str | None = None
+    """Path on the nodes of the bundle with the directory's certificate authority."""
+
+    ldap_tls_req_cert: Literal["never", "allow", "try", "demand", "hard"] = "hard"
+    """How strictly the directory's certificate is checked, in the words of OpenLDAP's TLS_REQCERT."""
+
+    ldap_access_filter: str | None = None
+    """LDAP filter of the users who may log in."""
+
+    generate_ssh_keys_for_users: bool = True
+    """Whether a user gets an SSH key for travel between nodes at the first login."""
+
+    additional_sssd_configs: Annotated[dict[str, str], Field(default_factory=dict)]
+    """Further keys of sssd.conf's domain section."""
