@@ -9,7 +9,7 @@ from slipway.spec.section import Cidr, Form, Section
 SecretArn = Annotated[
     str,
     Form(
-        r"arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[\w/+=.@-]{1,512}",
+        r"arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+=.@-]+",
         "the ARN of a secret in AWS Secrets Manager",
         "arn:aws:secretsmanager:us-west-2:111122223333:secret:directory-reader-AbCdEf",
     ),

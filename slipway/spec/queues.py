@@ -15,7 +15,7 @@ CapacityReservationId = Annotated[
 ResourceGroupArn = Annotated[
     str,
     Form(
-        r"arn:aws[a-z-]*:resource-groups:[a-z0-9-]+:[0-9]{12}:group/[\w.-]{1,128}",
+        r"arn:aws[a-z-]*:resource-groups:[a-z0-9-]+:[0-9]{12}:group/[A-Za-z0-9_.-]+",
         "the ARN of a resource group",
         "arn:aws:resource-groups:us-west-2:111122223333:group/trn1-reservations",
     ),
