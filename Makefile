@@ -84,8 +84,9 @@ cost: setup .plan ## Print what the environment costs while it only stands, from
 	@mkdir -p $@
 
 .PHONY: bench
-bench: setup ## Measure synth time and memory against an app with one VPC
+bench: setup ## Measure synth time and memory against an app with one VPC, and 50 queues against one
 	python -m benchmarks.synth
+	python -m benchmarks.queues
 
 .PHONY: schema
 schema: setup ## Rewrite environments/schema.json and docs/environment-file.md from the models and rules
