@@ -38,7 +38,7 @@ def test_what_has_no_list_price_is_not_free() -> None:
 def test_every_kind_of_node_is_priced_once(ultracluster: Assembly) -> None:
     nodes = [charge.item for charge in node_prices(ultracluster.templates().values())]
 
-    assert nodes == ["trn1.32xlarge", "trn1.2xlarge"]
+    assert nodes == ["trn1.32xlarge", "m6i.8xlarge", "trn1.2xlarge"]
 
 
 def test_nodes_in_a_capacity_block_are_paid_beforehand(ultracluster: Assembly) -> None:

@@ -110,9 +110,14 @@ def test_local_disks_become_scratch_where_there_are_any(configuration: dict[str,
         assert ("EphemeralVolume" in queue["ComputeSettings"]["LocalStorage"]) == has_disks
 
 
-def test_jobs_get_whole_nodes_in_the_private_subnet_of_the_head_node(configuration: dict[str, Any]) -> None:
+def test_jobs_get_whole_nodes_where_slurm_cannot_count_the_accelerators(configuration: dict[str, Any]) -> None:
     for queue in queues(configuration):
-        assert queue["JobExclusiveAllocation"] is True
+        has_chips = any(facts.instance_type(r["InstanceType"]).neuron_devices for r in queue["ComputeResources"])
+        assert queue["JobExclusiveAllocation"] is has_chips
+
+
+def test_all_nodes_stand_in_the_private_subnet_of_the_head_node(configuration: dict[str, Any]) -> None:
+    for queue in queues(configuration):
         assert queue["Networking"]["SubnetIds"] == [configuration["HeadNode"]["Networking"]["SubnetId"]]
         assert "AssignPublicIp" not in queue["Networking"]
 
