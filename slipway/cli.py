@@ -1,0 +1,20 @@
+"""The `slipway` command. Each command is a function of its own package, which imports what it needs when it is called."""
+
+import typer
+
+from slipway.lint.command import lint
+
+app = typer.Typer(
+    help="Check and change a Slipway environment before AWS does.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback()
+def _group() -> None:
+    """Keep the commands' names: Typer drops the name of an only command."""
+
+
+app.command("lint")(lint)
