@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from slipway.judge import assembly, proceedings
+from slipway.judge import assembly, parallelcluster_process
 from slipway.judge.assembly import SynthFailedError, read_assembly, synthesize
-from slipway.judge.proceedings import JudgeFailedError, ask_parallelcluster
+from slipway.judge.parallelcluster_process import JudgeFailedError
+from slipway.judge.proceedings import ask_parallelcluster
 from tests.assembly import Assembly
 
 
@@ -49,13 +50,14 @@ def test_leaves_the_traceback_of_a_failed_app_in_its_log(
 
 
 def test_a_broken_other_side_is_named_with_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proceedings, "PARALLELCLUSTER_PYTHON", Path(sys.executable))  # has no aws-parallelcluster
+    # This interpreter has no aws-parallelcluster.
+    monkeypatch.setattr(parallelcluster_process, "PARALLELCLUSTER_PYTHON", Path(sys.executable))
     with pytest.raises(JudgeFailedError, match=str(tmp_path / "parallelcluster.log")):
         ask_parallelcluster({"stacks": [], "uploads": {}}, tmp_path)
     assert "pcluster" in (tmp_path / "parallelcluster.log").read_text("utf-8")
 
 
 def test_a_missing_other_side_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proceedings, "PARALLELCLUSTER_PYTHON", tmp_path / "nothing")
+    monkeypatch.setattr(parallelcluster_process, "PARALLELCLUSTER_PYTHON", tmp_path / "nothing")
     with pytest.raises(JudgeFailedError, match="make judge"):
         ask_parallelcluster({"stacks": [], "uploads": {}}, tmp_path)

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from slipway.capacity_reservations import capacity_reservations
-from slipway.judge import proceedings
+from slipway.judge import parallelcluster_process
 from slipway.judge.assembly import PROJECT
-from slipway.judge.proceedings import JudgeFailedError, ask_parallelcluster
+from slipway.judge.parallelcluster_process import JudgeFailedError
+from slipway.judge.proceedings import ask_parallelcluster
 from slipway.spec import load_environment
 
 
@@ -24,7 +25,7 @@ def test_every_reservation_of_an_environment_file_has_a_row() -> None:
 
 
 def test_the_other_side_is_told_every_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proceedings, "PARALLELCLUSTER_PYTHON", tmp_path / "nothing")
+    monkeypatch.setattr(parallelcluster_process, "PARALLELCLUSTER_PYTHON", tmp_path / "nothing")
     with pytest.raises(JudgeFailedError):
         ask_parallelcluster({"stacks": [], "uploads": {}}, tmp_path)
     told = json.loads((tmp_path / "request.json").read_text(encoding="utf-8"))["capacity_reservations"]

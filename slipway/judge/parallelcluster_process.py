@@ -1,0 +1,68 @@
+"""Runs a module in aws-parallelcluster's own virtual environment: a question goes in, an answer comes out."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from slipway.judge.assembly import PROJECT
+
+PARALLELCLUSTER_PYTHON = PROJECT / ".tools" / "parallelcluster" / "bin" / "python"
+
+TIME_LIMIT_SECONDS = 300
+"""For one question; the slowest, a whole environment, takes about ten seconds."""
+
+
+class JudgeFailedError(Exception):
+    """ParallelCluster's side ended without an answer; the message says where its log is."""
+
+
+def run_in_parallelcluster(module: str, question: Any, directory: Path) -> str:
+    """Run a module with the paths of a question and an answer, and return the answer.
+
+    Args:
+        module: one of `slipway.judge.inside_parallelcluster`.
+        question: what is written as JSON.
+        directory: an existing folder; question, answer, log and the process's HOME are put there.
+
+    Raises:
+        JudgeFailedError: the virtual environment is not there, or the other side ended without an answer.
+    """
+    request, answer, log = (directory / name for name in ("request.json", "answer.json", "parallelcluster.log"))
+    request.write_text(json.dumps(question), "utf-8")
+    try:
+        with log.open("w", encoding="utf-8") as output:
+            subprocess.run(
+                [PARALLELCLUSTER_PYTHON, "-m", module, request, answer],
+                cwd=PROJECT,
+                env=_closed_environment(directory),
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                timeout=TIME_LIMIT_SECONDS,
+                check=True,
+            )
+    except FileNotFoundError as missing:
+        raise JudgeFailedError(f"{PARALLELCLUSTER_PYTHON} is not there; `make judge` installs it") from missing
+    except subprocess.SubprocessError as failure:
+        raise JudgeFailedError(f"aws-parallelcluster's side failed ({failure}); its log: {log}") from failure
+    return answer.read_text("utf-8")
+
+
+def _closed_environment(directory: Path) -> dict[str, str]:
+    """Nothing of the user's: a HOME of its own, no profile, credentials that open nothing.
+
+    Node.js is found beside this process's interpreter or on the PATH.
+    """
+    home = directory / "home"
+    home.mkdir(exist_ok=True)
+    return {
+        "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))),
+        "HOME": str(home),
+        "TMPDIR": str(home),
+        "AWS_ACCESS_KEY_ID": "testing",
+        "AWS_SECRET_ACCESS_KEY": "testing",
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "PCLUSTER_CACHE_DISABLED": "1",
+    }
