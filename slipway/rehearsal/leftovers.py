@@ -1,21 +1,17 @@
 """What is left after `cdk destroy`, and whether someone wrote down that it would be.
 
 Two witnesses are heard: the inventory (what the AWS APIs list) and the ledger (which resources were created and
-never deleted). The documented leftovers are rows of leftovers.yaml.
+never deleted). The documented leftovers are rows of documented_leftovers.yaml.
 """
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from functools import cache
-from pathlib import Path
 
-import yaml
 from pydantic import BaseModel, ConfigDict
 
+from slipway.documented_leftovers import rules
 from slipway.rehearsal.inventory import Inventory
 from slipway.rehearsal.ledger import ResourceEntry
-
-_RULES = Path(__file__).with_name("leftovers.yaml")
 
 
 class Leftover(BaseModel):
@@ -30,47 +26,10 @@ class Leftover(BaseModel):
     """Its name in the inventory; `stack/logical id (type)` for a resource."""
 
     documented: bool
-    """Whether a row of leftovers.yaml, or the environment's `persistent` data, accounts for it."""
+    """Whether a row of documented_leftovers.yaml, or the environment's `persistent` data, accounts for it."""
 
     reason: str
     """Why it is left, or that nobody knows."""
-
-
-class _Row(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    reason: str
-    source: str
-    """Where that is documented."""
-
-
-class DocumentedLeftover(_Row):
-    """Names of one kind that are known to stay."""
-
-    kind: str
-    """Kind of the inventory."""
-
-    name: str
-    """Shell-style pattern of the names."""
-
-
-class KeptData(_Row):
-    """A resource type that a `persistent` environment keeps."""
-
-    type: str
-
-
-class _Rules(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    documented: tuple[DocumentedLeftover, ...]
-    kept_data: tuple[KeptData, ...]
-
-
-@cache
-def rules() -> _Rules:
-    """Return the rows of leftovers.yaml."""
-    return _Rules.model_validate(yaml.safe_load(_RULES.read_text(encoding="utf-8")))
 
 
 def classify(

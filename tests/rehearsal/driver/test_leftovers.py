@@ -2,9 +2,10 @@ from typing import Any
 
 import pytest
 
+from slipway.documented_leftovers import rules
 from slipway.rehearsal.inventory import Inventory, added, rows
 from slipway.rehearsal.ledger import ResourceEntry
-from slipway.rehearsal.leftovers import Leftover, classify, rules
+from slipway.rehearsal.leftovers import Leftover, classify
 from tests.rehearsal.driver.fakes import resource
 
 
