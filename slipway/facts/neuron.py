@@ -52,12 +52,14 @@ class OperatingSystem(Row):
         python_version: Version of the ``python3`` that comes with it.
         glibc_version: Version of its C library; PyTorch 2.9 needs 2.35.
         package_manager: Tool that installs system packages.
+        image_builder_image: Name of the maker's x86_64 image among Amazon's images in EC2 Image Builder.
     """
 
     name: Text
     python_version: Text
     glibc_version: Text
     package_manager: Literal["apt", "dnf"]
+    image_builder_image: Text
 
 
 @cache
