@@ -4,7 +4,24 @@ Everything here is a look-up in the files of ``data/``; README.md says how to ad
 without a row raises ``UnknownFact``. Files are read when first asked for, and once.
 """
 
+from slipway.facts.cluster_configuration import (
+    BroadPolicy,
+    ConfigurationLimits,
+    ScriptSource,
+    broad_policies,
+    configuration_limit,
+    configuration_limits,
+    script_sources,
+)
 from slipway.facts.create_times import CreateTime, create_seconds, create_times
+from slipway.facts.databases import (
+    DatabaseEngine,
+    DatabaseInstanceType,
+    database_engine,
+    database_engines,
+    database_instance_type,
+    database_instance_types,
+)
 from slipway.facts.hardware import (
     InstanceFamily,
     InstanceType,
@@ -30,6 +47,7 @@ from slipway.facts.neuron import (
     training_stack,
     training_stacks,
 )
+from slipway.facts.open_zfs import OpenZfsDeployment, open_zfs_deployment, open_zfs_deployments
 from slipway.facts.parallelcluster import (
     ParallelClusterRelease,
     parallelcluster_release,
@@ -50,22 +68,35 @@ from slipway.facts.regions import (
 from slipway.facts.rows import UnknownFact
 
 __all__ = [
+    "BroadPolicy",
+    "ConfigurationLimits",
     "CreateTime",
+    "DatabaseEngine",
+    "DatabaseInstanceType",
     "InferenceEngine",
     "InstanceFamily",
     "InstanceType",
     "LustreDeployment",
     "MachineImage",
     "Offering",
+    "OpenZfsDeployment",
     "OperatingSystem",
     "ParallelClusterRelease",
     "Price",
     "Quota",
     "Region",
+    "ScriptSource",
     "TrainingStack",
     "UnknownFact",
+    "broad_policies",
+    "configuration_limit",
+    "configuration_limits",
     "create_seconds",
     "create_times",
+    "database_engine",
+    "database_engines",
+    "database_instance_type",
+    "database_instance_types",
     "inference_engine",
     "inference_engines",
     "instance_families",
@@ -81,6 +112,8 @@ __all__ = [
     "offering_regions",
     "offerings",
     "on_demand_price",
+    "open_zfs_deployment",
+    "open_zfs_deployments",
     "operating_system",
     "operating_systems",
     "parallelcluster_release",
@@ -91,6 +124,7 @@ __all__ = [
     "quotas",
     "region",
     "regions",
+    "script_sources",
     "training_stack",
     "training_stacks",
 ]

@@ -18,7 +18,7 @@ class Price(Row):
 
     Attributes:
         item: An instance type's name, or Slipway's name of another item, for example ``nat_gateway_hour``. A tier of
-            FSx for Lustre is ``lustre_persistent_2_250_gb_month``.
+            FSx for Lustre is ``lustre_persistent_2_250_gb_month``, a database instance its RDS instance class.
         region: For example ``us-west-2``.
         unit: What the price is for one of.
         usd: US dollars, or none when AWS publishes no price; then ``note`` says why. Never take none for free.
@@ -27,7 +27,7 @@ class Price(Row):
 
     item: Text
     region: Text
-    unit: Literal["hour", "LCU-hour", "GB", "GB-month", "month"]
+    unit: Literal["hour", "LCU-hour", "GB", "GB-month", "MBps-month", "month"]
     usd: Annotated[float, Field(gt=0)] | None
     note: Text | None = None
 

@@ -32,7 +32,7 @@ class Home(Section):
     capacity_gib: Annotated[int, Field(ge=64, le=524288)] = 128
     """SSD storage capacity in GiB."""
 
-    throughput_mb_s: int = 160
+    throughput_mb_s: int = 128
     """Throughput capacity in MB/s; a row of the facts."""
 
     backup_retention_days: Annotated[int, Field(ge=0, le=90)] = 7

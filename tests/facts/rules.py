@@ -35,6 +35,8 @@ PYTHON_PACKAGES = {
 def all_rows() -> Iterator[Row]:
     tables: Iterable[Mapping[Any, Row]] = (
         facts.create_times(),
+        facts.database_engines(),
+        facts.database_instance_types(),
         facts.inference_engines(),
         facts.instance_families(),
         facts.instance_types(),
@@ -42,6 +44,7 @@ def all_rows() -> Iterator[Row]:
         facts.machine_images(),
         facts.training_stacks(),
         facts.offerings(),
+        facts.open_zfs_deployments(),
         facts.operating_systems(),
         facts.parallelcluster_releases(),
         facts.prices(),
@@ -157,7 +160,13 @@ def prices_are_complete() -> Iterator[str]:
         for deployment in facts.lustre_deployments().values()
         for tier in deployment.throughputs
     ]
-    items = {item for item, _ in facts.prices()} | set(facts.instance_types()) | set(tiers)
+    tiers += [
+        f"open_zfs_{deployment.name.lower()}_{unit}_month"
+        for deployment in facts.open_zfs_deployments().values()
+        for unit in ("gb", "mbps")
+    ]
+    types = set(facts.instance_types()) | set(facts.database_instance_types())
+    items = {item for item, _ in facts.prices()} | types | set(tiers)
     regions = read_file("prices.yaml")["priced_regions"]
     wanted = {(item, region) for item in items for region in regions}
     yield from (f"{pair}: neither a price nor an explicit none" for pair in sorted(wanted - set(facts.prices())))
@@ -261,6 +270,20 @@ def lustre_deployments_are_sound() -> Iterator[str]:
             yield f"{deployment.name}: its default version is not allowed"
         if any(first > last for first, last in deployment.ports):
             yield f"{deployment.name}: a port range ends before it begins"
+
+
+def open_zfs_deployments_are_sound() -> Iterator[str]:
+    for deployment in facts.open_zfs_deployments().values():
+        if deployment.smallest_capacity_gib > deployment.largest_capacity_gib:
+            yield f"{deployment.name}: its smallest capacity is above the largest"
+        if any(first > last for first, last in deployment.ports):
+            yield f"{deployment.name}: a port range ends before it begins"
+
+
+def database_engines_are_pinned() -> Iterator[str]:
+    for engine in facts.database_engines().values():
+        if not VERSION.match(engine.version) or not engine.version.startswith(f"{engine.major_version}."):
+            yield f"{engine.name}: {engine.version} is no exact version of {engine.major_version}"
 
 
 def create_times_name_resource_types() -> Iterator[str]:

@@ -11,12 +11,15 @@ from slipway import facts
 @pytest.mark.parametrize(
     "look_up",
     [
+        facts.database_engine,
+        facts.database_instance_type,
         facts.inference_engine,
         facts.instance_family,
         facts.instance_type,
         facts.lustre_deployment,
         facts.machine_image,
         facts.training_stack,
+        facts.open_zfs_deployment,
         facts.operating_system,
         facts.parallelcluster_release,
         facts.quota,
