@@ -80,6 +80,11 @@ cost: setup .plan ## Print what the environment costs while it only stands, from
 	  { cat .plan/log >&2; exit 1; }
 	@python -m slipway.plan.standing_cost .plan/$(ENVIRONMENT)
 
+.PHONY: diff
+diff: setup .tools/parallelcluster/.installed .plan ## Show what a deployment would change, and whether it can update the cluster
+	@node_modules/.bin/cdk diff --all -c environment=$(ENVIRONMENT) --output .plan/$(ENVIRONMENT)
+	@slipway cluster-update --assembly .plan/$(ENVIRONMENT)
+
 .plan:
 	@mkdir -p $@
 

@@ -3,6 +3,7 @@
 import typer
 
 from slipway.lint.command import lint
+from slipway.plan.cluster_update.command import cluster_update
 
 app = typer.Typer(
     help="Check and change a Slipway environment before AWS does.",
@@ -18,3 +19,4 @@ def _group() -> None:
 
 
 app.command("lint")(lint)
+app.command("cluster-update")(cluster_update)

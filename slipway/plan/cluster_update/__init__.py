@@ -1,0 +1,1 @@
+"""Whether the next deployment can update the deployed cluster, asked before CloudFormation is."""

@@ -1,0 +1,144 @@
+"""The update of a cluster from deployed templates to wanted ones, as far as it is known before the deployment."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+from slipway.judge.inside_parallelcluster.update_answer import Update
+from slipway.judge.updates import ask_about_updates
+from slipway.plan.cluster_update.errors import NotComparableError
+from slipway.plan.cluster_update.sources import CLUSTER_TYPE, Templates, stack_of_cluster
+from slipway.plan.cluster_update.values import Names, WantedNames
+
+_VERSION = re.compile(r"/parallelcluster/([^/]+)/")
+
+
+class Verdict(IntEnum):
+    """What becomes of the update; the value is the command's exit code."""
+
+    POSSIBLE = 0
+    """Nothing changes, or the update is possible while all nodes run."""
+
+    NEEDS_STOP = 3
+    """Nodes must be stopped first."""
+
+    REFUSED = 4
+    """The provider or ParallelCluster refuses it, or CloudFormation would replace the cluster."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What the next deployment would do to the cluster."""
+
+    stack: str
+    """Name of the stack that holds the cluster's resource."""
+
+    cluster: str
+    """Name of the deployed cluster."""
+
+    region: str
+    """Its AWS Region."""
+
+    update: Update
+    """ParallelCluster's decision about every field that differs."""
+
+    refusals: tuple[str, ...]
+    """What ParallelCluster's comparison does not see and the provider or CloudFormation refuses."""
+
+    scripts_change: bool
+    """Whether other node scripts, or version locks, are put under the same keys."""
+
+    strategy: str
+    """`QueueUpdateStrategy` of the wanted configuration."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """What becomes of the update."""
+        if self.refusals or not self.update.allowed:
+            return Verdict.REFUSED
+        return Verdict.NEEDS_STOP if self.update.stop else Verdict.POSSIBLE
+
+    @property
+    def reaches_provider(self) -> bool:
+        """Whether ParallelCluster finds changes: the head node runs OnNodeUpdated only then."""
+        return any(change.policy != "IGNORED" for change in self.update.changes)
+
+
+@dataclass(frozen=True)
+class _Cluster:
+    logical_id: str
+    name: str
+    version: str
+    configuration: dict[str, Any]
+    scripts: Any
+
+
+def compare(deployed: Templates, wanted: Templates, region: str, directory: Path) -> Comparison:
+    """Compare two sets of templates, each with one cluster.
+
+    Args:
+        deployed: templates by stack name, at least the one of the stack that holds the cluster.
+        wanted: the templates of the next deployment.
+        region: AWS Region of the cluster's stack.
+        directory: an existing folder for what passes to and from ParallelCluster's side.
+
+    Raises:
+        NotComparableError: one side does not have exactly one cluster, or they are of two environments.
+        slipway.judge.parallelcluster_process.JudgeFailedError: ParallelCluster's side ended without an answer.
+    """
+    stack = stack_of_cluster(wanted, "the assembly")
+    if (other := stack_of_cluster(deployed, "the other side")) != stack:
+        raise NotComparableError(f"{stack} and {other} are stacks of two environments: there is no update between them")
+    names = WantedNames(wanted, deployed, region)
+    old, new = _cluster(deployed, stack, names.deployed), _cluster(wanted, stack, names)
+    (update,) = ask_about_updates([(old.configuration, new.configuration)], directory)
+    return Comparison(
+        stack=stack,
+        cluster=old.name,
+        region=region,
+        update=update,
+        refusals=tuple(_refusals(old, new)),
+        scripts_change=old.scripts != new.scripts,
+        strategy=new.configuration.get("Scheduling", {}).get("SlurmSettings", {}).get("QueueUpdateStrategy", ""),
+    )
+
+
+def _cluster(templates: Templates, stack: str, names: Names) -> _Cluster:
+    resources = templates[stack]["Resources"]
+    logical_id, resource = next((key, row) for key, row in resources.items() if row["Type"] == CLUSTER_TYPE)
+    properties = names.written(resource["Properties"], stack)
+    urls = [
+        str(names.written(row["Properties"]["TemplateURL"], stack))
+        for row in resources.values()
+        if row["Type"] == "AWS::CloudFormation::Stack"
+    ]
+    version = _VERSION.search(" ".join(urls))
+    return _Cluster(
+        logical_id=logical_id,
+        name=str(properties.get("ClusterName")),
+        version=version[1] if version else "",
+        configuration=properties["ClusterConfiguration"],
+        scripts=[
+            row["Properties"].get("SourceObjectKeys")
+            for row in resources.values()
+            if row["Type"] == "Custom::CDKBucketDeployment"
+        ],
+    )
+
+
+def _refusals(old: _Cluster, new: _Cluster) -> Iterator[str]:
+    if new.logical_id != old.logical_id:
+        yield (
+            f"the cluster's resource is called {new.logical_id}, it was {old.logical_id}: CloudFormation makes a "
+            "second cluster before it deletes the first, and two of one name cannot be"
+        )
+    elif new.name != old.name:
+        yield f'ClusterName {old.name} -> {new.name}: "Cannot update the ClusterName in the properties."'
+    if new.version != old.version:
+        yield (
+            f'ParallelCluster {old.version} -> {new.version}: "the update can be performed only with the same '
+            'ParallelCluster version used to create the cluster"'
+        )

@@ -1,0 +1,52 @@
+"""One run of the command: synthesize, read the other side, compare."""
+
+import shutil
+from pathlib import Path
+
+from slipway.judge.assembly import PROJECT, SynthFailedError, synthesize
+from slipway.judge.parallelcluster_process import JudgeFailedError
+from slipway.plan.cluster_update.comparison import Comparison, compare
+from slipway.plan.cluster_update.errors import NotComparableError
+from slipway.plan.cluster_update.sources import (
+    Templates,
+    deployed_templates,
+    stack_of_cluster,
+    templates_of_assembly,
+    templates_of_file,
+)
+
+UPDATE_DIRECTORY = PROJECT / ".plan" / "cluster-update"
+"""Where the assembly, question, answer and logs of the last run are."""
+
+NoComparison = (NotComparableError, SynthFailedError, JudgeFailedError)
+"""What `run` raises; every message is for the user."""
+
+
+def run(environment: str, assembly: Path | None, against: Path | None, directory: Path) -> Comparison:
+    """Compare the cluster of an environment with the deployed one, or with another assembly's.
+
+    Args:
+        environment: name or file of an environment; it is synthesized when there is no assembly.
+        assembly: cloud assembly of the environment.
+        against: cloud assembly or training template of the other side; the deployed stacks when left out.
+        directory: folder of this run; what was in it is removed.
+
+    Raises:
+        NotComparableError: see `slipway.plan.cluster_update.sources`.
+        SynthFailedError: the environment does not synthesize.
+        JudgeFailedError: aws-parallelcluster is not installed, or it ended without an answer.
+    """
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    if assembly is None:
+        assembly = directory / "assembly"
+        synthesize(environment, assembly, directory / "app.log")
+    wanted, region = templates_of_assembly(assembly)
+    return compare(_other_side(against, wanted, region, assembly), wanted, region, directory)
+
+
+def _other_side(against: Path | None, wanted: Templates, region: str, assembly: Path) -> Templates:
+    stack = stack_of_cluster(wanted, str(assembly))
+    if against is None:
+        return deployed_templates(wanted, stack, region)
+    return templates_of_assembly(against)[0] if against.is_dir() else templates_of_file(against, stack)
