@@ -65,6 +65,7 @@ class TrainingStack(EnvironmentStack):
                 region=environment.region,
                 training_stacks=training.training_stacks,
                 operating_system=training.operating_system,
+                parallelcluster_version=training.parallelcluster_version,
                 log_retention=log_retention(environment),
             ),
         )

@@ -2,22 +2,20 @@
 # Sets up a compute node: Neuron driver, runtime and tools at the pinned versions, then proof that the node has what its
 # queue promises. ParallelCluster ends a node whose set-up fails, so a half-working node never takes a job.
 #
-#   compute_node.sh INSTANCE_TYPE=NEURON_DEVICES:EFA_INTERFACES...
+#   compute_node.sh TRAINING_STACK|none INSTANCE_TYPE=NEURON_DEVICES:EFA_INTERFACES...
 #
-# A second run, or a custom AMI that already holds the pinned packages, skips the installation.
+# A node without accelerator has the training stack "none" and gets no Neuron packages. A second run, or an image that
+# already holds the pinned packages, skips the installation.
 set -euo pipefail
 umask 022
 
 SCRIPT_DIRECTORY="$(dirname "${BASH_SOURCE[0]}")"
 readonly SCRIPT_DIRECTORY
-readonly DEVICE_SECONDS="${SLIPWAY_DEVICE_SECONDS:-120}"
 readonly METADATA_SERVICE="http://169.254.169.254/latest"
-# shellcheck source-path=SCRIPTDIR source=steps.sh
-source "${SCRIPT_DIRECTORY}/steps.sh"
-# shellcheck source-path=SCRIPTDIR source=operating_system.sh
-source "${SCRIPT_DIRECTORY}/operating_system.sh"
-# shellcheck source-path=SCRIPTDIR source=neuron_packages.sh
-source "${SCRIPT_DIRECTORY}/neuron_packages.sh"
+for part in steps operating_system training_stack storage_checks neuron_packages neuron_checks; do
+  # shellcheck source=/dev/null
+  source "${SCRIPT_DIRECTORY}/${part}.sh"
+done
 
 # instance_metadata KEY: prints a value of the instance metadata service, which answers with a token only (IMDSv2).
 instance_metadata() {
@@ -27,21 +25,37 @@ instance_metadata() {
   curl "${options[@]}" --header "X-aws-ec2-metadata-token: ${token}" "${METADATA_SERVICE}/meta-data/$1"
 }
 
-# read_expectations EXPECTATION...: a queue may mix instance types; sets NEURON_DEVICES and EFA_INTERFACES to what it
-# expects of this node's type.
+# read_expectations STACK EXPECTATION...: a queue may mix instance types; sets INSTANCE_TYPE, and NEURON_DEVICES and
+# EFA_INTERFACES to what the queue expects of this node's type.
 read_expectations() {
-  local expectation instance_type
-  instance_type="$(instance_metadata instance-type)"
-  for expectation in "$@"; do
-    if [[ ! "$expectation" =~ ^([^=]+)=([1-9][0-9]*):([0-9]+)$ ]]; then
+  local stack=$1 expectation
+  INSTANCE_TYPE="$(instance_metadata instance-type)"
+  for expectation in "${@:2}"; do
+    if [[ ! "$expectation" =~ ^([^=]+)=(0|[1-9][0-9]*):([0-9]+)$ ]]; then
       fail "'${expectation}' is not INSTANCE_TYPE=NEURON_DEVICES:EFA_INTERFACES"
     fi
-    if [[ "${BASH_REMATCH[1]}" == "$instance_type" ]]; then
+    if [[ "${BASH_REMATCH[1]}" == "$INSTANCE_TYPE" ]]; then
       NEURON_DEVICES="${BASH_REMATCH[2]}" EFA_INTERFACES="${BASH_REMATCH[3]}"
+      if [[ ("$stack" == none && "$NEURON_DEVICES" != 0) || ("$stack" != none && "$NEURON_DEVICES" == 0) ]]; then
+        fail "${expectation} does not fit the training stack ${stack}"
+      fi
       return
     fi
   done
-  fail "the queue does not say what to expect of a ${instance_type}: $*"
+  fail "the queue does not say what to expect of a ${INSTANCE_TYPE}: ${*:2}"
+}
+
+# write_node_conf: what the node must show from now on, for the health check on idle nodes. In place
+# before the first check here, so that a node which loses a device meanwhile is found either way.
+write_node_conf() {
+  local conf="${ROOT}/etc/slipway/node.conf" driver=""
+  if [[ "$STACK" != none ]]; then
+    driver="$(pinned_version aws-neuronx-dkms)"
+  fi
+  mkdir -p "${conf%/*}"
+  printf '%s\n' "INSTANCE_TYPE=${INSTANCE_TYPE}" "TRAINING_STACK=${STACK}" "NEURON_DEVICES=${NEURON_DEVICES}" \
+    "EFA_INTERFACES=${EFA_INTERFACES}" "NEURON_DRIVER_VERSION=${driver}" >"${conf}.new"
+  mv "${conf}.new" "$conf"
 }
 
 # The head node builds the training environment; here only its interpreter has to exist.
@@ -79,44 +93,42 @@ correct_hosts_file() {
   rm "${hosts}.slipway"
 }
 
-# 44000 is torchrun's rendezvous in the training jobs, 48620 the root of the Neuron collectives: no other connection may
-# be given these port numbers.
-reserve_ports() {
-  local settings="${ROOT}/etc/sysctl.d/90-slipway-neuron.conf"
-  mkdir -p "${ROOT}/etc/sysctl.d"
-  printf 'net.ipv4.ip_local_reserved_ports = 44000,48620\n' >"$settings"
-  sysctl --quiet --load="$settings"
+set_up_node_without_accelerator() {
+  step "check the operating system" check_operating_system
+  step "stop unattended upgrades" stop_unattended_upgrades
+  step "hold the kernel" hold_packages
+  step "correct /etc/hosts" correct_hosts_file
+  step "write the login profile" write_profile /apps/neuron/current
+  step "write node.conf" write_node_conf
 }
 
-check_efa_interfaces() {
-  if ((EFA_INTERFACES == 0)); then
-    say "no EFA interface expected"
-    return
-  fi
-  wait_for_count "$DEVICE_SECONDS" "$EFA_INTERFACES" /sys/class/infiniband '*'
+set_up_neuron_node() {
+  step "read the training stack" load_training_stack "$STACK"
+  step "check the operating system" check_operating_system
+  step "stop unattended upgrades" stop_unattended_upgrades
+  step "install the kernel headers" install_kernel_headers
+  step "install the Neuron packages" install_neuron_packages
+  step "build the Neuron driver" build_neuron_driver
+  step "hold the kernel and the Neuron packages" hold_packages
+  step "provide Python" provide_python
+  step "correct /etc/hosts" correct_hosts_file
+  step "reserve ports" reserve_ports
+  step "write the login profile" write_profile "/apps/neuron/${TRAINING_STACK}"
+  step "write node.conf" write_node_conf
+  step "load the Neuron driver" load_neuron_driver
+  step "wait for the Neuron devices" wait_for_devices
+  step "check the Neuron tools" check_tools
 }
 
-# ParallelCluster mounts /fsx on first use, so it is used before findmnt looks for more than the automount point.
-check_lustre() {
-  modprobe lustre || fail "the Lustre client has no module for kernel $(uname -r)"
-  timeout 120 stat "${ROOT}/fsx/." >/dev/null || fail "/fsx does not answer within 120 s"
-  findmnt --noheadings --types lustre --mountpoint "${ROOT}/fsx" >/dev/null ||
-    fail "/fsx is not a mounted Lustre file system"
-}
-
+readonly STACK="$1"
 step "read the expectations" read_expectations "$@"
-step "read the Neuron release" load_neuron_release
-step "check the operating system" check_operating_system
-step "stop unattended upgrades" stop_unattended_upgrades
-step "install the kernel headers" install_kernel_headers
-step "install the Neuron packages" install_neuron_packages
-step "hold the kernel and the Neuron packages" hold_packages
-step "provide Python" provide_python
-step "correct /etc/hosts" correct_hosts_file
-step "reserve ports" reserve_ports
-step "write the login profile" write_profile
-step "load the Neuron driver" modprobe neuron
-step "wait for the Neuron devices" wait_for_count "$DEVICE_SECONDS" "$NEURON_DEVICES" /dev 'neuron[0-9]*'
+if [[ "$STACK" == none ]]; then
+  set_up_node_without_accelerator
+else
+  set_up_neuron_node
+fi
 step "count the EFA interfaces" check_efa_interfaces
-step "check /fsx" check_lustre
-say "compute node ready for Neuron ${NEURON_RELEASE} after ${SECONDS} s"
+step "check /fsx" check_fsx
+step "limit dirty pages" limit_dirty_pages
+step "check /scratch" check_scratch
+say "compute node ready for training stack ${STACK} after ${SECONDS} s"

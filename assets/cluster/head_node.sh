@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Sets up the head node: the Python environment with the pinned training packages on the shared /apps. The Neuron driver
-# and runtime belong on the compute nodes. A second run finds everything done and changes nothing.
+# Sets up the head node: one Python environment for each training stack on the shared /apps. The Neuron driver and
+# runtime belong on the compute nodes. A second run finds everything done and changes nothing.
 set -euo pipefail
 umask 022
 
 SCRIPT_DIRECTORY="$(dirname "${BASH_SOURCE[0]}")"
 readonly SCRIPT_DIRECTORY
 readonly PIP_SECONDS="${SLIPWAY_PIP_SECONDS:-1500}"
-# shellcheck source-path=SCRIPTDIR source=steps.sh
-source "${SCRIPT_DIRECTORY}/steps.sh"
-# shellcheck source-path=SCRIPTDIR source=operating_system.sh
-source "${SCRIPT_DIRECTORY}/operating_system.sh"
+for part in steps operating_system training_stack storage_checks training_stacks; do
+  # shellcheck source=/dev/null
+  source "${SCRIPT_DIRECTORY}/${part}.sh"
+done
 
 provide_python() {
   local python="python${PYTHON_VERSION}" packages=("python${PYTHON_VERSION}") found
@@ -32,32 +32,57 @@ check_apps() {
   fi
 }
 
-# The environment has the release and the Python version in its name: another release is built beside it, under running
-# jobs, and "current" moves over when it is complete. The file .requirements is written last and marks it complete.
-install_training_packages() {
-  local name="${NEURON_RELEASE}-python${PYTHON_VERSION}"
-  local environment="${ROOT}/apps/neuron/${name}" index options=(--quiet --no-cache-dir --disable-pip-version-check)
-  if [[ -f "${environment}/.requirements" && "$(<"${environment}/.requirements")" == "${PYTHON_PACKAGES[*]}" ]]; then
-    say "${PYTHON_PACKAGES[*]}: already in ${environment}"
-  else
-    rm -rf "$environment"
-    "python${PYTHON_VERSION}" -m venv "$environment"
-    # The exact versions exist only in the Neuron index: PyPI holds placeholders of the same names.
-    for index in "${PYTHON_INDEXES[@]}"; do
-      options+=(--extra-index-url "$index")
-    done
-    retry "$PIP_SECONDS" "${environment}/bin/python" -m pip install "${options[@]}" "${PYTHON_PACKAGES[@]}"
-    printf '%s\n' "${PYTHON_PACKAGES[*]}" >"${environment}/.requirements"
-  fi
-  ln -sfn "$name" "${ROOT}/apps/neuron/current"
+# environment_name: prints the directory of the loaded stack's environment. Other pins have another name, so they are
+# built beside the environment that jobs are using.
+environment_name() {
+  local checksum
+  checksum="$(sha256sum <<<"${PYTHON_PACKAGES[*]}")"
+  printf '%s-python%s-%s' "$TRAINING_STACK" "$PYTHON_VERSION" "${checksum:0:8}"
 }
 
-step "read the Neuron release" load_neuron_release
-step "check the operating system" check_operating_system
+# install_training_packages: the file .requirements is written last and marks an environment complete; a directory
+# without it was left by an installation that broke off.
+install_training_packages() {
+  local environment index options=(--quiet --no-cache-dir --disable-pip-version-check)
+  environment="${ROOT}/apps/neuron/$(environment_name)"
+  if [[ -f "${environment}/.requirements" ]]; then
+    say "${PYTHON_PACKAGES[*]}: already in ${environment}"
+    return
+  fi
+  rm -rf "$environment"
+  "python${PYTHON_VERSION}" -m venv "$environment"
+  # The exact versions exist only in the Neuron index: PyPI holds placeholders of the same names.
+  for index in "${PYTHON_INDEXES[@]}"; do
+    options+=(--extra-index-url "$index")
+  done
+  retry "$PIP_SECONDS" "${environment}/bin/python" -m pip install "${options[@]}" "${PYTHON_PACKAGES[@]}"
+  printf '%s\n' "${PYTHON_PACKAGES[@]}" >"${environment}/.requirements"
+}
+
+# link NAME TARGET: points /apps/neuron/NAME to a complete environment, in one move: a job that starts meanwhile finds
+# the old one or the new one.
+link() {
+  local name="${ROOT}/apps/neuron/$1"
+  if [[ "$(readlink "$name" || true)" != "$2" ]]; then
+    ln -sfn "$2" "${name}.new"
+    mv -T "${name}.new" "$name"
+  fi
+}
+
+step "check /apps" check_apps
+for stack in "${TRAINING_STACKS[@]}"; do
+  step "read the training stack ${stack}" load_training_stack "$stack"
+  step "check the operating system for ${stack}" check_operating_system
+done
 step "stop unattended upgrades" stop_unattended_upgrades
 step "hold the kernel" hold_packages
-step "check /apps" check_apps
-step "provide Python" provide_python
-step "install the training packages" install_training_packages
-step "write the login profile" write_profile
-say "head node ready for Neuron ${NEURON_RELEASE} after ${SECONDS} s"
+for stack in "${TRAINING_STACKS[@]}"; do
+  load_training_stack "$stack"
+  step "provide Python for ${stack}" provide_python
+  step "install the training packages of ${stack}" install_training_packages
+  link "$stack" "$(environment_name)"
+done
+link current "${TRAINING_STACKS[0]}"
+step "write the login profile" write_profile /apps/neuron/current
+step "check /fsx" check_fsx
+say "head node ready for ${TRAINING_STACKS[*]} after ${SECONDS} s"

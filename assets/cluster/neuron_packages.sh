@@ -1,10 +1,8 @@
 # shellcheck shell=bash
-# Installs the Neuron driver, collectives, runtime and tools at the versions of neuron_release.sh; sourced by
-# compute_node.sh after operating_system.sh. The only downloads are the Neuron package repositories' and the operating
-# system's own.
+# Installs the Neuron driver, collectives, runtime and tools at the versions of the loaded training stack; sourced after
+# operating_system.sh and training_stack.sh. Nothing here needs a Neuron device, so that an image can be baked with it.
+# The only downloads are the Neuron package repository's and the operating system's own.
 
-readonly APT_REPOSITORY="https://apt.repos.neuron.amazonaws.com"
-readonly YUM_REPOSITORY="https://yum.repos.neuron.amazonaws.com"
 readonly REPOSITORY_KEY="GPG-PUB-KEY-AMAZON-AWS-NEURON.PUB"
 
 # What a compute node installs of the pinned packages; others (the hook for containers) are for other machines.
@@ -12,15 +10,10 @@ readonly NODE_PACKAGES=(aws-neuronx-dkms aws-neuronx-collectives aws-neuronx-run
 
 # node_pins: prints NAME=VERSION for each of them.
 node_pins() {
-  local name pin
+  local name version
   for name in "${NODE_PACKAGES[@]}"; do
-    for pin in "${SYSTEM_PACKAGES[@]}"; do
-      if [[ "$pin" == "${name}="* ]]; then
-        printf '%s\n' "$pin"
-        continue 2
-      fi
-    done
-    fail "neuron_release.sh pins no version of ${name}"
+    version="$(pinned_version "$name")"
+    printf '%s=%s\n' "$name" "$version"
   done
 }
 
@@ -59,41 +52,50 @@ choose_apt_suite() {
   for suite in "$own" jammy focal; do
     status=0
     curl --fail --silent --show-error --location --head --output /dev/null --max-time 30 --retry 8 --retry-connrefused \
-      --retry-max-time 120 "${APT_REPOSITORY}/dists/${suite}/InRelease" || status=$?
+      --retry-max-time 120 "${PACKAGE_REPOSITORY}/dists/${suite}/InRelease" || status=$?
     case "$status" in
       0)
         printf '%s' "$suite"
         return
         ;;
-      22) say "no suite ${suite} in ${APT_REPOSITORY}" >&2 ;;
-      *) fail "${APT_REPOSITORY} cannot be reached, curl status ${status}" ;;
+      22) say "no suite ${suite} in ${PACKAGE_REPOSITORY}" >&2 ;;
+      *) fail "${PACKAGE_REPOSITORY} cannot be reached, curl status ${status}" ;;
     esac
   done
-  fail "${APT_REPOSITORY} has none of the suites ${own}, jammy, focal"
+  fail "${PACKAGE_REPOSITORY} has none of the suites ${own}, jammy, focal"
 }
 
 add_neuron_repository() {
-  local keyring=/etc/apt/keyrings/neuron.asc suite
+  local keyring="${ROOT}/etc/apt/keyrings/neuron.asc" suite
   if [[ "$PACKAGE_MANAGER" == dnf ]]; then
-    printf '%s\n' '[neuron]' 'name=Neuron YUM Repository' "baseurl=${YUM_REPOSITORY}" 'enabled=1' 'metadata_expire=0' \
-      'gpgcheck=1' "gpgkey=${YUM_REPOSITORY}/${REPOSITORY_KEY}" >"${ROOT}/etc/yum.repos.d/neuron.repo"
+    printf '%s\n' '[neuron]' 'name=Neuron YUM Repository' "baseurl=${PACKAGE_REPOSITORY}" 'enabled=1' 'metadata_expire=0' \
+      'gpgcheck=1' "gpgkey=${PACKAGE_REPOSITORY}/${REPOSITORY_KEY}" >"${ROOT}/etc/yum.repos.d/neuron.repo"
     return
   fi
   mkdir -p "${ROOT}/etc/apt/keyrings"
   # Fetched anew each time: the key's date of expiry has been moved before. apt reads armored keys from *.asc files.
-  retry "$PACKAGE_SECONDS" curl --fail --silent --show-error --location --output "${ROOT}${keyring}" \
-    "${APT_REPOSITORY}/${REPOSITORY_KEY}"
-  chmod 0644 "${ROOT}${keyring}"
+  retry "$PACKAGE_SECONDS" curl --fail --silent --show-error --location --output "$keyring" \
+    "${PACKAGE_REPOSITORY}/${REPOSITORY_KEY}"
+  chmod 0644 "$keyring"
   suite="$(choose_apt_suite)"
-  printf 'deb [signed-by=%s] %s %s main\n' "$keyring" "$APT_REPOSITORY" "$suite" \
+  printf 'deb [signed-by=%s] %s %s main\n' "$keyring" "$PACKAGE_REPOSITORY" "$suite" \
     >"${ROOT}/etc/apt/sources.list.d/neuron.list"
+}
+
+# driver_is_built: whether the running kernel has the pinned driver as a module.
+driver_is_built() {
+  local pinned
+  pinned="$(pinned_version aws-neuronx-dkms)"
+  [[ "$(modinfo --field version neuron 2>/dev/null || true)" == "$pinned" ]]
 }
 
 # install_kernel_headers: dkms builds the driver against the headers of the running kernel, no others will do.
 install_kernel_headers() {
   local kernel
   kernel="$(uname -r)"
-  if [[ -d "${ROOT}/lib/modules/${kernel}/build" ]]; then
+  if driver_is_built; then
+    say "headers of kernel ${kernel}: not needed, it has the driver"
+  elif [[ -d "${ROOT}/lib/modules/${kernel}/build" ]]; then
     say "headers of kernel ${kernel}: already there"
   elif [[ "$PACKAGE_MANAGER" == apt ]]; then
     install_packages "linux-headers-${kernel}"
@@ -119,4 +121,17 @@ install_neuron_packages() {
   if ! all_installed "${pins[@]}"; then
     fail "the installed Neuron packages are not the pinned ones: ${pins[*]}"
   fi
+}
+
+# build_neuron_driver: the package builds the driver when it is installed, for the kernel that runs then. Where that was
+# another kernel or an earlier run was cut off, it is built here.
+build_neuron_driver() {
+  local kernel
+  kernel="$(uname -r)"
+  if driver_is_built; then
+    say "Neuron driver for kernel ${kernel}: already built"
+    return
+  fi
+  retry "$PACKAGE_SECONDS" dkms autoinstall --kernelver "$kernel"
+  driver_is_built || fail "dkms built no Neuron driver $(pinned_version aws-neuronx-dkms) for kernel ${kernel}"
 }

@@ -3,15 +3,18 @@
 # node) after it has mounted the shared file systems.
 #
 #   node_configured.sh head    BUCKET PREFIX
-#   node_configured.sh compute BUCKET PREFIX INSTANCE_TYPE=NEURON_DEVICES:EFA_INTERFACES...
+#   node_configured.sh login   BUCKET PREFIX
+#   node_configured.sh compute BUCKET PREFIX TRAINING_STACK|none INSTANCE_TYPE=NEURON_DEVICES:EFA_INTERFACES...
 #
 # ParallelCluster downloads only this file, so it fetches its siblings from s3://BUCKET/PREFIX/ before it hands over to
-# head_node.sh or compute_node.sh. README.md describes the arguments, the files and the environment variables.
+# head_node.sh, login_node.sh or compute_node.sh. README.md describes arguments, files and environment variables.
 set -euo pipefail
 
 readonly SCRIPT_DIRECTORY="${ROOT:-}/opt/slipway/cluster"
 readonly DOWNLOAD_SECONDS="${SLIPWAY_DOWNLOAD_SECONDS:-300}"
 readonly RETRY_PAUSE_SECONDS="${SLIPWAY_RETRY_PAUSE_SECONDS:-5}"
+# The steps count their time from here.
+export SLIPWAY_STARTED_AT="$EPOCHSECONDS"
 
 # ParallelCluster keeps stderr for the node's error event and prints stdout into its log: a failure belongs into both.
 abort() {
@@ -22,29 +25,48 @@ abort() {
   exit 1
 }
 
-# fetch FILE: copies one sibling from the bucket and tries again until the deadline.
+# fetch FILE...: copies siblings from the bucket; all of them together have DOWNLOAD_SECONDS.
 fetch() {
-  local source="s3://${BUCKET}/${PREFIX}/$1" deadline=$((SECONDS + DOWNLOAD_SECONDS))
-  until timeout 60 aws s3 cp --only-show-errors "$source" "${SCRIPT_DIRECTORY}/$1"; do
-    if ((SECONDS >= deadline)); then
-      abort "fetch the set-up scripts" "no copy of ${source} within ${DOWNLOAD_SECONDS} s"
-    fi
-    sleep "$RETRY_PAUSE_SECONDS"
+  local file source
+  for file in "$@"; do
+    source="s3://${BUCKET}/${PREFIX}/${file}"
+    until timeout 60 aws s3 cp --only-show-errors "$source" "${SCRIPT_DIRECTORY}/${file}"; do
+      if ((SECONDS >= DOWNLOAD_SECONDS)); then
+        abort "fetch the set-up scripts" "no copy of ${source} within ${DOWNLOAD_SECONDS} s"
+      fi
+      sleep "$RETRY_PAUSE_SECONDS"
+    done
   done
 }
 
-files=(steps.sh operating_system.sh neuron_release.sh)
+files=(training_stacks.sh steps.sh operating_system.sh training_stack.sh storage_checks.sh)
+stacks=()
 if [[ "${1:-}" == head && $# -eq 3 ]]; then
   files+=(head_node.sh)
-elif [[ "${1:-}" == compute && $# -ge 4 ]]; then
-  files+=(neuron_packages.sh compute_node.sh)
+elif [[ "${1:-}" == login && $# -eq 3 ]]; then
+  files+=(login_node.sh)
+elif [[ "${1:-}" == compute && $# -ge 5 && "$4" =~ ^[a-z0-9][a-z0-9.-]*$ ]]; then
+  files+=(neuron_packages.sh neuron_checks.sh compute_node.sh)
+  if [[ "$4" != none ]]; then
+    stacks+=("$4")
+  fi
 else
-  abort "read the arguments" "expected 'head BUCKET PREFIX' or 'compute BUCKET PREFIX EXPECTATION...', got '$*'"
+  abort "read the arguments" "expected 'head BUCKET PREFIX', 'login BUCKET PREFIX' or 'compute BUCKET PREFIX\
+ TRAINING_STACK|none EXPECTATION...', got '$*'"
 fi
 readonly ROLE="$1" BUCKET="$2" PREFIX="${3%/}"
 
-mkdir -p "$SCRIPT_DIRECTORY"
-for file in "${files[@]}"; do
-  fetch "$file"
+mkdir -p "${SCRIPT_DIRECTORY}/training_stacks"
+fetch "${files[@]}"
+# shellcheck source=/dev/null
+source "${SCRIPT_DIRECTORY}/training_stacks.sh"
+if [[ "$ROLE" == head ]]; then
+  stacks=("${TRAINING_STACKS[@]}")
+fi
+for stack in "${stacks[@]}"; do
+  fetch "training_stacks/${stack}.sh"
 done
-exec bash "${SCRIPT_DIRECTORY}/${ROLE}_node.sh" "${@:4}"
+# Retries and waits end at the deadline and say why; the timeout is for a command that hangs outside of them.
+export SLIPWAY_SETUP_SECONDS="${SLIPWAY_SETUP_SECONDS:-$NODE_SETUP_SECONDS}"
+exec timeout --kill-after=30 "$((SLIPWAY_SETUP_SECONDS - SECONDS + 10))" \
+  bash "${SCRIPT_DIRECTORY}/${ROLE}_node.sh" "${@:4}"

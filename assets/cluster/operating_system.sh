@@ -3,19 +3,8 @@
 
 readonly PACKAGE_SECONDS="${SLIPWAY_PACKAGE_SECONDS:-600}"
 
-# load_neuron_release: reads the lock file with the pinned versions and refuses one that lacks a key.
-load_neuron_release() {
-  local key
-  # shellcheck source=/dev/null
-  source "${SCRIPT_DIRECTORY}/neuron_release.sh"
-  for key in NEURON_RELEASE OPERATING_SYSTEMS SYSTEM_PACKAGES PYTHON_VERSION PYTHON_PACKAGES PYTHON_INDEXES; do
-    if [[ -z "${!key:-}" ]]; then
-      fail "neuron_release.sh lacks ${key}"
-    fi
-  done
-}
-
-# check_operating_system: sets PACKAGE_MANAGER (apt or dnf) on a system that the Neuron release supports.
+# check_operating_system: sets PACKAGE_MANAGER (apt or dnf); refuses a system that the training stack, where one has been
+# loaded, does not support.
 check_operating_system() {
   local identity operating_system
   # shellcheck source=/dev/null
@@ -26,19 +15,28 @@ check_operating_system() {
     "amzn 2023") operating_system=alinux2023 PACKAGE_MANAGER=dnf ;;
     *) fail "${identity} is none of ubuntu2204, ubuntu2404, alinux2023" ;;
   esac
-  if [[ " ${OPERATING_SYSTEMS[*]} " != *" ${operating_system} "* ]]; then
-    fail "Neuron ${NEURON_RELEASE} runs on ${OPERATING_SYSTEMS[*]}, not on ${operating_system}"
+  if [[ -n "${TRAINING_STACK:-}" && " ${OPERATING_SYSTEMS[*]} " != *" ${operating_system} "* ]]; then
+    fail "${TRAINING_STACK} runs on ${OPERATING_SYSTEMS[*]}, not on ${operating_system}"
   fi
 }
 
+# apt_install PACKAGE...: one attempt. apt-get update succeeds without the lists that it could not fetch, so the lists are
+# fetched again before the next attempt. An installation that was cut off before is completed first.
+apt_install() {
+  export DEBIAN_FRONTEND=noninteractive
+  dpkg --configure -a &&
+    apt-get -q update &&
+    apt-get -q -y -o DPkg::Lock::Timeout=300 --no-install-recommends --allow-downgrades --allow-change-held-packages \
+      install "$@"
+}
+# For the shell that retry starts.
+export -f apt_install
+
 # install_packages PACKAGE...: installs exactly what is named. Our own holds do not count here: this is what moves a
-# node to another Neuron release.
+# node to another training stack.
 install_packages() {
   if [[ "$PACKAGE_MANAGER" == apt ]]; then
-    export DEBIAN_FRONTEND=noninteractive
-    retry "$PACKAGE_SECONDS" apt-get -q update
-    retry "$PACKAGE_SECONDS" apt-get -q -y -o DPkg::Lock::Timeout=300 --no-install-recommends --allow-downgrades \
-      --allow-change-held-packages install "$@"
+    retry "$PACKAGE_SECONDS" bash -c "apt_install ${*@Q}"
   else
     retry "$PACKAGE_SECONDS" dnf -y --disableexcludes=main install "$@"
   fi
@@ -55,7 +53,7 @@ stop_unattended_upgrades() {
   for unit in apt-daily.timer apt-daily-upgrade.timer unattended-upgrades.service dnf-automatic.timer \
     dnf-automatic-install.timer; do
     if systemctl cat "$unit" >/dev/null 2>&1; then
-      timeout 300 systemctl disable --now "$unit"
+      timeout "$(bounded 300)" systemctl disable --now "$unit"
     fi
   done
 }
@@ -77,17 +75,4 @@ hold_packages() {
     fail "the running kernel's package ${kernel} is not installed and cannot be held"
   fi
   apt-mark hold "${packages[@]}"
-}
-
-# write_profile: login shells find the Neuron tools and the training environment. sbatch hands a user's PATH over to the
-# job, so head and compute nodes get the same file.
-write_profile() {
-  mkdir -p "${ROOT}/etc/profile.d"
-  cat >"${ROOT}/etc/profile.d/slipway-neuron.sh" <<'PROFILE'
-case ":${PATH}:" in
-  *:/opt/aws/neuron/bin:*) ;;
-  *) export PATH="${PATH}:/opt/aws/neuron/bin" ;;
-esac
-export SLIPWAY_NEURON_VENV=/apps/neuron/current
-PROFILE
 }

@@ -52,6 +52,7 @@ class OperatingSystem(Row):
         python_version: Version of the ``python3`` that comes with it.
         glibc_version: Version of its C library; PyTorch 2.9 needs 2.35.
         package_manager: Tool that installs system packages.
+        neuron_repository: Address of AWS's repository with the Neuron system packages for it.
         image_builder_image: Name of the maker's x86_64 image among Amazon's images in EC2 Image Builder.
     """
 
@@ -59,6 +60,7 @@ class OperatingSystem(Row):
     python_version: Text
     glibc_version: Text
     package_manager: Literal["apt", "dnf"]
+    neuron_repository: Text
     image_builder_image: Text
 
 

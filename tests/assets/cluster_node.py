@@ -12,9 +12,11 @@ NODE_NAME = "train-dy-trn1-1"
 ADDRESS = "10.0.64.7"
 INSTANCE_TYPE = "trn1.32xlarge"
 EXPECTATIONS = ("trn1.2xlarge=1:0", f"{INSTANCE_TYPE}=16:8")
+STACK = "xla-2.28.1"
 
-NEURON_RELEASE = {
+LOCK = {
     "NEURON_RELEASE": "2.28.1",
+    "PACKAGE_REPOSITORY": "https://packages.repos.neuron.amazonaws.com",
     "OPERATING_SYSTEMS": "(ubuntu2204 ubuntu2404 alinux2023)",
     "SYSTEM_PACKAGES": "(aws-neuronx-collectives=2.30.59.0 aws-neuronx-dkms=2.26.10.0 aws-neuronx-oci-hook=2.14.102.0"
     " aws-neuronx-runtime-lib=2.30.51.0 aws-neuronx-tools=2.28.23.0)",
@@ -38,15 +40,32 @@ source="${*: -2:1}"
 cp "$STATE/${source#s3://}" "${*: -1}"
 """
 
-# Installed packages are lines "installed NAME VERSION" of $STATE/packages.
-APT_GET = """
+# Installed packages are lines "installed NAME VERSION" of $STATE/packages. The driver is built when its package is
+# installed, and its version is then in $STATE/driver.
+INSTALL = """
+install() {
+  printf 'installed %s %s\\n' "$1" "$2" >>"$STATE/packages"
+  case "$1" in
+    aws-neuronx-dkms) printf '%s\\n' "${2%%-*}" >"$STATE/driver" ;;
+    aws-neuronx-tools)
+      mkdir -p "$ROOT/opt/aws/neuron/bin"
+      for tool in neuron-ls neuron-top neuron-monitor; do
+        : >"$ROOT/opt/aws/neuron/bin/$tool"
+        chmod 755 "$ROOT/opt/aws/neuron/bin/$tool"
+      done ;;
+  esac
+}
+"""
+APT_GET = (
+    INSTALL
+    + """
 for argument in "$@"; do
   case "$argument" in
-    *=*\\*) name="${argument%%=*}"; version="${argument#*=}"
-      printf 'installed %s %s-0a1b2c\\n' "$name" "${version%\\*}" >>"$STATE/packages" ;;
+    *=*\\*) version="${argument#*=}"; install "${argument%%=*}" "${version%\\*}-0a1b2c" ;;
   esac
 done
 """
+)
 DPKG_QUERY = """
 format="$3"; shift 3; status=0
 for pattern in "$@"; do
@@ -63,13 +82,16 @@ for pattern in "$@"; do
 done
 exit "$status"
 """
-DNF = """
+DNF = (
+    INSTALL
+    + """
 for argument in "$@"; do
   if [[ "$argument" =~ ^(aws-neuronx-[a-z-]+)-([0-9.]+)\\*$ ]]; then
-    printf 'installed %s %s\\n' "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" >>"$STATE/packages"
+    install "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}"
   fi
 done
 """
+)
 RPM = """
 while read -r state name version; do
   if [[ "$name" == "${*: -1}" ]]; then printf '%s' "$version"; exit 0; fi
@@ -87,6 +109,24 @@ case "$*" in
   *) exit 99 ;;
 esac
 """
+MODPROBE = """
+loaded="$ROOT/sys/module/neuron"
+case "$*" in
+  neuron) [[ -e "$loaded/version" ]] || { mkdir -p "$loaded"; cp "$STATE/driver" "$loaded/version"; } ;;
+  "--remove neuron") rm -r "$loaded" ;;
+esac
+"""
+# Before the first use /fsx is an automount point; with a file system type asked for, only that one counts.
+FINDMNT = """
+[[ "$*" == *"--types lustre "*"--mountpoint $ROOT/fsx" ]] || exit 1
+printf 'rw,noatime,flock,user_xattr,lazystatfs\\n'
+"""
+SYSCTL = """
+case "$*" in
+  "--quiet --load="*) sed -n 's/.*ports = //p' "${2#--load=}" >"$STATE/ports" ;;
+  *) cat "$STATE/ports" ;;
+esac
+"""
 PYTHON = """
 case "$*" in
   *ensurepip*) [[ -e "$STATE/venv" ]] ;;
@@ -99,12 +139,14 @@ STUBS = {
     "apt-mark": "",
     "aws": AWS,
     "curl": CURL,
-    # Before the first use /fsx is an automount point; with a file system type asked for, only that one counts.
-    "findmnt": '[[ "$*" == *"--types lustre --mountpoint $ROOT/fsx" ]]',
-    "modprobe": "",
+    "dkms": "",
+    "findmnt": FINDMNT,
+    "lctl": "",
+    "modinfo": 'cat "$STATE/driver"',
+    "modprobe": MODPROBE,
     "mountpoint": "",
     "python3.10": PYTHON,
-    "sysctl": "",
+    "sysctl": SYSCTL,
     # A node has the first two units, the others do not exist on it.
     "systemctl": '[[ "$1" != cat || "$2" == apt-daily.timer || "$2" == unattended-upgrades.service ]]',
     "uname": f'[[ "$1" == -r ]] && printf "{KERNEL}\\n" || printf "{NODE_NAME}\\n"',
@@ -113,13 +155,15 @@ STUBS = {
 
 
 class ClusterNode(Sandbox):
-    """A node of a Trainium cluster whose scripts bucket holds the real scripts and a lock file."""
+    """A node of a Trainium cluster whose scripts bucket holds the real scripts and the generated files."""
 
     def __init__(self, directory: Path, operating_system: str) -> None:
         super().__init__(directory)
         self.bucket = self.state / "scripts-bucket" / "cluster"
         shutil.copytree(ASSETS / "cluster", self.bucket)
-        self.lock()
+        (self.bucket / "training_stacks").mkdir()
+        self.lock(STACK)
+        self.set_stacks(STACK)
         self._create_files(operating_system)
         self._create_stubs(operating_system)
 
@@ -127,8 +171,10 @@ class ClusterNode(Sandbox):
         self.write("/etc/os-release", OS_RELEASES[operating_system])
         self.write("/etc/hosts", "127.0.0.1 localhost\n")
         self.write("/etc/dnf/dnf.conf", "[main]\ngpgcheck=1\n")
-        for folder in ("etc/apt/apt.conf.d", "etc/apt/sources.list.d", "etc/yum.repos.d", "fsx", "apps"):
+        for folder in ("etc/apt/apt.conf.d", "etc/apt/sources.list.d", "etc/yum.repos.d", "fsx", "apps", "scratch"):
             (self.root / folder).mkdir(parents=True)
+        (self.root / "scratch").chmod(0o1777)
+        self.write("/dev/disk/by-id/nvme-Amazon_EC2_NVMe_Instance_Storage_AWS0")
         self.add_devices(neuron=16, efa=8)
 
     def _create_stubs(self, operating_system: str) -> None:
@@ -137,6 +183,7 @@ class ClusterNode(Sandbox):
             self.stub(command, body)
         if operating_system.startswith("ubuntu"):
             self.stub("apt-get", APT_GET)
+            self.stub("dpkg", "")
             self.stub("dpkg-query", DPKG_QUERY)
             packages.write_text(
                 f"installed linux-image-{KERNEL} 1\nconfig-files linux-image-5.15.0-aws 1\ninstalled linux-aws 1\n"
@@ -150,29 +197,39 @@ class ClusterNode(Sandbox):
         """Create device entries. Anything else in the same directories must not be counted."""
         self.write("/dev/null")
         for number in range(neuron):
-            self.write(f"/dev/neuron{number}")
+            self.write(f"/dev/neuron{number}").chmod(0o666)
         for number in range(efa):
             self.write(f"/sys/class/infiniband/rdmap{number}s0")
 
-    def lock(self, **changes: str) -> None:
-        """Write neuron_release.sh into the bucket; an empty value leaves the key out."""
-        release = NEURON_RELEASE | changes
-        lines = [f"{key}={value}\n" for key, value in release.items() if value]
-        (self.bucket / "neuron_release.sh").write_text("".join(lines), encoding="utf-8")
+    def lock(self, stack: str = STACK, **changes: str) -> None:
+        """Write the lock file of a training stack into the bucket; an empty value leaves the key out."""
+        keys = {"TRAINING_STACK": stack} | LOCK | changes
+        lines = [f"{key}={value}\n" for key, value in keys.items() if value]
+        (self.bucket / "training_stacks" / f"{stack}.sh").write_text("".join(lines), encoding="utf-8")
 
-    def set_up_compute(self, *expectations: str, **environment: str) -> Outcome:
+    def set_stacks(self, *stacks: str) -> None:
+        """Say which training stacks the cluster has."""
+        (self.bucket / "training_stacks.sh").write_text(
+            f"TRAINING_STACKS=({' '.join(stacks)})\nNODE_SETUP_SECONDS=1500\n", encoding="utf-8"
+        )
+
+    def set_up_compute(self, *expectations: str, stack: str = STACK, **environment: str) -> Outcome:
         """Run the queue's custom action as ParallelCluster does."""
-        return self._set_up("compute", *(expectations or EXPECTATIONS), **environment)
+        return self._set_up("compute", stack, *(expectations or EXPECTATIONS), **environment)
 
     def set_up_head(self, **environment: str) -> Outcome:
         """Run the head node's custom action as ParallelCluster does."""
         return self._set_up("head", **environment)
 
-    def _set_up(self, role: str, *expectations: str, **environment: str) -> Outcome:
+    def set_up_login(self, **environment: str) -> Outcome:
+        """Run the login nodes' custom action as ParallelCluster does."""
+        return self._set_up("login", **environment)
+
+    def _set_up(self, role: str, *arguments: str, **environment: str) -> Outcome:
         limits = dict.fromkeys(("DOWNLOAD", "PACKAGE", "PIP", "DEVICE"), "0")
         return self.run(
             ASSETS / "cluster" / "node_configured.sh",
-            *(role, "scripts-bucket", "cluster/", *expectations),
+            *(role, "scripts-bucket", "cluster/", *arguments),
             **{f"SLIPWAY_{name}_SECONDS": value for name, value in limits.items()} | environment,
         )
 

@@ -23,8 +23,11 @@ HARMLESS_PROGRAMS = [
     "grep",
     "ln",
     "mkdir",
+    "mv",
+    "readlink",
     "rm",
     "sed",
+    "sha256sum",
     "sleep",
     "stat",
     "timeout",
@@ -115,9 +118,10 @@ class Sandbox:
         return Outcome(process.returncode, process.stdout, process.stderr, calls)
 
     def snapshot(self) -> dict[str, str]:
-        """Return every file of the tree with its content."""
+        """Return every file of the tree with its content, every link with its target."""
+        files = [Path(folder, name) for folder, links, names in os.walk(self.root) for name in [*links, *names]]
         return {
-            str(Path(folder, name).relative_to(self.root)): Path(folder, name).read_text(encoding="utf-8")
-            for folder, _, names in os.walk(self.root)
-            for name in names
+            str(file.relative_to(self.root)): f"-> {file.readlink()}" if file.is_symlink() else file.read_text("utf-8")
+            for file in files
+            if file.is_symlink() or file.is_file()
         }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.assets.cluster_node import ADDRESS, KERNEL, NEURON_RELEASE, NODE_NAME, ClusterNode
+from tests.assets.cluster_node import ADDRESS, KERNEL, LOCK, NODE_NAME, STACK, ClusterNode
 from tests.assets.sandbox import ASSETS, Outcome
 
 APT_PINS = "aws-neuronx-dkms=2.26.10.0* aws-neuronx-collectives=2.30.59.0* aws-neuronx-runtime-lib=2.30.51.0* aws-neuronx-tools=2.28.23.0*"  # noqa: E501 - one command line
@@ -22,9 +24,11 @@ def test_every_step_leaves_one_line_with_time_and_duration(tmp_path: Path, opera
     outcome = ClusterNode(tmp_path, operating_system).set_up_compute()
 
     assert outcome.status == 0, outcome.stderr
-    steps = (ASSETS / "cluster" / "compute_node.sh").read_text().count('\nstep "')
-    assert outcome.stdout.count(": done in ") == steps >= 15
-    assert "compute node ready for Neuron 2.28.1 after " in outcome.stdout
+    script = (ASSETS / "cluster" / "compute_node.sh").read_text()
+    only_without_accelerator = script.split("set_up_node_without_accelerator() {")[1].split("\n}")[0]
+    steps = re.findall(r'^ *step "(.*?)"', script.replace(only_without_accelerator, ""), re.MULTILINE)
+    assert sorted(re.findall(r": (.*): done in \d+ s$", outcome.stdout, re.MULTILINE)) == sorted(steps)
+    assert "compute node ready for training stack xla-2.28.1 after " in outcome.stdout
 
 
 def test_ubuntu_installs_exactly_the_pinned_packages_from_the_signed_repository(ubuntu: ClusterNode) -> None:
@@ -34,7 +38,7 @@ def test_ubuntu_installs_exactly_the_pinned_packages_from_the_signed_repository(
     assert headers.endswith(f" install linux-headers-{KERNEL}")
     assert neuron.endswith(f" install {APT_PINS}")
     assert ubuntu.read("/etc/apt/sources.list.d/neuron.list") == (
-        "deb [signed-by=/etc/apt/keyrings/neuron.asc] https://apt.repos.neuron.amazonaws.com jammy main\n"
+        f"deb [signed-by={ubuntu.root}/etc/apt/keyrings/neuron.asc] {LOCK['PACKAGE_REPOSITORY']} jammy main\n"
     )
     assert ubuntu.read("/etc/apt/keyrings/neuron.asc") == "key"
 
@@ -67,7 +71,7 @@ def test_amazon_linux_installs_exactly_the_pinned_packages(amazon_linux: Cluster
         f"dnf -y --disableexcludes=main install {DNF_PINS}",
     ]
     repository = amazon_linux.read("/etc/yum.repos.d/neuron.repo").splitlines()
-    assert "baseurl=https://yum.repos.neuron.amazonaws.com" in repository
+    assert f"baseurl={LOCK['PACKAGE_REPOSITORY']}" in repository
     assert "gpgcheck=1" in repository
     assert amazon_linux.read("/etc/dnf/dnf.conf").splitlines()[-1] == "excludepkgs=kernel* lustre-client* aws-neuronx-*"
 
@@ -86,16 +90,17 @@ def test_second_run_installs_nothing_and_changes_no_file(tmp_path: Path, operati
     assert node.snapshot() == before
 
 
-def test_another_release_replaces_the_installed_packages(ubuntu: ClusterNode) -> None:
+def test_another_training_stack_replaces_the_installed_packages_and_the_loaded_driver(ubuntu: ClusterNode) -> None:
     ubuntu.set_up_compute()
-    pins = NEURON_RELEASE["SYSTEM_PACKAGES"].replace("dkms=2.26.10.0", "dkms=2.27.4.0")
-    ubuntu.lock(NEURON_RELEASE="2.29.1", SYSTEM_PACKAGES=pins)
+    ubuntu.lock("xla-2.29.1", SYSTEM_PACKAGES=LOCK["SYSTEM_PACKAGES"].replace("dkms=2.26.10.0", "dkms=2.27.4.0"))
     ubuntu.stub_first("apt-get", f"printf 'installed linux-image-{KERNEL} 1\\n' >\"$STATE/packages\"")
 
-    outcome = ubuntu.set_up_compute()
+    outcome = ubuntu.set_up_compute(stack="xla-2.29.1")
 
     assert outcome.status == 0, outcome.stderr
     assert "aws-neuronx-dkms=2.27.4.0*" in installs(outcome)[-1]
+    assert outcome.calls_of("modprobe") == ["modprobe --remove neuron", "modprobe neuron", "modprobe lustre"]
+    assert "NEURON_DRIVER_VERSION=2.27.4.0\n" in ubuntu.read("/etc/slipway/node.conf")
 
 
 @pytest.mark.parametrize(
@@ -127,7 +132,7 @@ def test_ports_profile_and_driver(ubuntu: ClusterNode) -> None:
     outcome = ubuntu.set_up_compute()
 
     assert ubuntu.read("/etc/sysctl.d/90-slipway-neuron.conf") == "net.ipv4.ip_local_reserved_ports = 44000,48620\n"
-    assert outcome.calls_of("sysctl") == [f"sysctl --quiet --load={ubuntu.root}/etc/sysctl.d/90-slipway-neuron.conf"]
+    assert outcome.calls_of("sysctl")[0] == f"sysctl --quiet --load={ubuntu.root}/etc/sysctl.d/90-slipway-neuron.conf"
     assert "/opt/aws/neuron/bin" in ubuntu.read("/etc/profile.d/slipway-neuron.sh")
     assert outcome.calls_of("modprobe") == ["modprobe neuron", "modprobe lustre"]
 
@@ -138,7 +143,7 @@ def test_profile_puts_the_tools_on_path_once(ubuntu: ClusterNode, tmp_path: Path
     profile = ubuntu.root / "etc/profile.d/slipway-neuron.sh"
     probe.write_text(f'source {profile}\nsource {profile}\nprintf "%s %s" "$PATH" "$SLIPWAY_NEURON_VENV"\n')
 
-    assert ubuntu.run(probe).stdout == f"{ubuntu.programs}:/opt/aws/neuron/bin /apps/neuron/current"
+    assert ubuntu.run(probe).stdout == f"{ubuntu.programs}:/opt/aws/neuron/bin /opt/slipway/training-environment"
 
 
 def test_copy_that_fails_twice_is_tried_again(ubuntu: ClusterNode) -> None:
@@ -163,7 +168,7 @@ def test_installation_that_fails_once_is_tried_again(amazon_linux: ClusterNode) 
 
 def test_devices_that_appear_late_are_waited_for(ubuntu: ClusterNode) -> None:
     (ubuntu.root / "dev/neuron3").unlink()
-    ubuntu.stub("sleep", ': >"$ROOT/dev/neuron3"')
+    ubuntu.stub("sleep", ': >"$ROOT/dev/neuron3"; chmod 666 "$ROOT/dev/neuron3"')
 
     assert ubuntu.set_up_compute(SLIPWAY_DEVICE_SECONDS="20").status == 0
 
@@ -173,3 +178,68 @@ def test_node_without_efa_is_not_checked_for_it(ubuntu: ClusterNode) -> None:
 
     assert outcome.status == 0
     assert "no EFA interface expected" in outcome.stdout
+
+
+def test_node_conf_says_what_the_node_must_show(ubuntu: ClusterNode) -> None:
+    ubuntu.set_up_compute()
+
+    assert ubuntu.read("/etc/slipway/node.conf").splitlines() == [
+        "INSTANCE_TYPE=trn1.32xlarge",
+        f"TRAINING_STACK={STACK}",
+        "NEURON_DEVICES=16",
+        "EFA_INTERFACES=8",
+        "NEURON_DRIVER_VERSION=2.26.10.0",
+    ]
+    assert [path.name for path in (ubuntu.root / "etc/slipway").iterdir()] == ["node.conf"]
+
+
+def test_each_node_finds_the_environment_of_its_own_stack(ubuntu: ClusterNode) -> None:
+    ubuntu.lock("xla-2.29.1")
+
+    assert ubuntu.set_up_compute(stack="xla-2.29.1").status == 0
+    assert str((ubuntu.root / "opt/slipway/training-environment").readlink()) == "/apps/neuron/xla-2.29.1"
+
+
+def test_driver_that_was_built_for_another_kernel_is_built_again(ubuntu: ClusterNode) -> None:
+    ubuntu.set_up_compute()
+    (ubuntu.state / "driver").unlink()
+    ubuntu.stub("dkms", 'printf 2.26.10.0 >"$STATE/driver"')
+
+    outcome = ubuntu.set_up_compute()
+
+    assert outcome.status == 0, outcome.stderr
+    assert outcome.calls_of("dkms") == [f"dkms autoinstall --kernelver {KERNEL}"]
+    assert installs(outcome)[0].endswith(f" install linux-headers-{KERNEL}")
+
+
+def test_baked_image_that_holds_everything_needs_no_package_source(ubuntu: ClusterNode) -> None:
+    """The image has packages and driver; the devices, the file systems and the node's name are new."""
+    ubuntu.set_up_compute()
+    for written in ("etc/slipway/node.conf", "etc/profile.d/slipway-neuron.sh", "sys/module/neuron/version"):
+        (ubuntu.root / written).unlink()
+    ubuntu.stub_first("curl", '[[ "$*" == *169.254.169.254* ]] || exit 6')
+
+    outcome = ubuntu.set_up_compute()
+
+    assert outcome.status == 0, outcome.stderr
+    assert not [call for call in outcome.calls if call.startswith(("apt-get", "dnf", "dkms"))]
+    assert len(outcome.calls_of("modprobe")) == 2
+
+
+def test_lustre_client_keeps_few_dirty_pages(ubuntu: ClusterNode) -> None:
+    assert ubuntu.set_up_compute().calls_of("lctl") == ["lctl set_param osc.*.max_dirty_mb=64"]
+
+    ubuntu.stub("lctl", "exit 2")
+    assert ubuntu.set_up_compute().status == 0
+    (ubuntu.programs / "lctl").unlink()
+    assert "no lctl" in ubuntu.set_up_compute().stdout
+
+
+def test_node_without_local_disks_needs_no_scratch(ubuntu: ClusterNode) -> None:
+    shutil.rmtree(ubuntu.root / "dev/disk")
+    ubuntu.stub("mountpoint", "exit 1")
+
+    outcome = ubuntu.set_up_compute()
+
+    assert outcome.status == 0, outcome.stderr
+    assert "no local NVMe disks" in outcome.stdout

@@ -35,12 +35,12 @@ def test_package_manager_that_installs_something_else_is_noticed(ubuntu: Cluster
 
 
 def test_copy_that_never_works_ends_the_node(ubuntu: ClusterNode) -> None:
-    (ubuntu.bucket / "neuron_release.sh").unlink()
+    (ubuntu.bucket / "steps.sh").unlink()
 
     outcome = ubuntu.set_up_compute(SLIPWAY_DOWNLOAD_SECONDS="1", SLIPWAY_RETRY_PAUSE_SECONDS="1")
 
-    assert_failed(outcome, "fetch the set-up scripts", "s3://scripts-bucket/cluster/neuron_release.sh within 1 s")
-    assert len(outcome.calls_of("aws")) > 3
+    assert_failed(outcome, "fetch the set-up scripts", "s3://scripts-bucket/cluster/steps.sh within 1 s")
+    assert len(outcome.calls_of("aws")) > 2
 
 
 def test_installation_that_hangs_is_ended_at_the_deadline(amazon_linux: ClusterNode) -> None:
@@ -48,7 +48,25 @@ def test_installation_that_hangs_is_ended_at_the_deadline(amazon_linux: ClusterN
 
     outcome = amazon_linux.set_up_compute(SLIPWAY_PACKAGE_SECONDS="1")
 
-    assert_failed(outcome, "install the kernel headers", "gave up within 1 s, last status 124")
+    assert_failed(outcome, "install the kernel headers", "gave up within 1 s")
+    assert "last status 124: dnf -y" in outcome.stderr
+
+
+def test_slow_package_source_ends_at_the_deadline_of_the_whole_set_up(amazon_linux: ClusterNode) -> None:
+    amazon_linux.stub("dnf", "exec sleep 50")
+
+    outcome = amazon_linux.set_up_compute(SLIPWAY_PACKAGE_SECONDS="600", SLIPWAY_SETUP_SECONDS="2")
+
+    assert_failed(outcome, "install the kernel headers", "s into the 2 s of the set-up, last status 124: dnf -y")
+
+
+def test_command_that_hangs_outside_of_every_limit_ends_at_the_deadline_too(ubuntu: ClusterNode) -> None:
+    # 10 s are on top of the deadline, for retries to say what they waited for.
+    ubuntu.stub("apt-mark", "exec sleep 50")
+
+    outcome = ubuntu.set_up_compute(SLIPWAY_SETUP_SECONDS="-8")
+
+    assert_failed(outcome, "hold the kernel and the Neuron packages", "the -8 s for the whole set-up are over")
 
 
 @pytest.mark.parametrize(("command", "step"), FAILING_COMMANDS, ids=[command for command, _ in FAILING_COMMANDS])
@@ -75,13 +93,37 @@ BROKEN_NODES: list[tuple[str, str, Callable[[ClusterNode], object]]] = [
         "expected 8 of /sys/class/infiniband/*, found 7",
         lambda node: (node.root / "sys/class/infiniband/rdmap0s0").unlink(),
     ),
-    ("load the Neuron driver", "", lambda node: node.stub("modprobe", '[[ "$1" != neuron ]]')),
+    ("load the Neuron driver", "", lambda node: node.stub_first("modprobe", '[[ "$1" != neuron ]] || exit 1')),
+    (
+        "load the Neuron driver",
+        "the loaded Neuron driver is 2.20.1.0, xla-2.28.1 pins 2.26.10.0",
+        lambda node: node.stub_first("modprobe", '[[ "$1" != neuron ]] || printf 2.20.1.0 >"$STATE/driver"'),
+    ),
+    (
+        "build the Neuron driver",
+        "dkms built no Neuron driver 2.26.10.0",
+        lambda node: node.stub("modinfo", "exit 1"),
+    ),
+    (
+        "wait for the Neuron devices",
+        "expected 16 of /dev/neuron[0-9]* -perm -o=rw, found 15",
+        lambda node: (node.root / "dev/neuron3").chmod(0o600),
+    ),
+    (
+        "check the Neuron tools",
+        "not every user may run /opt/aws/neuron/bin/neuron-top",
+        lambda node: node.stub_first("sysctl", 'chmod o-x "$ROOT/opt/aws/neuron/bin/neuron-top"'),
+    ),
+    ("reserve ports", "reserves the ports '' instead of", lambda node: node.stub("sysctl")),
+    ("check /scratch", "/scratch is not mounted", lambda node: node.stub("mountpoint", "exit 1")),
+    ("check /scratch", "mode 755 instead of 1777", lambda node: (node.root / "scratch").chmod(0o755)),
     (
         "check /fsx",
         f"no module for kernel {KERNEL}",
-        lambda node: node.stub("modprobe", '[[ "$1" != lustre ]]'),
+        lambda node: node.stub_first("modprobe", '[[ "$1" != lustre ]] || exit 1'),
     ),
     ("check /fsx", "/fsx is not a mounted Lustre", lambda node: node.stub("findmnt", "exit 1")),
+    ("check /fsx", "/fsx is mounted without flock: rw,noatime", lambda node: node.stub("findmnt", "echo rw,noatime")),
     ("check /fsx", "/fsx does not answer", lambda node: (node.root / "fsx").rmdir()),
     (
         "correct /etc/hosts",
@@ -100,7 +142,11 @@ BROKEN_NODES: list[tuple[str, str, Callable[[ClusterNode], object]]] = [
         "gave up",
         lambda node: node.stub_first("curl", '[[ "$*" != *GPG-PUB-KEY* ]] || exit 22'),
     ),
-    ("read the Neuron release", "lacks PYTHON_VERSION", lambda node: node.lock(PYTHON_VERSION="")),
+    (
+        "read the training stack",
+        "training_stacks/xla-2.28.1.sh lacks PYTHON_VERSION",
+        lambda node: node.lock(PYTHON_VERSION=""),
+    ),
     (
         "install the Neuron packages",
         "pins no version of aws-neuronx-collectives",
@@ -108,7 +154,7 @@ BROKEN_NODES: list[tuple[str, str, Callable[[ClusterNode], object]]] = [
     ),
     (
         "check the operating system",
-        "Neuron 2.28.1 runs on ubuntu2404, not on ubuntu2204",
+        "xla-2.28.1 runs on ubuntu2404, not on ubuntu2204",
         lambda node: node.lock(OPERATING_SYSTEMS="(ubuntu2404)"),
     ),
     ("provide Python", "gave up", hide_python),
@@ -140,7 +186,7 @@ def test_unknown_operating_system_is_refused_before_anything_is_changed(tmp_path
 
 
 @pytest.mark.parametrize(
-    "expectation", ["trn1.32xlarge", "trn1.32xlarge=0:8", "trn1.32xlarge=16", "trn1.32xlarge=16:-1", "=16:8", ""]
+    "expectation", ["trn1.32xlarge", "trn1.32xlarge=00:8", "trn1.32xlarge=16", "trn1.32xlarge=16:-1", "=16:8", ""]
 )
 def test_senseless_expectation_is_refused(ubuntu: ClusterNode, expectation: str) -> None:
     outcome = ubuntu.set_up_compute(expectation)
@@ -150,6 +196,15 @@ def test_senseless_expectation_is_refused(ubuntu: ClusterNode, expectation: str)
     )
 
 
+@pytest.mark.parametrize(
+    ("stack", "expectation"), [("none", "trn1.32xlarge=16:8"), ("xla-2.28.1", "trn1.32xlarge=0:0")]
+)
+def test_devices_and_training_stack_must_fit(ubuntu: ClusterNode, stack: str, expectation: str) -> None:
+    outcome = ubuntu.set_up_compute(expectation, stack=stack)
+
+    assert_failed(outcome, "read the expectations", f"{expectation} does not fit the training stack {stack}")
+
+
 def test_instance_type_that_the_queue_does_not_expect_is_refused(ubuntu: ClusterNode) -> None:
     outcome = ubuntu.set_up_compute("trn1.2xlarge=1:0", "trn1n.32xlarge=16:16")
 
@@ -157,10 +212,19 @@ def test_instance_type_that_the_queue_does_not_expect_is_refused(ubuntu: Cluster
 
 
 @pytest.mark.parametrize(
-    "arguments", [(), ("compute", "bucket", "prefix"), ("head", "b", "p", "x"), ("login", "b", "p")]
+    "arguments",
+    [
+        (),
+        ("compute", "bucket", "prefix"),
+        ("compute", "bucket", "prefix", "xla-2.28.1"),
+        ("compute", "bucket", "prefix", "../steps", "trn1.32xlarge=16:8"),
+        ("head", "b", "p", "x"),
+        ("login", "b", "p", "x"),
+        ("worker", "b", "p"),
+    ],
 )
 def test_wrong_arguments_are_refused(ubuntu: ClusterNode, arguments: tuple[str, ...]) -> None:
     outcome = ubuntu.run(ASSETS / "cluster" / "node_configured.sh", *arguments)
 
-    assert_failed(outcome, "read the arguments", "expected 'head BUCKET PREFIX' or")
+    assert_failed(outcome, "read the arguments", "expected 'head BUCKET PREFIX', 'login BUCKET PREFIX' or")
     assert outcome.calls == []

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.assets.cluster_node import KERNEL, ClusterNode
+from tests.assets.cluster_node import KERNEL, STACK, ClusterNode, assert_failed
 from tests.assets.sandbox import Outcome
 
-ENVIRONMENT = "/apps/neuron/2.28.1-python3.10"
+ENVIRONMENT = "xla-2.28.1-python3.10-9f4c9dc2"
 REQUIREMENTS = "libneuronxla==2.2.15515.0 neuronx-cc==2.23.6484.0 torch-neuronx==2.9.0.2.12.22436"
 
 
@@ -26,15 +26,19 @@ def test_training_packages_are_installed_with_exact_versions_on_apps(ubuntu: Clu
         "--extra-index-url https://pip.repos.neuron.amazonaws.com --extra-index-url https://other.index "
         f"{REQUIREMENTS}"
     ]
-    assert (ubuntu.root / "apps/neuron/current").readlink() == Path(ENVIRONMENT).relative_to("/apps/neuron")
-    assert "head node ready for Neuron 2.28.1 after " in outcome.stdout
+    assert links(ubuntu) == {"current": STACK, STACK: ENVIRONMENT}
+    assert "head node ready for xla-2.28.1 after " in outcome.stdout
+
+
+def links(node: ClusterNode) -> dict[str, str]:
+    return {path.name: str(path.readlink()) for path in (node.root / "apps/neuron").iterdir() if path.is_symlink()}
 
 
 def test_driver_and_runtime_stay_off_the_head_node(ubuntu: ClusterNode) -> None:
     outcome = ubuntu.set_up_head()
 
     assert not [call for call in outcome.calls if "aws-neuronx" in call and "dpkg-query" not in call]
-    assert outcome.calls_of("modprobe") == []
+    assert outcome.calls_of("modprobe") == ["modprobe lustre"]
 
 
 def test_kernel_is_held_on_the_head_node_too(ubuntu: ClusterNode) -> None:
@@ -84,27 +88,49 @@ def test_second_run_installs_nothing_and_changes_no_file(ubuntu: ClusterNode) ->
     assert ubuntu.snapshot() == before
 
 
-def test_another_release_is_built_beside_the_one_in_use(ubuntu: ClusterNode) -> None:
-    ubuntu.set_up_head()
-    ubuntu.lock(NEURON_RELEASE="2.29.1", PYTHON_PACKAGES="(neuronx-cc==2.24.8799.0)")
+def test_every_training_stack_of_the_cluster_has_its_environment_and_the_first_is_the_default(
+    ubuntu: ClusterNode,
+) -> None:
+    ubuntu.lock("native-2.33", PYTHON_PACKAGES="(neuronx-cc==2.28.7631.0)")
+    ubuntu.set_stacks("native-2.33", STACK)
 
     outcome = ubuntu.set_up_head()
 
+    assert outcome.status == 0, outcome.stderr
+    assert [call.rpartition(" ")[2] for call in pip_calls(outcome)] == [
+        "neuronx-cc==2.28.7631.0",
+        "torch-neuronx==2.9.0.2.12.22436",
+    ]
+    found = links(ubuntu)
+    assert found.pop("native-2.33").startswith("native-2.33-python3.10-")
+    assert found == {"current": "native-2.33", STACK: ENVIRONMENT}
+
+
+def test_other_pins_of_a_stack_are_built_beside_the_environment_in_use(ubuntu: ClusterNode) -> None:
+    ubuntu.set_up_head()
+    ubuntu.lock(PYTHON_PACKAGES="(neuronx-cc==2.24.8799.0)")
+    ubuntu.stub("venv-python", f'[[ "$(readlink "$ROOT/apps/neuron/{STACK}")" == {ENVIRONMENT} ]]')
+
+    outcome = ubuntu.set_up_head()
+
+    assert outcome.status == 0, "the link moved before the new environment was complete"
     assert "neuronx-cc==2.24.8799.0" in pip_calls(outcome)[0]
-    assert (ubuntu.root / ENVIRONMENT.lstrip("/") / ".requirements").exists()
-    assert str((ubuntu.root / "apps/neuron/current").readlink()) == "2.29.1-python3.10"
+    assert (ubuntu.root / "apps/neuron" / ENVIRONMENT / ".requirements").exists()
+    assert (ubuntu.root / "apps/neuron" / links(ubuntu)[STACK] / ".requirements").read_text() == (
+        "neuronx-cc==2.24.8799.0\n"
+    )
+    assert links(ubuntu)[STACK] != ENVIRONMENT
 
 
 def test_installation_that_broke_off_is_not_taken_for_complete(ubuntu: ClusterNode) -> None:
     ubuntu.stub("venv-python", "exit 1")
     outcome = ubuntu.set_up_head()
-    assert outcome.status != 0
-    assert "FAILED at step 'install the training packages'" in outcome.stderr
-    assert not (ubuntu.root / "apps/neuron/current").exists()
+    assert_failed(outcome, "install the training packages of xla-2.28.1", "torch-neuronx==2.9.0.2.12.22436")
+    assert links(ubuntu) == {}
 
     ubuntu.stub("venv-python")
     assert len(pip_calls(ubuntu.set_up_head())) == 1
-    assert (ubuntu.root / "apps/neuron/current").exists()
+    assert links(ubuntu) == {"current": STACK, STACK: ENVIRONMENT}
 
 
 def test_apps_that_is_not_mounted_is_refused(ubuntu: ClusterNode) -> None:
@@ -124,7 +150,7 @@ def test_wrong_python_is_refused(ubuntu: ClusterNode) -> None:
 
     assert outcome.status != 0
     assert "python3.10 is Python 3.12, the training packages need 3.10" in outcome.stderr
-    assert "FAILED at step 'provide Python'" in outcome.stderr
+    assert "FAILED at step 'provide Python for xla-2.28.1'" in outcome.stderr
 
 
 def test_operating_system_outside_the_release_is_refused(tmp_path: Path) -> None:
@@ -134,4 +160,4 @@ def test_operating_system_outside_the_release_is_refused(tmp_path: Path) -> None
     outcome = node.set_up_head()
 
     assert outcome.status != 0
-    assert "Neuron 2.28.1 runs on ubuntu2204 ubuntu2404, not on alinux2023" in outcome.stderr
+    assert "xla-2.28.1 runs on ubuntu2204 ubuntu2404, not on alinux2023" in outcome.stderr

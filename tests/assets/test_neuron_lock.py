@@ -1,30 +1,34 @@
-"""The lock file as the construct renders it is the one that the scripts read."""
+"""The generated files as the construct renders them are the ones that the scripts read."""
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
-from neuron_constructs.cluster.node_scripts import neuron_lock
+from neuron_constructs.cluster.node_scripts import cluster_file, lock_file, neuron_lock
 from slipway import facts
 from tests.assets.cluster_node import PYTHON, ClusterNode
 
-RELEASES = [
-    (release.version, operating_system)
-    for release in facts.neuron_releases().values()
-    for operating_system in release.operating_systems
+STACKS = [
+    (stack.name, operating_system)
+    for stack in facts.training_stacks().values()
+    for operating_system in stack.operating_systems
 ]
+RELEASE = max(facts.parallelcluster_releases())
 
 
-@pytest.mark.parametrize(("release", "operating_system"), RELEASES)
-def test_nodes_install_exactly_what_the_facts_pin(tmp_path: Path, release: str, operating_system: str) -> None:
-    pins = facts.neuron_release(release)
+@pytest.mark.parametrize(("stack", "operating_system"), STACKS)
+def test_nodes_install_exactly_what_the_facts_pin(tmp_path: Path, stack: str, operating_system: str) -> None:
+    pins = facts.training_stack(stack)
     node = ClusterNode(tmp_path, operating_system)
     node.stub(f"python{facts.operating_system(operating_system).python_version}", PYTHON)
-    (node.bucket / "neuron_release.sh").write_text(neuron_lock(release, operating_system), encoding="utf-8")
+    (node.bucket / lock_file(stack)).write_text(neuron_lock(stack, operating_system), encoding="utf-8")
+    (node.bucket / "training_stacks.sh").write_text(cluster_file((stack,), RELEASE), encoding="utf-8")
 
-    head, compute = node.set_up_head(), node.set_up_compute()
+    head, compute = node.set_up_head(), node.set_up_compute(stack=stack)
 
     assert (head.status, compute.status) == (0, 0), head.stderr + compute.stderr
     [pip] = head.calls_of("venv-python")
@@ -37,3 +41,26 @@ def test_nodes_install_exactly_what_the_facts_pin(tmp_path: Path, release: str, 
     assert {name: version.split("-")[0] for name, version in installed.items()} == {
         name: version for name, version in pins.system_packages.items() if name != "aws-neuronx-oci-hook"
     }
+
+
+@pytest.mark.parametrize(("stack", "operating_system"), STACKS)
+def test_packages_come_from_neuron_and_pytorch_over_https(stack: str, operating_system: str) -> None:
+    script = f'{neuron_lock(stack, operating_system)}printf "%s\\n" "$PACKAGE_REPOSITORY" "${{PYTHON_INDEXES[@]}}"'
+    addresses = subprocess.run(["bash", "-euc", script], capture_output=True, text=True, check=True).stdout.split()
+
+    assert {urlsplit(address).scheme for address in addresses} == {"https"}
+    assert {urlsplit(address).hostname for address in addresses} <= {
+        "apt.repos.neuron.amazonaws.com",
+        "yum.repos.neuron.amazonaws.com",
+        "pip.repos.neuron.amazonaws.com",
+        "download.pytorch.org",
+    }
+
+
+def test_set_up_ends_minutes_before_parallelclusters_bootstrap_timeout() -> None:
+    script = f"{cluster_file(('xla-2.28.1',), RELEASE)}printf '%s' \"$NODE_SETUP_SECONDS\""
+    seconds = int(subprocess.run(["bash", "-euc", script], capture_output=True, text=True, check=True).stdout)
+    release = facts.parallelcluster_release(RELEASE)
+
+    assert 0 < seconds + 300 <= release.compute_node_bootstrap_timeout_seconds
+    assert 0 < seconds + 300 <= release.head_node_bootstrap_timeout_seconds

@@ -14,6 +14,7 @@ from tests.assets.sandbox import ASSETS
 
 PROJECT = ASSETS.parent
 SCRIPTS = sorted([*ASSETS.rglob("*.sh"), *(PROJECT / ".ci").iterdir(), *(PROJECT / "bin").iterdir()])
+README = (ASSETS / "cluster" / "README.md").read_text(encoding="utf-8")
 PROGRAMS = [script for script in SCRIPTS if script.read_text(encoding="utf-8").startswith("#!")]
 
 
@@ -46,22 +47,32 @@ def test_program_is_executable_and_stops_at_the_first_error(script: Path) -> Non
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=name)
-def test_downloads_come_from_the_neuron_repositories_only(script: Path) -> None:
+def test_download_hosts_are_in_the_generated_files_only(script: Path) -> None:
     hosts = set(re.findall(r"https?://([^/\"'\s]+)", script.read_text(encoding="utf-8")))
 
-    assert hosts <= {
-        "apt.repos.neuron.amazonaws.com",
-        "yum.repos.neuron.amazonaws.com",
-        # The instance metadata service.
-        "169.254.169.254",
-    }
+    # The instance metadata service.
+    assert hosts <= {"169.254.169.254"}
 
 
 def test_readme_lists_exactly_the_keys_that_the_lock_file_must_have() -> None:
-    readme = (ASSETS / "cluster" / "README.md").read_text(encoding="utf-8")
-    table = readme.split("## neuron_release.sh")[1].split("\n## ")[0]
-    check = (
-        (ASSETS / "cluster" / "operating_system.sh").read_text(encoding="utf-8").split("for key in ")[1].split(";")[0]
-    )
+    table = README.split("## training_stacks/")[1].split("\n## ")[0]
+    script = (ASSETS / "cluster" / "training_stack.sh").read_text(encoding="utf-8")
+    keys = script.split("keys=(")[1].split(")")[0].split()
 
-    assert re.findall(r"^\| `([A-Z_]+)`", table, re.MULTILINE) == check.replace("\\", "").split()
+    assert re.findall(r"^\| `([A-Z_]+)`", table, re.MULTILINE) == keys
+
+
+def test_readme_lists_every_script_of_the_cluster() -> None:
+    table = README.split("# Set-up of the cluster nodes")[1].split("\n## ")[0]
+    scripts = {script.name for script in (ASSETS / "cluster").glob("*.sh")}
+
+    assert scripts <= set(re.findall(r"^\| `(.*?)`", table, re.MULTILINE))
+
+
+def test_readme_lists_every_time_limit_with_its_default() -> None:
+    table = dict(re.findall(r"^\| `(SLIPWAY_[A-Z_]+)` \| (\d+) ", README, re.MULTILINE))
+    # The health check and the baking of images have documents of their own.
+    names = [name for name in (ASSETS / "cluster").glob("*.sh") if not name.stem.startswith(("health", "bake"))]
+    scripts = "".join(script.read_text(encoding="utf-8") for script in names)
+
+    assert table == dict(re.findall(r"\{(SLIPWAY_[A-Z_]+):-(\d+)\}", scripts))

@@ -17,9 +17,12 @@ from neuron_constructs.log_groups import stack_log_group
 from neuron_constructs.provided_functions import accept_provided_function
 from slipway import facts
 
-STACK_LIST_FILE = "training_stacks.sh"
-"""Name of the generated file that says which training stacks the cluster has, beside the scripts."""
+CLUSTER_FILE = "training_stacks.sh"
+"""Name of the generated file with what is the same on all nodes: the training stacks and the time for the set-up."""
 
+SECONDS_BESIDE_THE_SET_UP = 600
+"""Kept of ParallelCluster's bootstrap time-out for what happens before and after the set-up: ParallelCluster's own
+recipes. From job to ready node takes about five minutes without a set-up (aws-parallelcluster issue 4236)."""
 
 _COPYING_FUNCTION = "Custom::CDKBucketDeployment8693BB64968944B69AAFB0CC9EB8756C"
 _LAMBDA_BASIC_POLICY = "arn:<AWS::Partition>:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole"
@@ -49,6 +52,9 @@ class NodeScriptsProps:
     operating_system: str
     """ParallelCluster's name of the nodes' operating system."""
 
+    parallelcluster_version: str
+    """ParallelCluster release of the cluster, a row of the facts."""
+
     log_retention: logs.RetentionDays
     """How long the copying function's log is kept."""
 
@@ -71,7 +77,9 @@ class NodeScripts(Construct):
             destination_key_prefix=props.prefix,
             sources=[
                 s3_deployment.Source.asset(str(props.directory), exclude=["*.md"]),
-                s3_deployment.Source.data(STACK_LIST_FILE, stack_list(props.training_stacks)),
+                s3_deployment.Source.data(
+                    CLUSTER_FILE, cluster_file(props.training_stacks, props.parallelcluster_version)
+                ),
                 *(
                     s3_deployment.Source.data(lock_file(stack), neuron_lock(stack, props.operating_system))
                     for stack in props.training_stacks
@@ -115,9 +123,18 @@ def lock_file(stack: str) -> str:
     return f"training_stacks/{stack}.sh"
 
 
-def stack_list(stacks: tuple[str, ...]) -> str:
-    """Render which training stacks the head node prepares, as a Bash assignment; the first is the default."""
-    return f"TRAINING_STACKS={_array(stacks)}\n"
+def cluster_file(stacks: tuple[str, ...], parallelcluster_version: str) -> str:
+    """Render what is the same on all nodes as Bash assignments.
+
+    `TRAINING_STACKS` are those that the head node prepares, the first is the default. `NODE_SETUP_SECONDS` is how long
+    a node's whole set-up may take: a slow package source must end in a message before ParallelCluster ends the node.
+
+    Raises:
+        slipway.facts.UnknownFact: there is no row for the ParallelCluster release.
+    """
+    release = facts.parallelcluster_release(parallelcluster_version)
+    time_out = min(release.head_node_bootstrap_timeout_seconds, release.compute_node_bootstrap_timeout_seconds)
+    return f"TRAINING_STACKS={_array(stacks)}\nNODE_SETUP_SECONDS={time_out - SECONDS_BESIDE_THE_SET_UP}\n"
 
 
 def neuron_lock(stack: str, operating_system: str) -> str:
@@ -131,12 +148,14 @@ def neuron_lock(stack: str, operating_system: str) -> str:
         slipway.facts.UnknownFact: there is no row for the training stack or the operating system.
     """
     pins = facts.training_stack(stack)
+    system = facts.operating_system(operating_system)
     assignments = {
         "TRAINING_STACK": pins.name,
         "NEURON_RELEASE": pins.release,
         "OPERATING_SYSTEMS": _array(pins.operating_systems),
+        "PACKAGE_REPOSITORY": system.neuron_repository,
         "SYSTEM_PACKAGES": _array(f"{name}={version}" for name, version in sorted(pins.system_packages.items())),
-        "PYTHON_VERSION": facts.operating_system(operating_system).python_version,
+        "PYTHON_VERSION": system.python_version,
         "PYTHON_PACKAGES": _array(f"{name}=={version}" for name, version in sorted(pins.python_packages.items())),
         "PYTHON_INDEXES": _array(pins.python_indexes),
     }

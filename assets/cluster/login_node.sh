@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Sets up a login node: people prepare and submit jobs here, so it needs the shared file systems and the login profile,
+# not the Neuron driver. A second run changes nothing.
+set -euo pipefail
+umask 022
+
+SCRIPT_DIRECTORY="$(dirname "${BASH_SOURCE[0]}")"
+readonly SCRIPT_DIRECTORY
+for part in steps operating_system training_stack storage_checks; do
+  # shellcheck source=/dev/null
+  source "${SCRIPT_DIRECTORY}/${part}.sh"
+done
+
+step "check the operating system" check_operating_system
+step "stop unattended upgrades" stop_unattended_upgrades
+step "hold the kernel" hold_packages
+step "write the login profile" write_profile /apps/neuron/current
+step "check /fsx" check_fsx
+say "login node ready after ${SECONDS} s"
