@@ -25,6 +25,7 @@ class InstanceFamily(Row):
     Attributes:
         name: ``trn1``, ``trn1n``, ``trn2``, ``inf2``, or ``cpu`` for every type without an accelerator.
         accelerator: Name of the chip, none for ``cpu``.
+        trains: Whether the Neuron SDK is for training on the chip; the others are for inference alone.
         neuron_cores_per_device: Physical NeuronCores on one chip.
         physical_cores_per_logical_core: The Neuron runtime's default for NEURON_LOGICAL_NC_CONFIG: how many physical
             cores a training process sees as one.
@@ -35,6 +36,7 @@ class InstanceFamily(Row):
 
     name: Text
     accelerator: Text | None
+    trains: bool
     neuron_cores_per_device: _Count
     physical_cores_per_logical_core: _PositiveCount
     neuron_memory_gib_per_device: _Count

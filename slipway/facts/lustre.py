@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import cache
 from typing import Annotated
@@ -42,6 +43,12 @@ class LustreDeployment(Row):
     def allows_capacity(self, gib: int) -> bool:
         """Whether a file system of ``gib`` GiB can be created."""
         return gib == self.smallest_capacity_gib or (gib > 0 and gib % self.capacity_step_gib == 0)
+
+    def capacity_from(self, gib: float) -> int:
+        """Return the smallest allowed capacity of at least ``gib`` GiB."""
+        if gib <= self.smallest_capacity_gib:
+            return self.smallest_capacity_gib
+        return math.ceil(gib / self.capacity_step_gib) * self.capacity_step_gib
 
 
 @cache

@@ -24,6 +24,7 @@ class ParallelClusterRelease(Row):
         max_compute_resources: Compute resources in a cluster, over all queues.
         cluster_name_pattern: Regular expression for the characters of a cluster name.
         max_cluster_name_length: Characters in a cluster name.
+        max_cluster_name_length_with_accounting: The same for a cluster with a Slurm accounting database.
         queue_name_pattern: Regular expression for queue and compute resource names.
         max_queue_name_length: Characters in a queue or compute resource name.
         reserved_names: Queue and compute resource names that are refused.
@@ -47,6 +48,7 @@ class ParallelClusterRelease(Row):
     max_compute_resources: _PositiveCount
     cluster_name_pattern: Text
     max_cluster_name_length: _PositiveCount
+    max_cluster_name_length_with_accounting: _PositiveCount
     queue_name_pattern: Text
     max_queue_name_length: _PositiveCount
     reserved_names: FrozenList[Text]

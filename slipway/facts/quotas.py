@@ -20,6 +20,7 @@ class Quota(Row):
         quota_code: Service Quotas' code, for example ``L-2C3B7624``.
         name: The quota's title in the console.
         unit: What is counted.
+        default: What an account has that asked for nothing; none where it differs between accounts or is not known.
     """
 
     key: Text
@@ -27,6 +28,7 @@ class Quota(Row):
     quota_code: Annotated[str, Field(pattern="^L-[0-9A-F]{8}$")]
     name: Text
     unit: Literal["vCPU", "GiB", "count"]
+    default: Annotated[int, Field(ge=0)] | None = None
 
 
 @cache
