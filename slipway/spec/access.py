@@ -33,8 +33,8 @@ class LoginNodes(Section):
     instance_type: str = "m6i.large"
     """EC2 instance type, x86_64 like the other nodes."""
 
-    count: Annotated[int, Field(ge=1, le=10)] = 1
-    """How many login nodes run, and are paid, all the time."""
+    count: Annotated[int, Field(ge=0, le=10)] = 1
+    """How many login nodes run, and are paid, all the time; 0 stops them, which a change of the pool needs first."""
 
     gracetime_period_minutes: Annotated[int, Field(ge=3, le=120)] = 10
     """Minutes from the warning to logged-in people until an ended login node is terminated."""
@@ -43,14 +43,21 @@ class LoginNodes(Section):
 class DirectoryService(Section):
     """Users and groups from an LDAP directory or Active Directory, handed to ParallelCluster as it is."""
 
-    domain_name: Annotated[str, Field(min_length=1)]
+    domain_name: Annotated[
+        str,
+        Form(
+            r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|(DC|dc)=[A-Za-z0-9_-]+(,(DC|dc)=[A-Za-z0-9_-]+)*",
+            "a domain name or a distinguished name of domain components",
+            "corp.example.com",
+        ),
+    ]
     """Domain name `corp.example.com`, or a distinguished name `dc=corp,dc=example,dc=com`."""
 
     domain_addr: Annotated[
         str,
         Form(r"(ldaps?://[^\s,]+)(,ldaps?://[^\s,]+)*", "LDAP URLs separated by commas", "ldaps://corp.example.com"),
     ]
-    """URLs of the domain controllers; `ldaps://` unless the network between is trusted."""
+    """URLs of the domain controllers, separated by commas: `ldaps://`, or `ldap://` with StartTLS."""
 
     password_secret_arn: SecretArn
     """ARN of the secret that holds the reading user's password as plain text."""
@@ -59,10 +66,10 @@ class DirectoryService(Section):
     """Distinguished name of the user that may only read the directory."""
 
     ldap_tls_ca_cert: str | None = None
-    """Path on the nodes of the bundle with the directory's certificate authority."""
+    """Path on the nodes of the bundle with the directory's certificate authority; the system's own when left out."""
 
-    ldap_tls_req_cert: Literal["never", "allow", "try", "demand", "hard"] = "hard"
-    """How strictly the directory's certificate is checked, in the words of OpenLDAP's TLS_REQCERT."""
+    ldap_tls_req_cert: Literal["hard", "demand"] = "hard"
+    """OpenLDAP's TLS_REQCERT; both refuse a directory whose certificate is not valid, the other words would not."""
 
     ldap_access_filter: str | None = None
     """LDAP filter of the users who may log in."""
@@ -71,4 +78,4 @@ class DirectoryService(Section):
     """Whether a user gets an SSH key for travel between nodes at the first login."""
 
     additional_sssd_configs: Annotated[dict[str, str], Field(default_factory=dict)]
-    """Further keys of sssd.conf's domain section."""
+    """Further keys of the domain's section in sssd.conf; values are text, so `true` needs quotation marks."""

@@ -46,7 +46,7 @@ class Environment(Section):
         Annotated[
             str,
             Form(
-                r"arn:aws[a-z-]*:iam::[0-9]{12}:policy/[A-Za-z0-9_+=,.@/-]+",
+                r"arn:aws[a-z-]*:iam::([0-9]{12}|aws):policy/[A-Za-z0-9_+=,.@/-]+",
                 "the ARN of a managed policy",
                 "arn:aws:iam::111122223333:policy/developer-boundary",
             ),

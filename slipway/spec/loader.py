@@ -7,8 +7,17 @@ from pydantic import ValidationError
 from slipway.spec.credentials import credential_findings
 from slipway.spec.document import Document, Flaw, UnreadableDocument, read_document
 from slipway.spec.environment import Environment
-from slipway.spec.problems import Finding, InvalidEnvironment, Problem, dotted, listed, near_names, shown
-from slipway.spec.rules import broken_rules
+from slipway.spec.problems import (
+    Finding,
+    InvalidEnvironment,
+    Problem,
+    dotted,
+    listed,
+    near_names,
+    shown,
+    sorted_by_place,
+)
+from slipway.spec.rules import NOTICES, RULES, findings_of
 from slipway.spec.schema_findings import schema_findings
 from slipway.spec.valid_parts import valid_parts
 
@@ -28,6 +37,21 @@ def load_environment(path: pathlib.Path) -> Environment:
     Raises:
         InvalidEnvironment: The file cannot be read or something in it is wrong; `problems` has all of it.
     """
+    return load_with_notices(path)[0]
+
+
+def load_with_notices(path: pathlib.Path) -> tuple[Environment, list[Problem]]:
+    """Load one environment file, and say what a person should know before deploying it.
+
+    Args:
+        path: The YAML file.
+
+    Returns:
+        The environment, for which every rule holds, and the notices about it, sorted by line.
+
+    Raises:
+        InvalidEnvironment: The file cannot be read or something in it is wrong; `problems` has all of it.
+    """
     try:
         document = read_document(_text_of(path))
     except UnreadableDocument as unreadable:
@@ -38,7 +62,8 @@ def load_environment(path: pathlib.Path) -> Environment:
     environment, findings = _checked(document)
     if flaws or findings:
         raise InvalidEnvironment([*flaws, *(_problem(path, finding, document) for finding in findings)])
-    return environment
+    notices = findings_of(NOTICES, environment)
+    return environment, sorted_by_place(_problem(path, notice, document) for notice in notices)
 
 
 def _checked(document: Document) -> tuple[Environment, list[Finding]]:
@@ -54,7 +79,7 @@ def _checked(document: Document) -> tuple[Environment, list[Finding]]:
         invalid |= {finding.path for finding in schema}
     if environment is None or invalid:
         environment = valid_parts(document.value, invalid)
-    return environment, [*findings, *broken_rules(environment)]
+    return environment, [*findings, *findings_of(RULES, environment)]
 
 
 def _text_of(path: pathlib.Path) -> str:

@@ -15,7 +15,7 @@ _PLAIN_KEY = re.compile(rf"[A-Za-z0-9_:./@+=-]{{1,{_LONGEST_SHOWN}}}")
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong, where it stands and what to write instead."""
+    """One thing that is wrong, or that a notice is about: where it stands and what to write instead."""
 
     file: str
     """Path of the environment file as the caller gave it."""
@@ -36,7 +36,7 @@ class Problem:
     """What to write instead."""
 
     rule: str
-    """Name of the broken rule in docs/environment-file.md; or `file`, `yaml`, `schema`, `credentials`."""
+    """Name of the rule or notice in docs/environment-file.md; or `file`, `yaml`, `schema`, `credentials`."""
 
     def __str__(self) -> str:
         place = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
@@ -68,8 +68,13 @@ class InvalidEnvironment(ValueError):  # noqa: N818 (a user's mistake, not an er
     """An environment file that cannot be used. `problems` holds everything that is wrong with it, sorted by line."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems = sorted(set(problems), key=lambda p: (p.line or 0, p.column or 0, p.path, p.message))
+        self.problems = sorted_by_place(problems)
         super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+def sorted_by_place(problems: Iterable[Problem]) -> list[Problem]:
+    """Return each problem once, in the order of the file's lines."""
+    return sorted(set(problems), key=lambda p: (p.line or 0, p.column or 0, p.path, p.message))
 
 
 def dotted(path: Path) -> str:

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from slipway.spec.problems import listed
-from slipway.spec.rules import RULES
+from slipway.spec.rules import NOTICES, RULES
+from slipway.spec.rules.registry import Registry
 from slipway.spec.schema import environment_schema
 
 REFERENCE_FILE = Path(__file__).parents[2] / "docs" / "environment-file.md"
@@ -20,7 +21,12 @@ def with_reference(text: str) -> str:
     Args:
         text: The document; each generated part stands between `<!-- begin: NAME -->` and `<!-- end: NAME -->`.
     """
-    for name, lines in {"fields": _field_tables(), "rules": _rule_table()}.items():
+    parts = {
+        "fields": _field_tables(),
+        "rules": _rule_table(RULES, "rule", "what must hold"),
+        "notices": _rule_table(NOTICES, "notice", "given when"),
+    }
+    for name, lines in parts.items():
         begin, end = f"<!-- begin: {name} -->", f"<!-- end: {name} -->"
         before, _, rest = text.partition(begin)
         after = rest.partition(end)[2]
@@ -102,10 +108,10 @@ def _default(field: Schema) -> str:
     )
 
 
-def _rule_table() -> Iterator[str]:
-    yield "| about | rule | what must hold |"
+def _rule_table(rules: Registry, kind: str, statement: str) -> Iterator[str]:
+    yield f"| about | {kind} | {statement} |"
     yield "|---|---|---|"
-    for rule in sorted(RULES.values(), key=lambda rule: rule.topic):
+    for rule in sorted(rules.values(), key=lambda rule: rule.topic):
         yield f"| {rule.topic} | `{rule.name}` | {rule.statement} |"
 
 

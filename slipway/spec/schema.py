@@ -7,7 +7,8 @@ from typing import Any
 
 from slipway import facts
 from slipway.spec.environment import Environment
-from slipway.spec.rules.storage import LUSTRE_DEPLOYMENT
+from slipway.spec.rules.offerings import accelerated_types, node_types, plain_types
+from slipway.spec.rules.storage import LUSTRE_DEPLOYMENT, OPEN_ZFS_DEPLOYMENT
 from slipway.spec.training import Training
 
 SCHEMA_FILE = Path(__file__).parents[2] / "environments" / "schema.json"
@@ -20,7 +21,9 @@ def environment_schema() -> dict[str, Any]:
     schema = Environment.model_json_schema()
     sections = {"Environment": schema, **schema["$defs"]}
     for (section, field), keywords in _keywords_from_facts().items():
-        sections[section]["properties"][field].update(keywords)
+        described = sections[section]["properties"][field]
+        # An optional field is text or nothing: the keywords are about the text.
+        described.get("anyOf", [described])[0].update(keywords)
     return {"$schema": _DIALECT, **schema}
 
 
@@ -31,24 +34,33 @@ def schema_text() -> str:
 
 def _keywords_from_facts() -> dict[tuple[str, str], dict[str, Any]]:
     """Return what the facts add to a field's schema, by section and field: an editor offers the values."""
-    types = facts.instance_types().values()
-    with_chips = _one_of(row.name for row in types if row.neuron_devices)
+    plain = _one_of(row.name for row in plain_types())
+    stacks = _one_of(facts.training_stacks())
+    open_zfs = facts.open_zfs_deployment(OPEN_ZFS_DEPLOYMENT)
     release = facts.parallelcluster_release(Training.model_fields["parallelcluster_version"].default)
     queue_name = {"pattern": release.queue_name_pattern, "maxLength": release.max_queue_name_length}
     cluster_name = {"pattern": release.cluster_name_pattern, "maxLength": release.max_cluster_name_length}
     return {
         ("Environment", "region"): _one_of(name for name in facts.regions() if name in release.regions),
+        ("Home", "capacity_gib"): {
+            "minimum": open_zfs.smallest_capacity_gib,
+            "maximum": open_zfs.largest_capacity_gib,
+        },
+        ("Home", "throughput_mb_s"): _one_of(open_zfs.throughputs),
+        ("AccountingDatabase", "instance_type"): _one_of(facts.database_instance_types()),
         ("Lustre", "throughput_mb_s_per_tib"): _one_of(facts.lustre_deployment(LUSTRE_DEPLOYMENT).throughputs),
         ("Training", "cluster_name"): cluster_name,
         ("Training", "parallelcluster_version"): _one_of(facts.parallelcluster_releases()),
         ("Training", "operating_system"): _one_of(release.operating_systems),
-        ("Training", "training_stack"): _one_of(facts.training_stacks()),
-        ("HeadNode", "instance_type"): _one_of(row.name for row in types if not row.neuron_devices),
+        ("Training", "training_stack"): stacks,
+        ("HeadNode", "instance_type"): plain,
+        ("LoginNodes", "instance_type"): plain,
         ("Queue", "name"): queue_name,
+        ("Queue", "training_stack"): stacks,
         ("ComputeResource", "name"): queue_name,
-        ("ComputeResource", "instance_type"): with_chips,
+        ("ComputeResource", "instance_type"): _one_of(row.name for row in node_types()),
         ("Inference", "engine"): _one_of(facts.inference_engines()),
-        ("Inference", "instance_type"): with_chips,
+        ("Inference", "instance_type"): _one_of(row.name for row in accelerated_types()),
     }
 
 

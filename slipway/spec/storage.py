@@ -29,7 +29,7 @@ class Lustre(Section):
 class Home(Section):
     """/home on FSx for OpenZFS instead of a volume of the head node: it outlives clusters and is backed up daily."""
 
-    capacity_gib: Annotated[int, Field(ge=64, le=524288)] = 128
+    capacity_gib: int = 128
     """SSD storage capacity in GiB."""
 
     throughput_mb_s: int = 128

@@ -36,7 +36,8 @@ def _section(section: type[Section], value: object, path: Path, invalid: Abstrac
         name: _field(field, value, (*path, name), invalid) if usable else _Absent
         for name, field in section.model_fields.items()
     }
-    part = section.model_construct(None, **{name: item for name, item in found.items() if item is not _Absent})
+    written = {name for name in found if name in value} if isinstance(value, dict) else set()
+    part = section.model_construct(written, **{name: item for name, item in found.items() if item is not _Absent})
     for name, item in found.items():
         if item is _Absent:
             part.__dict__.pop(name, None)  # model_construct has put the default there

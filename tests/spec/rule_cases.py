@@ -13,6 +13,7 @@ SECRET = "arn:aws:secretsmanager:us-west-2:111122223333:secret:endpoint-key-AbCd
 JWT = {"type": "jwt", "issuer": "https://login.example.com/", "jwks_endpoint": "https://login.example.com/keys"}
 API_KEY = {"type": "api_key", "secret_arn": SECRET}
 RESERVATION = "cr-0123456789abcdef0"
+GROUP = "arn:aws:resource-groups:us-west-2:111122223333:group/trn1-reservations"
 SAFE_PUBLIC = {f"{ENDPOINT}.exposure": "public", f"{ENDPOINT}.certificate_arn": CERTIFICATE}
 
 
@@ -150,11 +151,11 @@ NETWORK = [
         {"network.nat_gateways": 2},
     ),
     Case(
-        # A /27 has 27 usable addresses: nodes, head node, 2 file servers, 8 of the load balancer, host and task.
+        # A /27 has 27 usable addresses: nodes, head node, 2 file servers, the load balancer's 8, host and task.
         "training-subnet-large-enough",
         {"network.private_subnet_prefix_length": 27, f"{RESOURCE}.max_count": 15},
         "network.private_subnet_prefix_length",
-        "27 usable addresses and 28 can be needed: 15 for nodes, 1 for the head node, 2 for the file system, "
+        "27 usable addresses and 28 can be needed: 15 for nodes, 1 for the head node, 2 for /fsx, "
         "10 for the endpoint. Write 26 or less.",
         {"network.private_subnet_prefix_length": 27, f"{RESOURCE}.max_count": 14},
     ),
@@ -165,6 +166,25 @@ NETWORK = [
         "network.private_subnet_prefix_length",
         "16 for nodes",
         {"network.private_subnet_prefix_length": 27, f"{RESOURCE}.max_count": 2, f"{RESOURCE}.efa": True},
+    ),
+    Case(
+        # Login nodes bring a load balancer, the accounting database a second address for its replacement.
+        "training-subnet-large-enough",
+        {
+            "network.private_subnet_prefix_length": 27,
+            "storage.home": {},
+            "storage.accounting_database": {},
+            "training.login_nodes": {"count": 3},
+        },
+        "network.private_subnet_prefix_length",
+        "28 can be needed: 1 for nodes, 1 for the head node, 11 for login nodes, 2 for /fsx, 1 for /home, "
+        "2 for the accounting database, 10 for the endpoint",
+        {
+            "network.private_subnet_prefix_length": 27,
+            "storage.home": {},
+            "storage.accounting_database": {},
+            "training.login_nodes": {"count": 2},
+        },
     ),
     Case(
         "load-balancer-subnets-large-enough",
@@ -189,6 +209,34 @@ STORAGE = [
         "storage.lustre.throughput_mb_s_per_tib",
         "FSx for Lustre has no such tier (got 200). Write 125, 250, 500 or 1000.",
         {"storage.lustre.throughput_mb_s_per_tib": 1000},
+    ),
+    Case(
+        "home-capacity-sold",
+        {"storage.home": {"capacity_gib": 63}},
+        "storage.home.capacity_gib",
+        "FSx for OpenZFS has no such size (got 63). Write 64 to 524288.",
+        {"storage.home": {"capacity_gib": 64}},
+    ),
+    Case(
+        "home-throughput-sold",
+        {"storage.home": {"throughput_mb_s": 160}},
+        "storage.home.throughput_mb_s",
+        "FSx for OpenZFS has no such throughput (got 160). Write 64, 128, 256,",
+        {"storage.home": {"throughput_mb_s": 4096}},
+    ),
+    Case(
+        "home-in-one-place",
+        {"storage.home": {}, "training.home": {"size_gib": 200}},
+        "training.home",
+        "/home is on FSx for OpenZFS already",
+        {"storage.home": {}, "training.apps": {"size_gib": 200}},
+    ),
+    Case(
+        "accounting-database-type-known",
+        {"storage.accounting_database": {"instance_type": "db.t4g.medum"}},
+        "storage.accounting_database.instance_type",
+        "there are no facts about a database instance class 'db.t4g.medum'. Did you mean 'db.t4g.medium'?",
+        {"storage.accounting_database": {"instance_type": "db.t4g.medium", "multi_az": True}},
     ),
     Case(
         "file-system-in-training-zone",

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.spec.rule_cases import QUEUE, RESERVATION, RESOURCE, Case, queue, queues
+from tests.spec.rule_cases import GROUP, QUEUE, RESERVATION, RESOURCE, Case, queue, queues
 
 
 def _same_type_twice(*, efa: bool) -> list[dict[str, Any]]:
@@ -27,6 +27,13 @@ CLUSTER = [
         "training.cluster_name",
         "is too long (got 61 characters). Write 60 characters at most.",
         {"training.cluster_name": "c" * 60},
+    ),
+    Case(
+        "cluster-name-allowed",
+        {"training.cluster_name": "c" * 41, "storage.accounting_database": {}},
+        "training.cluster_name",
+        "is too long for a cluster with Slurm accounting (got 41 characters). Write 40 characters at most.",
+        {"training.cluster_name": "c" * 40, "storage.accounting_database": {}},
     ),
     Case(
         "cluster-name-free",
@@ -134,20 +141,6 @@ CLUSTER = [
         "ParallelCluster 3.16.1 has no 'rocky9'",
         {"training.operating_system": "ubuntu2404"},
     ),
-    Case(
-        "training-stack-known",
-        {"training.training_stack": "xla-2.28.0"},
-        "training.training_stack",
-        "there are no facts about a training stack 'xla-2.28.0'. Did you mean 'xla-2.28.1'?",
-        {"training.training_stack": "xla-2.28.1"},
-    ),
-    Case(
-        "training-stack-on-operating-system",
-        {"training.operating_system": "alinux2023"},
-        "training.operating_system",
-        "xla-2.28.1 does not run on alinux2023 with its Python 3.9 and glibc 2.34",
-        {"training.operating_system": "alinux2023", "training.training_stack": "seed-2.20"},
-    ),
 ]
 
 NODES = [
@@ -173,18 +166,25 @@ NODES = [
         {f"{RESOURCE}.instance_type": "trn1n.32xlarge"},
     ),
     Case(
-        "training-stack-on-node",
-        {"training.training_stack": "native-2.33", "training.operating_system": "ubuntu2404"},
+        "node-type-trains",
+        {f"{RESOURCE}.instance_type": "inf2.xlarge"},
         "training.queues[0].compute_resources[0].instance_type",
-        "native-2.33 does not support trn1.32xlarge",
-        {"training.operating_system": "ubuntu2404"},
+        "inf2.xlarge is for inference, not for training",
+        {f"{RESOURCE}.instance_type": "m6i.2xlarge"},
     ),
     Case(
-        "training-stack-on-node",
-        {f"{RESOURCE}.instance_type": "m6i.2xlarge"},
-        "training.queues[0].compute_resources[0].instance_type",
-        "does not support m6i.2xlarge",
-        {f"{RESOURCE}.instance_type": "inf2.xlarge"},
+        "nodes-of-one-kind",
+        {f"{QUEUE}.compute_resources.1": {"name": "cpu", "instance_type": "m6i.2xlarge"}},
+        "training.queues[0].compute_resources[1].instance_type",
+        "m6i.2xlarge without accelerator cannot be in one queue with trn1.32xlarge with accelerator",
+        {f"{QUEUE}.compute_resources.1": {"name": "small", "instance_type": "trn1.2xlarge"}},
+    ),
+    Case(
+        "accelerated-nodes-exclusive",
+        {f"{QUEUE}.job_exclusive_allocation": False},
+        "training.queues[0].job_exclusive_allocation",
+        "two jobs on one node would take the same NeuronCores, which Slurm cannot count. Remove this line",
+        {f"{QUEUE}.job_exclusive_allocation": False, f"{RESOURCE}.instance_type": "m6i.2xlarge"},
     ),
     Case(
         "efa-available",
@@ -239,6 +239,41 @@ CAPACITY = [
         "training.queues[0].capacity_reservation_id",
         "Spot capacity cannot come from a reservation",
         {f"{QUEUE}.capacity_type": "on_demand", f"{QUEUE}.capacity_reservation_id": RESERVATION},
+    ),
+    Case(
+        "reservation-named-once",
+        {
+            f"{QUEUE}.capacity_reservation_id": RESERVATION,
+            f"{QUEUE}.capacity_reservation_resource_group_arn": GROUP,
+        },
+        "training.queues[0].capacity_reservation_resource_group_arn",
+        "the queue names one reservation already",
+        {
+            f"{QUEUE}.capacity_reservation_id": RESERVATION,
+            "training.queues.1": queue("b", capacity_reservation_resource_group_arn=GROUP),
+        },
+    ),
+    Case(
+        "reservation-group-on-demand",
+        {f"{QUEUE}.capacity_type": "spot", f"{QUEUE}.capacity_reservation_resource_group_arn": GROUP},
+        "training.queues[0].capacity_reservation_resource_group_arn",
+        "spot capacity does not come from a group of reservations",
+        {f"{QUEUE}.capacity_type": "on_demand", f"{QUEUE}.capacity_reservation_resource_group_arn": GROUP},
+    ),
+    Case(
+        "reservation-group-on-demand",
+        {**BLOCK, f"{QUEUE}.capacity_reservation_resource_group_arn": GROUP},
+        "training.queues[0].capacity_reservation_resource_group_arn",
+        "capacity_block capacity does not come from a group of reservations",
+        {**BLOCK, f"{QUEUE}.capacity_reservation_id": RESERVATION},
+        also=frozenset({"capacity-block-has-reservation"}),
+    ),
+    Case(
+        "reservation-group-in-region",
+        {f"{QUEUE}.capacity_reservation_resource_group_arn": GROUP.replace("us-west-2", "us-east-1")},
+        "training.queues[0].capacity_reservation_resource_group_arn",
+        "the ARN is of us-east-1, the environment in 'us-west-2'. Name a group there",
+        {f"{QUEUE}.capacity_reservation_resource_group_arn": GROUP},
     ),
     Case(
         "reservation-of-one-kind",

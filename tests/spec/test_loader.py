@@ -11,6 +11,7 @@ from slipway.spec.loader import LARGEST_FILE_BYTES
 from tests.spec.files import MINIMAL, changed, load, problems_of, write
 
 ENVIRONMENTS = Path(__file__).parents[2] / "environments"
+SHIPPED = sorted(file.stem for file in ENVIRONMENTS.glob("*.yaml"))
 
 UNREADABLE = {
     "empty": (b"", 1, 1, "the file is empty"),
@@ -54,7 +55,7 @@ def test_missing_file_names_the_ones_that_exist() -> None:
     assert problem.line is None
     assert problem.message == "there is no such file"
     assert problem.fix.startswith("Did you mean 'default'? Environments in ")
-    assert problem.fix.endswith(": default, small and ultracluster.")
+    assert problem.fix.endswith(f": {', '.join(SHIPPED[:-1])} and {SHIPPED[-1]}.")
 
 
 def test_missing_directory(tmp_path: Path) -> None:
@@ -111,7 +112,7 @@ def test_ordinary_text_is_no_credential(text: str, tmp_path: Path) -> None:
     load(tmp_path, changed(MINIMAL, {"tags": {"x": text}}))
 
 
-@pytest.mark.parametrize("name", ["default", "small", "ultracluster"])
+@pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_environments_load(name: str) -> None:
     assert load_environment(ENVIRONMENTS / f"{name}.yaml").name == name
 

@@ -7,10 +7,13 @@ import pytest
 from slipway.spec.rules import RULES
 from tests.spec.files import MINIMAL, changed, load, problems_of, write
 from tests.spec.rule_cases import NETWORK, REGION, STORAGE, TAGS, Case
+from tests.spec.rule_cases_access import ACCESS
 from tests.spec.rule_cases_inference import ENDPOINT_CASES, INFERENCE
+from tests.spec.rule_cases_stacks import TRAINING_STACKS
 from tests.spec.rule_cases_training import CAPACITY, CLUSTER, NODES
 
-CASES = [*REGION, *NETWORK, *STORAGE, *CLUSTER, *NODES, *CAPACITY, *INFERENCE, *ENDPOINT_CASES, *TAGS]
+CLUSTER_CASES = [*CLUSTER, *TRAINING_STACKS, *NODES, *CAPACITY, *ACCESS]
+CASES = [*REGION, *NETWORK, *STORAGE, *CLUSTER_CASES, *INFERENCE, *ENDPOINT_CASES, *TAGS]
 EACH_CASE = pytest.mark.parametrize("case", CASES, ids=[f"{case.rule}-{number}" for number, case in enumerate(CASES)])
 
 

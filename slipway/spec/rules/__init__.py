@@ -1,7 +1,11 @@
 """Cross-field rules: what the types of the fields cannot say. Importing a module here registers its rules."""
 
 from slipway.spec.rules import (
+    access,
+    addresses,
+    arns,
     capacity,
+    checkpoints,
     cluster,
     endpoint,
     inference,
@@ -12,15 +16,20 @@ from slipway.spec.rules import (
     tags,
     training_stacks,
 )
-from slipway.spec.rules.registry import RULES, Rule, broken_rules
+from slipway.spec.rules.registry import NOTICES, RULES, Rule, findings_of
 
 __all__ = [
+    "NOTICES",
     "RULES",
     "Rule",
-    "broken_rules",
+    "access",
+    "addresses",
+    "arns",
     "capacity",
+    "checkpoints",
     "cluster",
     "endpoint",
+    "findings_of",
     "inference",
     "network",
     "nodes",

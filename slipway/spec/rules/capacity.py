@@ -6,6 +6,7 @@ from slipway import facts
 from slipway.spec.environment import Environment
 from slipway.spec.problems import Finding, Path, listed
 from slipway.spec.queues import ComputeResource, Queue
+from slipway.spec.rules.arns import other_region
 from slipway.spec.rules.registry import compute_resource_rule, environment_rule, queue_rule
 
 
@@ -49,6 +50,33 @@ def spot_without_reservation(environment: Environment, path: Path, queue: Queue)
     if queue.capacity_type == "spot" and queue.capacity_reservation_id is not None:
         fix = "Remove this line, or set the queue's capacity_type to on_demand."
         yield Finding((*path, "capacity_reservation_id"), "Spot capacity cannot come from a reservation", fix)
+
+
+@queue_rule
+def reservation_named_once(environment: Environment, path: Path, queue: Queue) -> Iterator[Finding]:
+    """A queue names a reservation or a resource group of reservations, not both."""
+    if queue.capacity_reservation_id and queue.capacity_reservation_resource_group_arn:
+        message = "the queue names one reservation already"
+        fix = "Keep this line or capacity_reservation_id."
+        yield Finding((*path, "capacity_reservation_resource_group_arn"), message, fix)
+
+
+@queue_rule
+def reservation_group_on_demand(environment: Environment, path: Path, queue: Queue) -> Iterator[Finding]:
+    """A resource group holds On-Demand Capacity Reservations, so its queue is on demand."""
+    if queue.capacity_reservation_resource_group_arn and queue.capacity_type != "on_demand":
+        message = f"{queue.capacity_type} capacity does not come from a group of reservations"
+        fix = "Remove this line, or set the queue's capacity_type to on_demand."
+        yield Finding((*path, "capacity_reservation_resource_group_arn"), message, fix)
+
+
+@queue_rule
+def reservation_group_in_region(environment: Environment, path: Path, queue: Queue) -> Iterator[Finding]:
+    """The resource group of reservations is in the environment's Region."""
+    arn = queue.capacity_reservation_resource_group_arn
+    if arn is not None:
+        fix = "Name a group there: reservations are of one Region."
+        yield from other_region((*path, "capacity_reservation_resource_group_arn"), arn, environment.region, fix)
 
 
 @environment_rule

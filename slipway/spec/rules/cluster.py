@@ -1,4 +1,4 @@
-"""Rules about the cluster as a whole: names, limits, head node, operating system, Neuron release."""
+"""Rules about the cluster as a whole: names, limits, head node, operating system."""
 
 import re
 from collections import Counter
@@ -9,7 +9,7 @@ from slipway.facts import ParallelClusterRelease
 from slipway.spec.environment import Environment
 from slipway.spec.problems import Finding, Path, listed, shown
 from slipway.spec.queues import ComputeResource, Queue
-from slipway.spec.rules.offerings import not_offered, unknown_type
+from slipway.spec.rules.offerings import not_offered, plain_types, unknown_type
 from slipway.spec.rules.registry import compute_resource_rule, environment_rule, queue_rule
 
 _CLUSTER_NAME = ("training", "cluster_name")
@@ -29,13 +29,15 @@ def _release(environment: Environment) -> ParallelClusterRelease:
 
 @environment_rule
 def cluster_name_allowed(environment: Environment) -> Iterator[Finding]:
-    """The cluster's name is a letter, then letters, digits and hyphens, 60 characters at most."""
+    """The cluster's name is a letter, then letters, digits, hyphens: 60 characters at most, 40 with accounting."""
     name, release = environment.training.cluster_name, _release(environment)
-    longest = release.max_cluster_name_length
+    if environment.storage.accounting_database:
+        longest, reason = release.max_cluster_name_length_with_accounting, " for a cluster with Slurm accounting"
+    else:
+        longest, reason = release.max_cluster_name_length, ""
     if len(name) > longest:
-        yield Finding(
-            _CLUSTER_NAME, f"is too long (got {len(name)} characters)", f"Write {longest} characters at most."
-        )
+        message = f"is too long{reason} (got {len(name)} characters)"
+        yield Finding(_CLUSTER_NAME, message, f"Write {longest} characters at most.")
     elif not re.fullmatch(release.cluster_name_pattern, name):
         message = f"must be a letter, then letters, digits and hyphens (got {shown(name)})"
         yield Finding(_CLUSTER_NAME, message, "For example `trainium`.")
@@ -122,7 +124,7 @@ def compute_resource_names_distinct(environment: Environment, path: Path, queue:
 @environment_rule
 def head_node_type_known(environment: Environment) -> Iterator[Finding]:
     """The head node's instance type is one that the facts describe."""
-    yield from unknown_type(_HEAD_NODE_TYPE, environment.training.head_node.instance_type, accelerated=False)
+    yield from unknown_type(_HEAD_NODE_TYPE, environment.training.head_node.instance_type, plain_types())
 
 
 @environment_rule
@@ -130,10 +132,8 @@ def head_node_without_accelerator(environment: Environment) -> Iterator[Finding]
     """The head node has no accelerator: it schedules, and chips would stand idle."""
     name = environment.training.head_node.instance_type
     if facts.instance_type(name).neuron_devices:
-        possible = [row.name for row in facts.instance_types().values() if not row.neuron_devices]
-        yield Finding(
-            _HEAD_NODE_TYPE, f"the head node would waste the accelerator of {name}", f"Write {listed(possible)}."
-        )
+        message = f"the head node would waste the accelerator of {name}"
+        yield Finding(_HEAD_NODE_TYPE, message, f"Write {listed(row.name for row in plain_types())}.")
 
 
 @environment_rule
@@ -150,9 +150,7 @@ def head_node_memory(environment: Environment) -> Iterator[Finding]:
     nodes = sum(resource.max_count for queue in environment.training.queues for resource in queue.compute_resources)
     needed = min(nodes / _NODES_PER_GIB + _OPERATING_SYSTEM_MEMORY_GIB, _LARGEST_NEED_GIB)
     if instance_type.memory_gib < needed:
-        possible = [
-            row.name for row in facts.instance_types().values() if not row.neuron_devices and row.memory_gib >= needed
-        ]
+        possible = [row.name for row in plain_types() if row.memory_gib >= needed]
         message = f"{instance_type.name} has {instance_type.memory_gib} GiB and {nodes} nodes need {needed:g} GiB"
         yield Finding(_HEAD_NODE_TYPE, message, f"Write {listed(possible)}.")
 

@@ -5,8 +5,9 @@ from ipaddress import IPv4Network, collapse_addresses
 
 from slipway.spec.environment import Environment
 from slipway.spec.inference import ApiKeyAuthentication, JwtAuthentication
-from slipway.spec.problems import Finding, Path, shown
+from slipway.spec.problems import Finding
 from slipway.spec.ranges import parse_range, range_finding
+from slipway.spec.rules.arns import other_region
 from slipway.spec.rules.inference import inference_of
 from slipway.spec.rules.registry import environment_rule
 
@@ -41,19 +42,13 @@ def jwt_over_https(environment: Environment) -> Iterator[Finding]:
         yield Finding((*_ENDPOINT, "authentication", "type"), message, "Add `certificate_arn:` to the endpoint.")
 
 
-def _other_region(path: Path, arn: str, region: str, fix: str) -> Iterator[Finding]:
-    found = arn.split(":")[3]
-    if found != region:
-        yield Finding(path, f"the ARN is of {found}, the environment in {shown(region)}", fix)
-
-
 @environment_rule
 def certificate_in_region(environment: Environment) -> Iterator[Finding]:
     """The certificate is in the environment's region."""
     arn = inference_of(environment).endpoint.certificate_arn
     if arn is not None:
         fix = "Request the certificate there: a load balancer uses those of its own region only."
-        yield from _other_region((*_ENDPOINT, "certificate_arn"), arn, environment.region, fix)
+        yield from other_region((*_ENDPOINT, "certificate_arn"), arn, environment.region, fix)
 
 
 @environment_rule
@@ -63,7 +58,7 @@ def secret_in_region(environment: Environment) -> Iterator[Finding]:
     if isinstance(authentication, ApiKeyAuthentication):
         path = (*_ENDPOINT, "authentication", "secret_arn")
         fix = "Keep the secret there: ECS reads those of its own region by this ARN."
-        yield from _other_region(path, authentication.secret_arn, environment.region, fix)
+        yield from other_region(path, authentication.secret_arn, environment.region, fix)
 
 
 @environment_rule

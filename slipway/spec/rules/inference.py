@@ -6,7 +6,7 @@ from slipway import facts
 from slipway.spec.environment import Environment
 from slipway.spec.inference import Inference
 from slipway.spec.problems import Finding, listed, near_names, shown
-from slipway.spec.rules.offerings import not_offered, unknown_type
+from slipway.spec.rules.offerings import accelerated_types, not_offered, unknown_type
 from slipway.spec.rules.region import zones
 from slipway.spec.rules.registry import environment_rule
 from slipway.spec.section import InvalidPart
@@ -47,7 +47,7 @@ def image_pinned(environment: Environment) -> Iterator[Finding]:
 @environment_rule
 def host_type_known(environment: Environment) -> Iterator[Finding]:
     """The hosts' instance type is one that the facts describe."""
-    yield from unknown_type(_INSTANCE_TYPE, inference_of(environment).instance_type, accelerated=True)
+    yield from unknown_type(_INSTANCE_TYPE, inference_of(environment).instance_type, accelerated_types())
 
 
 @environment_rule

@@ -1,19 +1,39 @@
 """What rules say about instance types: unknown ones, and where EC2 offers the others."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from slipway import facts
+from slipway.facts import InstanceType
 from slipway.spec.problems import Finding, Path, listed, near_names, shown
 
 # Instance types all look alike: p4d.24xlarge is no misspelled inf2.24xlarge.
 _LIKENESS = 0.8
 
 
-def unknown_type(path: Path, name: str, *, accelerated: bool) -> Iterator[Finding]:
-    """Yield a finding when the facts have no such instance type; it names those with, or without, Neuron chips."""
-    known = facts.instance_types()
-    if name not in known:
-        possible = [row.name for row in known.values() if (row.neuron_devices > 0) is accelerated]
+def accelerated_types() -> list[InstanceType]:
+    """Return the instance types with Neuron devices."""
+    return [row for row in facts.instance_types().values() if row.neuron_devices]
+
+
+def plain_types() -> list[InstanceType]:
+    """Return the instance types without accelerator."""
+    return [row for row in facts.instance_types().values() if not row.neuron_devices]
+
+
+def node_types() -> list[InstanceType]:
+    """Return the instance types that a queue may have: those that train, and those without accelerator."""
+    return [row for row in facts.instance_types().values() if not row.neuron_devices or trains(row)]
+
+
+def trains(instance_type: InstanceType) -> bool:
+    """Tell whether the Neuron SDK is for training on the chips of an instance type."""
+    return facts.instance_family(instance_type.family).trains
+
+
+def unknown_type(path: Path, name: str, suitable: Iterable[InstanceType]) -> Iterator[Finding]:
+    """Yield a finding when the facts have no such instance type; it names the suitable ones."""
+    if name not in facts.instance_types():
+        possible = [row.name for row in suitable]
         fix = near_names(name, possible, likeness=_LIKENESS) or f"Write {listed(possible)}."
         yield Finding(path, f"there are no facts about an instance type {shown(name)}", fix)
 

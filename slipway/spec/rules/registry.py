@@ -1,13 +1,15 @@
-"""The registry of cross-field rules, and how they are run on a file of which only a part is valid.
+"""The registry of cross-field rules and notices, and how they are run on a file of which only a part is valid.
 
 A rule is a function that yields a finding for everything that breaks it. Its docstring is the rule as users read it,
 its name (with hyphens) is what a message refers to. A rule that needs a field which is not valid, or a fact that does
 not exist, says nothing: the schema or a rule about that fact has said it already.
+
+A notice is written the same way and refuses nothing: it says what will probably go wrong, or only once AWS has been
+asked for more. Its docstring says when it is given.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import wraps
 
 from slipway.facts import UnknownFact
 from slipway.spec.environment import Environment
@@ -27,7 +29,7 @@ ComputeResourceCheck = Callable[[Environment, Path, Queue, ComputeResource], Ite
 
 @dataclass(frozen=True)
 class Rule:
-    """One cross-field rule."""
+    """One cross-field rule, or one notice."""
 
     name: str
     """What messages and the documentation call it, for example `zones-distinct`."""
@@ -36,68 +38,94 @@ class Rule:
     """What it is about: the name of its module, for example `network`."""
 
     statement: str
-    """The rule in words."""
+    """The rule in words; of a notice, when it is given."""
 
     check: Check
     """Finds everything that breaks it."""
 
 
-RULES: dict[str, Rule] = {}
-"""All rules by name, in the order in which their modules are imported."""
+Registry = dict[str, Rule]
+"""Rules by name, in the order in which their modules are imported."""
+
+RULES: Registry = {}
+"""What must hold: an environment file that breaks one is refused."""
+
+NOTICES: Registry = {}
+"""What a person should know before deploying a valid environment."""
 
 
 def environment_rule(check: Check) -> Check:
     """Register a rule that looks at the environment once."""
-    _register(check, check)
+    _register(RULES, check, check)
     return check
 
 
 def queue_rule(check: QueueCheck) -> QueueCheck:
     """Register a rule that looks at each queue by itself."""
-
-    @wraps(check)
-    def check_all(environment: Environment) -> Iterator[Finding]:
-        for path, queue in _queues(environment):
-            yield from _where_possible(check(environment, path, queue))
-
-    _register(check, check_all)
+    _register(RULES, check, _of_each_queue(check))
     return check
 
 
 def compute_resource_rule(check: ComputeResourceCheck) -> ComputeResourceCheck:
     """Register a rule that looks at each compute resource by itself."""
+    _register(RULES, check, _of_each_compute_resource(check))
+    return check
 
+
+def environment_notice(check: Check) -> Check:
+    """Register a notice about the environment as a whole."""
+    _register(NOTICES, check, check)
+    return check
+
+
+def queue_notice(check: QueueCheck) -> QueueCheck:
+    """Register a notice about each queue by itself."""
+    _register(NOTICES, check, _of_each_queue(check))
+    return check
+
+
+def compute_resource_notice(check: ComputeResourceCheck) -> ComputeResourceCheck:
+    """Register a notice about each compute resource by itself."""
+    _register(NOTICES, check, _of_each_compute_resource(check))
+    return check
+
+
+def findings_of(rules: Registry, environment: Environment) -> Iterator[Finding]:
+    """Run rules or notices.
+
+    Args:
+        rules: `RULES` or `NOTICES`.
+        environment: The environment; fields that were not valid may be absent from it.
+
+    Yields:
+        What they find.
+    """
+    for rule in rules.values():
+        for finding in _where_possible(rule.check(environment)):
+            yield replace(finding, rule=rule.name)
+
+
+def _of_each_queue(check: QueueCheck) -> Check:
+    def check_all(environment: Environment) -> Iterator[Finding]:
+        for path, queue in _queues(environment):
+            yield from _where_possible(check(environment, path, queue))
+
+    return check_all
+
+
+def _of_each_compute_resource(check: ComputeResourceCheck) -> Check:
     def check_queue(environment: Environment, queue_path: Path, queue: Queue) -> Iterator[Finding]:
         for index, resource in enumerate(queue.compute_resources):
             path = (*queue_path, "compute_resources", index)
             yield from _where_possible(check(environment, path, queue, resource))
 
-    def check_all(environment: Environment) -> Iterator[Finding]:
-        for path, queue in _queues(environment):
-            yield from _where_possible(check_queue(environment, path, queue))
-
-    _register(check, check_all)
-    return check
+    return _of_each_queue(check_queue)
 
 
-def broken_rules(environment: Environment) -> Iterator[Finding]:
-    """Run every rule.
-
-    Args:
-        environment: The environment; fields that were not valid may be absent from it.
-
-    Yields:
-        What breaks a rule.
-    """
-    for rule in RULES.values():
-        for finding in _where_possible(rule.check(environment)):
-            yield replace(finding, rule=rule.name)
-
-
-def _register(function: Callable[..., Iterator[Finding]], check: Check) -> None:
+def _register(rules: Registry, function: Callable[..., Iterator[Finding]], check: Check) -> None:
     name = function.__name__.replace("_", "-")
     topic = function.__module__.rpartition(".")[2]
-    RULES[name] = Rule(name, topic, " ".join((function.__doc__ or "").split()), check)
+    rules[name] = Rule(name, topic, " ".join((function.__doc__ or "").split()), check)
 
 
 def _queues(environment: Environment) -> Iterator[tuple[Path, Queue]]:

@@ -1,15 +1,18 @@
-"""Rules about the file system."""
+"""Rules and notices about the file systems and the accounting database."""
 
 from collections.abc import Iterator
 
 from slipway import facts
 from slipway.spec.environment import Environment
-from slipway.spec.problems import Finding, Path, listed
+from slipway.spec.problems import Finding, Path, listed, near_names, shown
 from slipway.spec.queues import Queue
-from slipway.spec.rules.registry import environment_rule, queue_rule
+from slipway.spec.rules.registry import environment_notice, environment_rule, queue_rule
 
 LUSTRE_DEPLOYMENT = "PERSISTENT_2"
-"""The deployment type of every environment's file system."""
+"""The deployment type of every environment's file system at /fsx."""
+
+OPEN_ZFS_DEPLOYMENT = "SINGLE_AZ_1"
+"""The deployment type of /home where it is on FSx for OpenZFS."""
 
 
 def file_system_zone(environment: Environment) -> str:
@@ -24,7 +27,7 @@ def lustre_capacity_step(environment: Environment) -> Iterator[Finding]:
     capacity, step = environment.storage.lustre.capacity_gib, deployment.capacity_step_gib
     if not deployment.allows_capacity(capacity):
         below = capacity // step * step or deployment.smallest_capacity_gib
-        above = (capacity // step + 1) * step
+        above = deployment.capacity_from(capacity)
         path = ("storage", "lustre", "capacity_gib")
         yield Finding(path, f"FSx for Lustre has no such size (got {capacity})", f"Write {below} or {above}.")
 
@@ -37,6 +40,53 @@ def lustre_throughput_tier(environment: Environment) -> Iterator[Finding]:
     if throughput not in tiers:
         path = ("storage", "lustre", "throughput_mb_s_per_tib")
         yield Finding(path, f"FSx for Lustre has no such tier (got {throughput})", f"Write {listed(tiers)}.")
+
+
+@environment_rule
+def home_capacity_sold(environment: Environment) -> Iterator[Finding]:
+    """The capacity of /home is one that FSx for OpenZFS sells."""
+    home, deployment = environment.storage.home, facts.open_zfs_deployment(OPEN_ZFS_DEPLOYMENT)
+    least, most = deployment.smallest_capacity_gib, deployment.largest_capacity_gib
+    if home and not least <= home.capacity_gib <= most:
+        message = f"FSx for OpenZFS has no such size (got {home.capacity_gib})"
+        yield Finding(("storage", "home", "capacity_gib"), message, f"Write {least} to {most}.")
+
+
+@environment_rule
+def home_throughput_sold(environment: Environment) -> Iterator[Finding]:
+    """The throughput of /home is one that FSx for OpenZFS sells."""
+    home, throughputs = environment.storage.home, facts.open_zfs_deployment(OPEN_ZFS_DEPLOYMENT).throughputs
+    if home and home.throughput_mb_s not in throughputs:
+        message = f"FSx for OpenZFS has no such throughput (got {home.throughput_mb_s})"
+        yield Finding(("storage", "home", "throughput_mb_s"), message, f"Write {listed(throughputs)}.")
+
+
+@environment_rule
+def accounting_database_type_known(environment: Environment) -> Iterator[Finding]:
+    """The accounting database's instance class is one that the facts describe."""
+    database, known = environment.storage.accounting_database, facts.database_instance_types()
+    if database and database.instance_type not in known:
+        message = f"there are no facts about a database instance class {shown(database.instance_type)}"
+        fix = near_names(database.instance_type, known, likeness=0.8) or f"Write {listed(known)}."
+        yield Finding(("storage", "accounting_database", "instance_type"), message, fix)
+
+
+@environment_notice
+def buckets_kept_with_file_system(environment: Environment) -> Iterator[Finding]:
+    """/fsx is kept and its buckets are not: files that no job has read yet are on /fsx by name only."""
+    storage = environment.storage
+    if storage.lustre.lifecycle == "persistent" and (storage.lifecycle or environment.lifecycle) == "ephemeral":
+        message = "the file system is kept and the data bucket is deleted, with every file that no job has read yet"
+        fix = "Write `persistent` as storage.lifecycle, which keeps both."
+        yield Finding(("storage", "lustre", "lifecycle"), message, fix)
+
+
+@environment_rule
+def home_in_one_place(environment: Environment) -> Iterator[Finding]:
+    """/home is on the head node's volume (`training.home`) or on FSx for OpenZFS (`storage.home`), not on both."""
+    if environment.storage.home and "home" in environment.training.model_fields_set:
+        message = "/home is on FSx for OpenZFS already, where `storage.home` puts it"
+        yield Finding(("training", "home"), message, "Remove this section or `storage.home`.")
 
 
 @environment_rule

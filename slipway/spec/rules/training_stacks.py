@@ -1,12 +1,14 @@
-"""Rules about training stacks: which Neuron release runs on which operating system, Python and chip."""
+"""Rules and notices about training stacks: which Neuron release runs on which operating system, Python and chip."""
 
 from collections.abc import Iterator
 
 from slipway import facts
+from slipway.facts import OperatingSystem, TrainingStack
 from slipway.spec.environment import Environment
 from slipway.spec.problems import Finding, Path, listed, near_names, shown
 from slipway.spec.queues import ComputeResource, Queue
-from slipway.spec.rules.registry import compute_resource_rule, environment_rule, queue_rule
+from slipway.spec.rules.offerings import trains
+from slipway.spec.rules.registry import compute_resource_rule, environment_rule, queue_notice, queue_rule
 
 _CLUSTER_STACK = ("training", "training_stack")
 _OPERATING_SYSTEM = ("training", "operating_system")
@@ -35,25 +37,31 @@ def queue_training_stack_known(environment: Environment, path: Path, queue: Queu
 def _wrong_system(path: Path, stack: str, environment: Environment) -> Iterator[Finding]:
     pins = facts.training_stack(stack)
     system = facts.operating_system(environment.training.operating_system)
-    if system.name not in pins.operating_systems:
+    if not _runs_on(pins, system):
         message = (
-            f"{pins.name} does not run on {system.name} with its Python {system.python_version} "
-            f"and glibc {system.glibc_version} (facts of {pins.as_of})"
+            f"{pins.name} has packages for Python {listed(pins.python_versions, 'and')} on "
+            f"{listed(pins.operating_systems, 'and')}; {system.name} has Python {system.python_version} and glibc "
+            f"{system.glibc_version} (facts of {pins.as_of})"
         )
-        others = [row.name for row in facts.training_stacks().values() if system.name in row.operating_systems]
-        other = f", or take training_stack {listed(others)}" if others else ""
-        yield Finding(path, message, f"Write operating_system {listed(pins.operating_systems)}{other}.")
+        systems = [row.name for row in facts.operating_systems().values() if _runs_on(pins, row)]
+        others = [row.name for row in facts.training_stacks().values() if _runs_on(row, system)]
+        other = f", or training_stack {listed(others)}" if others else ""
+        yield Finding(path, message, f"Write operating_system {listed(systems)}{other}.")
+
+
+def _runs_on(pins: TrainingStack, system: OperatingSystem) -> bool:
+    return system.name in pins.operating_systems and system.python_version in pins.python_versions
 
 
 @environment_rule
 def training_stack_on_operating_system(environment: Environment) -> Iterator[Finding]:
-    """The training stack runs on the operating system, with its Python and C library."""
+    """The training stack has packages for the operating system and for the Python that comes with it."""
     yield from _wrong_system(_OPERATING_SYSTEM, environment.training.training_stack, environment)
 
 
 @queue_rule
 def queue_training_stack_on_operating_system(environment: Environment, path: Path, queue: Queue) -> Iterator[Finding]:
-    """A queue's own training stack runs on the cluster's operating system."""
+    """A queue's own training stack has packages for the cluster's operating system and its Python."""
     if queue.training_stack is not None:
         yield from _wrong_system((*path, "training_stack"), queue.training_stack, environment)
 
@@ -71,14 +79,33 @@ def training_stack_on_node(
     environment: Environment, path: Path, queue: Queue, resource: ComputeResource
 ) -> Iterator[Finding]:
     """The training stack of the queue supports the nodes' chip."""
-    if not resource.accelerated:
+    instance_type = facts.instance_type(resource.instance_type)
+    if not (instance_type.neuron_devices and trains(instance_type)):
         return
     pins = facts.training_stack(queue.training_stack or environment.training.training_stack)
-    instance_type = facts.instance_type(resource.instance_type)
     if instance_type.family not in pins.instance_families:
         message = f"{pins.name} does not support {instance_type.name} (facts of {pins.as_of})"
-        rows = facts.training_stacks().values()
-        others = [row.name for row in rows if instance_type.family in row.instance_families]
+        others = [row.name for row in facts.training_stacks().values() if instance_type.family in row.instance_families]
+        families = [name for name in pins.instance_families if facts.instance_family(name).trains]
         other = f", or give the queue training_stack {listed(others)}" if others else ""
-        fix = f"Write a type of the family {listed(pins.instance_families)}{other}."
-        yield Finding((*path, "instance_type"), message, fix)
+        yield Finding((*path, "instance_type"), message, f"Write a type of the family {listed(families)}{other}.")
+
+
+@queue_notice
+def training_stack_chosen(environment: Environment, path: Path, queue: Queue) -> Iterator[Finding]:
+    """PyTorch/XLA came by default to nodes that have TorchNeuron too: AWS ended XLA training with SDK 2.28."""
+    written = queue.training_stack is not None or "training_stack" in environment.training.model_fields_set
+    if written or not queue.accelerated:
+        return
+    pins = facts.training_stack(environment.training.training_stack)
+    families = {facts.instance_type(resource.instance_type).family for resource in queue.compute_resources}
+    native = [
+        row.name
+        for row in facts.training_stacks().values()
+        if row.framework == "native" and families.issubset(row.instance_families)
+    ]
+    if pins.framework == "xla" and native:
+        first = queue.compute_resources[0].instance_type
+        message = f"{first} gets {pins.name} by default, and AWS supports no later XLA training (facts of {pins.as_of})"
+        fix = f"Write `training_stack: {pins.name}` to stay with it, or {listed(native)} (beta)."
+        yield Finding((*path, "training_stack"), message, fix)

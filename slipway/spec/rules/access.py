@@ -1,0 +1,135 @@
+"""Rules and notices about logins: SSH, login nodes, the directory of users."""
+
+from collections.abc import Iterator
+
+from slipway import facts
+from slipway.spec.access import DirectoryService, LoginNodes, Ssh
+from slipway.spec.environment import Environment
+from slipway.spec.problems import Finding, listed, shown
+from slipway.spec.ranges import PRIVATE_RANGES, parse_range, range_finding
+from slipway.spec.rules.arns import other_region
+from slipway.spec.rules.offerings import not_offered, plain_types, unknown_type
+from slipway.spec.rules.registry import environment_notice, environment_rule
+from slipway.spec.section import InvalidPart
+
+_ALLOWED_CIDR = ("training", "ssh", "allowed_cidr")
+_LOGIN_NODE_TYPE = ("training", "login_nodes", "instance_type")
+_DIRECTORY = ("training", "directory_service")
+
+# sssd-ldap(5): with the first, passwords cross the network in clear text; with the second, ldap:// is encrypted too.
+_CLEAR_TEXT = "ldap_auth_disable_tls_never_use_in_production"
+_START_TLS = "ldap_id_use_start_tls"
+
+
+def _ssh(environment: Environment) -> Ssh:
+    """Return the SSH section.
+
+    Raises:
+        InvalidPart: The cluster has no SSH, so there is nothing to check.
+    """
+    if environment.training.ssh is None:
+        raise InvalidPart("ssh")
+    return environment.training.ssh
+
+
+def _login_nodes(environment: Environment) -> LoginNodes:
+    """Return the login nodes' section.
+
+    Raises:
+        InvalidPart: The cluster has no login nodes.
+    """
+    if environment.training.login_nodes is None:
+        raise InvalidPart("login_nodes")
+    return environment.training.login_nodes
+
+
+def _directory(environment: Environment) -> DirectoryService:
+    """Return the directory's section.
+
+    Raises:
+        InvalidPart: The cluster has no directory.
+    """
+    if environment.training.directory_service is None:
+        raise InvalidPart("directory_service")
+    return environment.training.directory_service
+
+
+@environment_rule
+def ssh_range_valid(environment: Environment) -> Iterator[Finding]:
+    """The range that may connect by SSH is an IPv4 range without host bits."""
+    yield from range_finding(_ALLOWED_CIDR, _ssh(environment).allowed_cidr)
+
+
+@environment_rule
+def ssh_not_for_everyone(environment: Environment) -> Iterator[Finding]:
+    """SSH is not open to 0.0.0.0/0."""
+    allowed = parse_range(_ssh(environment).allowed_cidr)
+    if allowed is not None and allowed.prefixlen == 0:
+        fix = "Name the network that people come from: the VPC's range, or that of a VPN."
+        yield Finding(_ALLOWED_CIDR, "everyone may connect", fix)
+
+
+@environment_notice
+def ssh_range_reachable(environment: Environment) -> Iterator[Finding]:
+    """The range that may connect by SSH has no private addresses: the nodes have no others, so nobody gets through."""
+    allowed = parse_range(_ssh(environment).allowed_cidr)
+    if allowed is not None and not any(allowed.overlaps(private) for private in PRIVATE_RANGES):
+        message = f"{allowed} is in the internet, from where nobody reaches the nodes' private addresses"
+        fix = "Write the VPC's range, or that of a network joined to it; from elsewhere use Session Manager."
+        yield Finding(_ALLOWED_CIDR, message, fix)
+
+
+@environment_rule
+def login_node_type_known(environment: Environment) -> Iterator[Finding]:
+    """The login nodes' instance type is one that the facts describe."""
+    yield from unknown_type(_LOGIN_NODE_TYPE, _login_nodes(environment).instance_type, plain_types())
+
+
+@environment_rule
+def login_node_without_accelerator(environment: Environment) -> Iterator[Finding]:
+    """The login nodes have no accelerator: they run all the time, and chips would stand idle."""
+    name = _login_nodes(environment).instance_type
+    if facts.instance_type(name).neuron_devices:
+        message = f"login nodes would waste the accelerator of {name}"
+        yield Finding(_LOGIN_NODE_TYPE, message, f"Write {listed(row.name for row in plain_types())}.")
+
+
+@environment_rule
+def login_node_offered(environment: Environment) -> Iterator[Finding]:
+    """The training zone offers the login nodes' instance type."""
+    zone = environment.network.training_availability_zone_id
+    yield from not_offered(_LOGIN_NODE_TYPE, _login_nodes(environment).instance_type, environment.region, (zone,))
+
+
+@environment_rule
+def directory_encrypted(environment: Environment) -> Iterator[Finding]:
+    """Names and passwords cross the network encrypted: `ldaps://`, or `ldap://` with StartTLS."""
+    directory = _directory(environment)
+    settings = directory.additional_sssd_configs
+    if settings.get(_CLEAR_TEXT, "false").lower() == "true":
+        path = (*_DIRECTORY, "additional_sssd_configs", _CLEAR_TEXT)
+        yield Finding(path, "passwords would cross the network in clear text", "Remove this line.", at_key=True)
+    elif "ldap://" in directory.domain_addr and settings.get(_START_TLS, "false").lower() != "true":
+        fix = f"Write ldaps://, or add `{_START_TLS}: 'true'` to additional_sssd_configs."
+        yield Finding((*_DIRECTORY, "domain_addr"), "the directory would be read in clear text", fix)
+
+
+@environment_rule
+def directory_settings_free(environment: Environment) -> Iterator[Finding]:
+    """additional_sssd_configs has no other id_provider than `ldap`, and no other access_provider beside a filter."""
+    directory = _directory(environment)
+    # aws-parallelcluster 3.16.1, directory_service_validators.py, AdditionalSssdConfigsValidator.
+    reserved = ["id_provider", *(["access_provider"] if directory.ldap_access_filter is not None else [])]
+    for key in reserved:
+        value = directory.additional_sssd_configs.get(key, "ldap")
+        if value != "ldap":
+            path = (*_DIRECTORY, "additional_sssd_configs", key)
+            yield Finding(path, f"ParallelCluster needs `ldap` here (got {shown(value)})", "Remove this line.")
+
+
+@environment_rule
+def directory_secret_in_region(environment: Environment) -> Iterator[Finding]:
+    """The secret with the reading user's password is in the environment's Region."""
+    fix = "Keep the secret there: the head node reads those of its own Region."
+    path = (*_DIRECTORY, "password_secret_arn")
+    yield from other_region(path, _directory(environment).password_secret_arn, environment.region, fix)

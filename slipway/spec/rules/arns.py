@@ -1,0 +1,33 @@
+"""Rules about ARNs: the partition and Region that they name."""
+
+from collections.abc import Iterator
+
+from slipway.spec.environment import Environment
+from slipway.spec.problems import Finding, Path, shown
+from slipway.spec.rules.registry import environment_rule
+
+# Every Region of the facts is in the partition of AWS's public Regions.
+_PARTITION = "aws"
+
+
+def other_region(path: Path, arn: str, region: str, fix: str) -> Iterator[Finding]:
+    """Yield a finding when an ARN names another Region than the environment's.
+
+    Args:
+        path: Field with the ARN.
+        arn: The ARN.
+        region: The environment's Region.
+        fix: What to write instead, and why.
+    """
+    found = arn.split(":")[3]
+    if found != region:
+        yield Finding(path, f"the ARN is of {found}, the environment in {shown(region)}", fix)
+
+
+@environment_rule
+def permissions_boundary_in_partition(environment: Environment) -> Iterator[Finding]:
+    """The permissions boundary is a policy of the partition `aws`, where the environment's Region is."""
+    arn = environment.permissions_boundary_arn
+    if arn is not None and (partition := arn.split(":")[1]) != _PARTITION:
+        message = f"the policy is in the partition {partition}, {environment.region} in {_PARTITION}"
+        yield Finding(("permissions_boundary_arn",), message, f"Write arn:{_PARTITION}:iam::...")

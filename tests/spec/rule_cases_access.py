@@ -1,0 +1,120 @@
+"""The rule cases of logins and of ARNs at the top level."""
+
+from typing import Any
+
+from tests.spec.rule_cases import Case
+
+SSH = "training.ssh"
+LOGIN = "training.login_nodes"
+DIRECTORY = "training.directory_service"
+SECRET = "arn:aws:secretsmanager:us-west-2:111122223333:secret:directory-reader-AbCdEf"
+
+
+def ssh(allowed_cidr: str) -> dict[str, Any]:
+    """SSH for a range."""
+    return {SSH: {"key_name": "operators", "allowed_cidr": allowed_cidr}}
+
+
+def directory(**changes: Any) -> dict[str, Any]:
+    """A directory of users, changed as said."""
+    values = {
+        "domain_name": "corp.example.com",
+        "domain_addr": "ldaps://corp.example.com",
+        "password_secret_arn": SECRET,
+        "domain_read_only_user": "cn=reader,ou=users,dc=corp,dc=example,dc=com",
+    }
+    return {DIRECTORY: {**values, **changes}}
+
+
+ACCESS = [
+    Case(
+        "ssh-range-valid",
+        ssh("10.8.0.1/16"),
+        f"{SSH}.allowed_cidr",
+        "names a host inside a range. Write 10.8.0.0/16.",
+        ssh("10.8.0.0/16"),
+    ),
+    Case(
+        "ssh-not-for-everyone",
+        ssh("0.0.0.0/0"),
+        f"{SSH}.allowed_cidr",
+        "everyone may connect. Name the network that people come from",
+        ssh("10.0.0.0/8"),
+    ),
+    Case(
+        "login-node-type-known",
+        {LOGIN: {"instance_type": "m6i.larg"}},
+        f"{LOGIN}.instance_type",
+        "Did you mean 'm6i.large'?",
+        {LOGIN: {"instance_type": "m6i.large"}},
+    ),
+    Case(
+        "login-node-without-accelerator",
+        {LOGIN: {"instance_type": "trn1.2xlarge"}},
+        f"{LOGIN}.instance_type",
+        "login nodes would waste the accelerator of trn1.2xlarge",
+        {LOGIN: {"instance_type": "m6i.xlarge"}},
+    ),
+    Case(
+        "login-node-offered",
+        {
+            "region": "us-east-1",
+            "network.training_availability_zone_id": "use1-az3",
+            "network.other_availability_zone_ids": ["use1-az4"],
+            LOGIN: {},
+        },
+        f"{LOGIN}.instance_type",
+        "m6i.large is not offered in use1-az3",
+        {
+            "region": "us-east-1",
+            "network.training_availability_zone_id": "use1-az4",
+            "network.other_availability_zone_ids": ["use1-az3"],
+            LOGIN: {},
+        },
+        also=frozenset({"node-type-offered", "head-node-offered"}),
+    ),
+    Case(
+        "directory-encrypted",
+        directory(domain_addr="ldaps://a.example.com,ldap://b.example.com"),
+        f"{DIRECTORY}.domain_addr",
+        "the directory would be read in clear text. Write ldaps://",
+        directory(domain_addr="ldap://b.example.com", additional_sssd_configs={"ldap_id_use_start_tls": "true"}),
+    ),
+    Case(
+        "directory-encrypted",
+        directory(additional_sssd_configs={"ldap_auth_disable_tls_never_use_in_production": "True"}),
+        f"{DIRECTORY}.additional_sssd_configs.ldap_auth_disable_tls_never_use_in_production",
+        "passwords would cross the network in clear text",
+        directory(additional_sssd_configs={"ldap_auth_disable_tls_never_use_in_production": "false"}),
+    ),
+    Case(
+        "directory-settings-free",
+        directory(additional_sssd_configs={"id_provider": "ad"}),
+        f"{DIRECTORY}.additional_sssd_configs.id_provider",
+        "ParallelCluster needs `ldap` here (got 'ad'). Remove this line.",
+        directory(additional_sssd_configs={"access_provider": "simple"}),
+    ),
+    Case(
+        "directory-settings-free",
+        directory(
+            ldap_access_filter="memberOf=cn=ml,dc=example,dc=com", additional_sssd_configs={"access_provider": "simple"}
+        ),
+        f"{DIRECTORY}.additional_sssd_configs.access_provider",
+        "ParallelCluster needs `ldap` here (got 'simple')",
+        directory(ldap_access_filter="memberOf=cn=ml,dc=example,dc=com"),
+    ),
+    Case(
+        "directory-secret-in-region",
+        directory(password_secret_arn=SECRET.replace("us-west-2", "us-east-1")),
+        f"{DIRECTORY}.password_secret_arn",
+        "the ARN is of us-east-1, the environment in 'us-west-2'",
+        directory(),
+    ),
+    Case(
+        "permissions-boundary-in-partition",
+        {"permissions_boundary_arn": "arn:aws-cn:iam::111122223333:policy/boundary"},
+        "permissions_boundary_arn",
+        "the policy is in the partition aws-cn, us-west-2 in aws. Write arn:aws:iam::",
+        {"permissions_boundary_arn": "arn:aws:iam::aws:policy/PowerUserAccess"},
+    ),
+]

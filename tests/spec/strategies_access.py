@@ -1,0 +1,52 @@
+"""Hypothesis strategies for logins to the cluster: SSH, login nodes, a directory of users."""
+
+from hypothesis import strategies as st
+
+from tests.spec.strategies_training import Values, plain_types, with_some
+
+
+@st.composite
+def accesses(draw: st.DrawFn, region: str, zone: str) -> Values:
+    """Draw the keys of the `training` section that are about logins."""
+    optional = {
+        "ssh": {
+            "key_name": "operators",
+            "allowed_cidr": draw(st.sampled_from(["10.0.0.0/8", "192.168.7.0/24", "203.0.113.7/32"])),
+        },
+        "login_nodes": draw(_login_nodes(region, zone)),
+        "directory_service": draw(_directories(region)),
+    }
+    return draw(with_some(optional, {}))
+
+
+def login_addresses(access: Values) -> int:
+    """Return how many addresses the login nodes and their load balancer take."""
+    pool = access.get("login_nodes")
+    return 0 if pool is None else 8 + int(pool.get("count", 1))
+
+
+@st.composite
+def _login_nodes(draw: st.DrawFn, region: str, zone: str) -> Values:
+    instance_type = draw(st.sampled_from(plain_types(zone, region))).name
+    optional = {"count": draw(st.integers(0, 10)), "gracetime_period_minutes": draw(st.integers(3, 120))}
+    return draw(with_some(optional, {"instance_type": instance_type}))
+
+
+@st.composite
+def _directories(draw: st.DrawFn, region: str) -> Values:
+    start_tls = draw(st.booleans())
+    required: Values = {
+        "domain_name": draw(st.sampled_from(["corp.example.com", "dc=corp,dc=example,dc=com"])),
+        "domain_addr": "ldap://corp.example.com" if start_tls else "ldaps://a.example.com,ldaps://b.example.com",
+        "password_secret_arn": f"arn:aws:secretsmanager:{region}:111122223333:secret:directory-reader-AbCdEf",
+        "domain_read_only_user": "cn=reader,ou=users,dc=corp,dc=example,dc=com",
+    }
+    if start_tls:
+        required["additional_sssd_configs"] = {"ldap_id_use_start_tls": "true"}
+    optional = {
+        "ldap_tls_ca_cert": "/etc/ssl/certs/corp.pem",
+        "ldap_tls_req_cert": draw(st.sampled_from(["hard", "demand"])),
+        "ldap_access_filter": "memberOf=cn=ml,ou=groups,dc=corp,dc=example,dc=com",
+        "generate_ssh_keys_for_users": draw(st.booleans()),
+    }
+    return draw(with_some(optional, required))
