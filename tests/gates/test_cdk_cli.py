@@ -49,6 +49,21 @@ def test_an_invalid_environment_file_ends_with_its_problems_and_nothing_else(tmp
     assert "Traceback" not in run.stdout + run.stderr
 
 
+def test_a_notice_is_a_warning_that_strict_does_not_let_pass(tmp_path: Path) -> None:
+    slow = tmp_path / "slow.yaml"
+    text = (PROJECT / "environments" / "small.yaml").read_text()
+    slow.write_text(text.replace("training:\n", "training:\n  checkpoint: {parameters_billions: 8}\n"))
+
+    run = cdk(
+        "synth", "--quiet", "--strict", "-c", f"environment={slow}", "--output", str(tmp_path / "out"), home=tmp_path
+    )
+
+    assert run.returncode == 1
+    assert f"WARNING {slow}:19:15: training.checkpoint: a checkpoint of 112 GB takes" in run.stderr
+    assert "[checkpoint-written-in-time]" in run.stderr
+    assert "Traceback" not in run.stdout + run.stderr
+
+
 def test_an_unknown_environment_names_those_that_exist(tmp_path: Path) -> None:
     run = cdk("synth", "--quiet", "-c", "environment=defualt", "--output", str(tmp_path / "out"), home=tmp_path)
 
