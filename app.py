@@ -8,6 +8,7 @@ import aws_cdk as cdk
 from cdk_nag import AwsSolutionsChecks, NIST80053R5Checks
 
 from slipway.spec import InvalidEnvironment, Problem, load_with_notices
+from stacks.cluster_validation import ClusterRules
 from stacks.environment import build_environment
 
 PROJECT = Path(__file__).parent
@@ -38,7 +39,7 @@ def main() -> int:
         return 1
     build_environment(app, environment)
     warn_of(notices, app)
-    cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app), NIST80053R5Checks(app))
+    cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app), NIST80053R5Checks(app), ClusterRules())
     app.synth()
     return 0
 

@@ -118,12 +118,17 @@ def read_document(text: str) -> Document:
     """
     try:
         return _Reader(yaml.parse(text, Loader=yaml.SafeLoader)).read()
-    except yaml.reader.ReaderError as error:
-        position = _position_of_index(text, int(error.position))
-        message = f"the character U+{ord(text[error.position]):04X} is not allowed in YAML"
-        raise UnreadableDocument(Flaw(position, (), message, "Remove it.")) from error
-    except yaml.MarkedYAMLError as error:
-        raise UnreadableDocument(_flaw_of(error, text)) from error
+    except (yaml.reader.ReaderError, yaml.MarkedYAMLError) as error:
+        raise unreadable(error, text) from error
+
+
+def unreadable(error: yaml.reader.ReaderError | yaml.MarkedYAMLError, text: str) -> UnreadableDocument:
+    """Say in clearer words why PyYAML cannot read a text."""
+    if isinstance(error, yaml.MarkedYAMLError):
+        return UnreadableDocument(_flaw_of(error, text))
+    position = _position_of_index(text, int(error.position))
+    message = f"the character U+{ord(text[error.position]):04X} is not allowed in YAML"
+    return UnreadableDocument(Flaw(position, (), message, "Remove it."))
 
 
 class _Reader:

@@ -1,0 +1,136 @@
+"""Reads a YAML file as ParallelCluster and CloudFormation read it, and remembers where each value stands.
+
+Unlike an environment file (`slipway.spec.document`) it may have anchors, merge keys, YAML 1.1's words for truth values
+and CloudFormation's short functions such as `!Ref`. A key that stands twice is refused, as ParallelCluster does.
+"""
+
+from typing import Any
+
+import yaml
+
+from slipway.spec.document import Document, Flaw, Position, UnreadableDocument, unreadable
+from slipway.spec.problems import Path, short
+
+MAXIMUM_DEPTH = 50
+"""Deepest nesting of mappings and lists."""
+
+MAXIMUM_VALUES = 50_000
+"""Most values in a file, counted with what its aliases stand for. A cluster with all 50 queues has 2,000."""
+
+_MERGE = "tag:yaml.org,2002:merge"
+_PLAIN = (str, int, float, bool, type(None))
+
+
+def read_document(text: str) -> Document:
+    """Read one YAML document.
+
+    Args:
+        text: The whole file.
+
+    Returns:
+        Its values and their places; CloudFormation's short functions in their long form. `flaws` holds the keys that
+        stand twice.
+
+    Raises:
+        UnreadableDocument: The text is not one YAML document, is nested deeper than `MAXIMUM_DEPTH`, or has more than
+            `MAXIMUM_VALUES` values.
+    """
+    try:
+        loader = yaml.SafeLoader(text)
+        root = loader.get_single_node()
+        return _Reader(loader).read(root)
+    except (yaml.reader.ReaderError, yaml.MarkedYAMLError) as error:
+        raise unreadable(error, text) from error
+    except RecursionError as error:  # PyYAML's own parser, before any limit of ours
+        raise UnreadableDocument(_too_deep(Position(1, 1))) from error
+
+
+class _Reader:
+    """Builds a document from the nodes of PyYAML's composer."""
+
+    def __init__(self, loader: yaml.SafeLoader) -> None:
+        self.loader = loader
+        self.document = Document()
+        self.values_left = MAXIMUM_VALUES
+
+    def read(self, root: yaml.Node | None) -> Document:
+        if root is not None:
+            self.document.value = self._value(root, ())
+        return self.document
+
+    def _value(self, node: yaml.Node, path: Path) -> Any:
+        place = _position(node)
+        self.document.values[path] = place
+        self.values_left -= 1
+        if self.values_left < 0:
+            message = f"more than {MAXIMUM_VALUES} values, aliases counted"
+            raise UnreadableDocument(Flaw(place, (), message, "No cluster needs that."))
+        if len(path) > MAXIMUM_DEPTH:
+            raise UnreadableDocument(_too_deep(place))
+        function = node.tag[1:] if node.tag.startswith("!") and not node.tag.startswith("!!") else ""
+        value = self._plain_value(node, path, function)
+        return _long_form(function, value) if function else value
+
+    def _plain_value(self, node: yaml.Node, path: Path, function: str) -> Any:
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, path)
+        if isinstance(node, yaml.SequenceNode):
+            return [self._value(item, (*path, index)) for index, item in enumerate(node.value)]
+        assert isinstance(node, yaml.ScalarNode)
+        if function:
+            return node.value
+        try:
+            value = self.loader.construct_object(node)
+        except ValueError:  # what looks like a date or a number and is none, such as 2026-13-40
+            return node.value
+        return value if isinstance(value, _PLAIN) else node.value
+
+    def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, Any]:
+        merged: dict[str, Any] = {}
+        own: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            if key_node.tag == _MERGE:
+                merged = self._merged(value_node, path) | merged
+                continue
+            if not isinstance(key_node, yaml.ScalarNode):
+                flaw = Flaw(_position(key_node), path, "a key must be plain text", "Write `key: value`.")
+                self.document.flaws.append(flaw)
+                continue
+            key, here = key_node.value, (*path, key_node.value)
+            if key in own:
+                first = self.document.keys[here].line
+                fix = f"Line {first} has it already, and ParallelCluster refuses the file: keep one of the two."
+                message = f"the key {short(key)} stands here a second time"
+                self.document.flaws.append(Flaw(_position(key_node), path, message, fix))
+            else:
+                self.document.keys[here] = _position(key_node)
+            own[key] = self._value(value_node, here)
+        return merged | own
+
+    def _merged(self, node: yaml.Node, path: Path) -> dict[str, Any]:
+        """Return what a merge key brings; of several mappings the first one wins."""
+        parts = node.value if isinstance(node, yaml.SequenceNode) else [node]
+        merged: dict[str, Any] = {}
+        for part in parts:
+            value = self._value(part, (*path, "<<"))
+            if isinstance(value, dict):
+                merged = value | merged
+        return merged
+
+
+def _long_form(function: str, value: Any) -> dict[str, Any]:
+    """Turn `!Ref x` into `{"Ref": "x"}`."""
+    if function in ("Ref", "Condition"):
+        return {function: value}
+    if function == "GetAtt" and isinstance(value, str):
+        return {"Fn::GetAtt": value.split(".", 1)}
+    return {f"Fn::{function}": value}
+
+
+def _position(node: yaml.Node) -> Position:
+    assert node.start_mark is not None  # PyYAML's types allow none for nodes that are made by hand
+    return Position(node.start_mark.line + 1, node.start_mark.column + 1)
+
+
+def _too_deep(place: Position) -> Flaw:
+    return Flaw(place, (), f"more than {MAXIMUM_DEPTH} levels of nesting", "No cluster needs that.")
