@@ -21,7 +21,7 @@ def build_environment(app: cdk.App, environment: Environment) -> None:
         app,
         environment,
         vpc=network.network.vpc,
-        subnet=training_subnet,
+        private_subnets=network.network.private_subnets,
         access_log_bucket=network.access_log_bucket,
     )
     training = TrainingStack(

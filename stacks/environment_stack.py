@@ -1,4 +1,4 @@
-"""What all stacks of an environment share: name, region, tags."""
+"""What all stacks of an environment share: name, region, tags, the boundary of their roles."""
 
 import aws_cdk as cdk
 from constructs import Construct
@@ -34,4 +34,8 @@ class EnvironmentStack(cdk.Stack):
             description=description,
             tags={ENVIRONMENT_TAG: environment.name, **environment.tags},
             termination_protection=protected,
+            # An aspect over the templates' roles: those of the CDK's own functions are among them.
+            permissions_boundary=cdk.PermissionsBoundary.from_arn(environment.permissions_boundary_arn)
+            if environment.permissions_boundary_arn
+            else None,
         )

@@ -12,9 +12,35 @@ def removal_policy(lifecycle: Lifecycle) -> cdk.RemovalPolicy:
     return cdk.RemovalPolicy.RETAIN if lifecycle == "persistent" else cdk.RemovalPolicy.DESTROY
 
 
+def database_removal_policy(lifecycle: Lifecycle) -> cdk.RemovalPolicy:
+    """Return what happens to a database of this lifecycle: kept, it would bill on; a last snapshot holds its data."""
+    return cdk.RemovalPolicy.SNAPSHOT if lifecycle == "persistent" else cdk.RemovalPolicy.DESTROY
+
+
 def storage_lifecycle(environment: Environment) -> Lifecycle:
-    """Return the lifecycle of file system and data buckets: their own, or the environment's."""
+    """Return the lifecycle of buckets, database and file systems without one of their own."""
     return environment.storage.lifecycle or environment.lifecycle
+
+
+def lustre_lifecycle(environment: Environment) -> Lifecycle:
+    """Return the lifecycle of /fsx: its own, or storage's."""
+    return environment.storage.lustre.lifecycle or storage_lifecycle(environment)
+
+
+def home_lifecycle(environment: Environment) -> Lifecycle:
+    """Return the lifecycle of /home on OpenZFS: its own, or storage's. Without such a file system nothing is kept."""
+    home = environment.storage.home
+    return (home.lifecycle or storage_lifecycle(environment)) if home else "ephemeral"
+
+
+def keeps_file_system(environment: Environment) -> bool:
+    """Tell whether a file system outlives its stack, and needs its subnet and VPC to do so."""
+    return "persistent" in (lustre_lifecycle(environment), home_lifecycle(environment))
+
+
+def keeps_data(environment: Environment) -> bool:
+    """Tell whether anything of the storage stack outlives it."""
+    return storage_lifecycle(environment) == "persistent" or keeps_file_system(environment)
 
 
 _RETENTION = {

@@ -8,7 +8,7 @@ from neuron_constructs.network import Network, NetworkProps
 from neuron_constructs.provided_functions import own_provided_functions
 from slipway.spec.environment import Environment
 from stacks.environment_stack import EnvironmentStack
-from stacks.lifetimes import log_retention, removal_policy, storage_lifecycle
+from stacks.lifetimes import keeps_file_system, log_retention, removal_policy
 
 
 class NetworkStack(EnvironmentStack):
@@ -16,8 +16,8 @@ class NetworkStack(EnvironmentStack):
 
     Lifetime: the first to be created and the last to be destroyed; all other stacks stand in it. While it stands it
     costs the NAT gateways, their public addresses and the logs. The log bucket is here, and not beside the buckets that
-    it serves, because it must outlive them: while they are emptied they still write to it. With persistent storage the
-    VPC and the training subnet stay too, which cost nothing: a file system cannot be without them.
+    it serves, because it must outlive them: while they are emptied they still write to it. With a persistent
+    file system the VPC and the training subnet stay too, which cost nothing: it cannot be without them.
     """
 
     network: Network
@@ -26,7 +26,6 @@ class NetworkStack(EnvironmentStack):
     def __init__(self, scope: Construct, environment: Environment) -> None:
         super().__init__(scope, "network", environment, description="Slipway: VPC, NAT, flow logs, access logs")
         spec = environment.network
-        keeps_file_system = storage_lifecycle(environment) == "persistent"
         retention = log_retention(environment)
         self.network = Network(
             self,
@@ -38,7 +37,7 @@ class NetworkStack(EnvironmentStack):
                 public_subnet_prefix_length=spec.public_subnet_prefix_length,
                 nat_gateways=spec.nat_gateways,
                 log_retention=retention,
-                kept_zone_id=spec.training_availability_zone_id if keeps_file_system else None,
+                kept_zone_id=spec.training_availability_zone_id if keeps_file_system(environment) else None,
             ),
         )
         self.access_log_bucket = PrivateBucket(

@@ -1,33 +1,44 @@
-"""The storage stack: FSx for Lustre and the buckets for data, checkpoints and models."""
+"""The storage stack: file systems, the buckets for data, checkpoints and models, the accounting database."""
 
-import aws_cdk as cdk
+from collections.abc import Mapping
+
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from neuron_constructs.accounting_database import AccountingDatabase, AccountingDatabaseProps
 from neuron_constructs.bucket_access import PARALLELCLUSTER_PATH, BucketAccess
 from neuron_constructs.buckets import PrivateBucket, PrivateBucketProps
 from neuron_constructs.lustre import DataRepository, Lustre, LustreProps
+from neuron_constructs.open_zfs import OpenZfsHome, OpenZfsHomeProps
 from neuron_constructs.provided_functions import own_provided_functions
 from slipway.spec.environment import Environment
 from stacks.environment_stack import EnvironmentStack
-from stacks.lifetimes import log_retention, removal_policy, storage_lifecycle
+from stacks.lifetimes import (
+    database_removal_policy,
+    home_lifecycle,
+    keeps_data,
+    log_retention,
+    lustre_lifecycle,
+    removal_policy,
+    storage_lifecycle,
+)
 
 
 class StorageStack(EnvironmentStack):
-    """FSx for Lustre with its data repository associations, and three buckets.
+    """FSx for Lustre with its data repository associations, three buckets; OpenZFS and a database where wanted.
 
     Lifetime: it outlives clusters and endpoints, which can be destroyed and rebuilt on top of it. While it stands it
-    costs the file system by capacity and throughput, used or not, and what is in the buckets. With a persistent
-    lifecycle `cdk destroy` keeps all of them.
+    costs the file systems by capacity and throughput, used or not, the database, and what is in the buckets. With a
+    persistent lifecycle `cdk destroy` keeps file systems and buckets, and a last snapshot of the database.
     """
 
     data_bucket: s3.Bucket
     checkpoint_bucket: s3.Bucket
     model_bucket: s3.Bucket
     lustre: Lustre
-    home: None = None
-    accounting_database: None = None
+    home: OpenZfsHome | None
+    accounting_database: AccountingDatabase | None
     node_policy: BucketAccess
     model_reader: BucketAccess
 
@@ -37,30 +48,60 @@ class StorageStack(EnvironmentStack):
         environment: Environment,
         *,
         vpc: ec2.IVpc,
-        subnet: ec2.ISubnet,
+        private_subnets: Mapping[str, ec2.ISubnet],
         access_log_bucket: s3.IBucket,
     ) -> None:
+        """Create the stack.
+
+        Args:
+            scope: the app.
+            environment: the environment file.
+            vpc: the VPC.
+            private_subnets: private subnets by availability zone id.
+            access_log_bucket: bucket for the buckets' access logs.
+        """
         super().__init__(
             scope,
             "storage",
             environment,
-            description="Slipway: FSx for Lustre, buckets for data, checkpoints, models",
-            protected=storage_lifecycle(environment) == "persistent",
+            description="Slipway: file systems, buckets for data, checkpoints, models, accounting database",
+            protected=keeps_data(environment),
         )
+        self._environment = environment
+        self._vpc = vpc
         self._access_log_bucket = access_log_bucket
-        data_policy = removal_policy(storage_lifecycle(environment))
-        self.data_bucket = self._bucket("Data", data_policy)
-        self.checkpoint_bucket = self._bucket("Checkpoints", data_policy)
-        self.model_bucket = self._bucket("Models", data_policy)
-        self.lustre = Lustre(
+        training_subnet = private_subnets[environment.network.training_availability_zone_id]
+        self.data_bucket = self._bucket("Data")
+        self.checkpoint_bucket = self._bucket("Checkpoints")
+        self.model_bucket = self._bucket("Models")
+        self.lustre = self._lustre(training_subnet)
+        self.home = self._home(training_subnet)
+        self.accounting_database = self._accounting_database(tuple(private_subnets.values()))
+        self._allow_access_to_buckets()
+        own_provided_functions(self, retention=log_retention(environment))
+
+    def _bucket(self, role: str) -> s3.Bucket:
+        return PrivateBucket(
+            self,
+            role,
+            PrivateBucketProps(
+                removal_policy=removal_policy(storage_lifecycle(self._environment)),
+                access_log_bucket=self._access_log_bucket,
+                access_log_prefix=f"s3/{role.lower()}/",
+            ),
+        ).bucket
+
+    def _lustre(self, subnet: ec2.ISubnet) -> Lustre:
+        wanted = self._environment.storage.lustre
+        return Lustre(
             self,
             "Lustre",
             LustreProps(
-                vpc=vpc,
+                vpc=self._vpc,
                 subnet=subnet,
-                client_cidr=environment.network.cidr,
-                capacity_gib=environment.storage.lustre.capacity_gib,
-                throughput_mb_s_per_tib=environment.storage.lustre.throughput_mb_s_per_tib,
+                client_cidr=self._environment.network.cidr,
+                capacity_gib=wanted.capacity_gib,
+                throughput_mb_s_per_tib=wanted.throughput_mb_s_per_tib,
                 data_repositories=(
                     DataRepository(name="DataRepository", path="/data", bucket=self.data_bucket, direction="import"),
                     DataRepository(
@@ -70,9 +111,48 @@ class StorageStack(EnvironmentStack):
                         direction="export",
                     ),
                 ),
-                removal_policy=data_policy,
+                keeps_buckets=storage_lifecycle(self._environment) == "persistent",
+                removal_policy=removal_policy(lustre_lifecycle(self._environment)),
             ),
         )
+
+    def _home(self, subnet: ec2.ISubnet) -> OpenZfsHome | None:
+        wanted = self._environment.storage.home
+        if wanted is None:
+            return None
+        return OpenZfsHome(
+            self,
+            "Home",
+            OpenZfsHomeProps(
+                vpc=self._vpc,
+                subnet=subnet,
+                client_cidr=self._environment.network.cidr,
+                capacity_gib=wanted.capacity_gib,
+                throughput_mb_s=wanted.throughput_mb_s,
+                backup_retention_days=wanted.backup_retention_days,
+                removal_policy=removal_policy(home_lifecycle(self._environment)),
+            ),
+        )
+
+    def _accounting_database(self, subnets: tuple[ec2.ISubnet, ...]) -> AccountingDatabase | None:
+        wanted = self._environment.storage.accounting_database
+        if wanted is None:
+            return None
+        return AccountingDatabase(
+            self,
+            "Accounting",
+            AccountingDatabaseProps(
+                vpc=self._vpc,
+                subnets=subnets,
+                instance_type=wanted.instance_type,
+                storage_gib=wanted.storage_gib,
+                multi_az=wanted.multi_az,
+                backup_retention_days=wanted.backup_retention_days,
+                removal_policy=database_removal_policy(storage_lifecycle(self._environment)),
+            ),
+        )
+
+    def _allow_access_to_buckets(self) -> None:
         self.node_policy = BucketAccess(
             self,
             "NodePolicy",
@@ -84,15 +164,3 @@ class StorageStack(EnvironmentStack):
         self.node_policy.allow_reading_and_writing(self.model_bucket)
         self.model_reader = BucketAccess(self, "ModelReader", description="Slipway: inference hosts read models")
         self.model_reader.allow_reading(self.model_bucket)
-        own_provided_functions(self, retention=log_retention(environment))
-
-    def _bucket(self, role: str, policy: cdk.RemovalPolicy) -> s3.Bucket:
-        return PrivateBucket(
-            self,
-            role,
-            PrivateBucketProps(
-                removal_policy=policy,
-                access_log_bucket=self._access_log_bucket,
-                access_log_prefix=f"s3/{role.lower()}/",
-            ),
-        ).bucket

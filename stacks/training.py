@@ -87,12 +87,24 @@ class TrainingStack(EnvironmentStack):
                 version=training.parallelcluster_version,
                 region=environment.region,
                 configuration=cluster_configuration(cluster_settings(environment, access, storage)),
-                script_reader_policy_arn=script_policy.arn,
+                validator_policy_arns=(script_policy.arn, *self._secret_policy_arns(storage)),
                 uses=(scripts.deployment, script_bucket),
             ),
         )
         own_provided_functions(self, retention=log_retention(environment))
         self._say_how_to_log_in()
+
+    def _secret_policy_arns(self, storage: StorageStack) -> tuple[str, ...]:
+        """Let the provider's validators see that the secrets exist; only the head node's own role reads them."""
+        directory = self._environment.training.directory_service
+        secrets = [directory.password_secret_arn] if directory else []
+        if storage.accounting_database:
+            secrets.append(storage.accounting_database.password_secret_arn)
+        if not secrets:
+            return ()
+        policy = iam.ManagedPolicy(self, "SecretPolicy", description="Slipway: see that the cluster's secrets exist")
+        policy.add_statements(iam.PolicyStatement(actions=["secretsmanager:DescribeSecret"], resources=secrets))
+        return (policy.managed_policy_arn,)
 
     def _say_how_to_log_in(self) -> None:
         instance_id = self.cluster.head_node_instance_id

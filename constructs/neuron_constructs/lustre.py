@@ -54,6 +54,9 @@ class LustreProps:
     data_repositories: Sequence[DataRepository] = ()
     """Folders that mirror buckets; at most eight."""
 
+    keeps_buckets: bool
+    """Whether the repositories' buckets outlive the stack."""
+
     removal_policy: cdk.RemovalPolicy
     """`DESTROY` deletes the data with the stack, `RETAIN` keeps file system and security group."""
 
@@ -87,7 +90,7 @@ class Lustre(Construct):
             removal_policy=props.removal_policy,
         )
         for repository in props.data_repositories:
-            self._associate(repository, props.removal_policy)
+            self._associate(repository, _association_policy(props))
 
     def _security_group(self, props: LustreProps) -> ec2.SecurityGroup:
         group = ec2.SecurityGroup(
@@ -123,3 +126,12 @@ class Lustre(Construct):
             ),
         )
         association.apply_removal_policy(removal_policy)
+
+
+def _association_policy(props: LustreProps) -> cdk.RemovalPolicy:
+    """A link stays when both its ends do.
+
+    One that stayed while its bucket is emptied would import each deletion, and take the files from the kept file
+    system.
+    """
+    return props.removal_policy if props.keeps_buckets else cdk.RemovalPolicy.DESTROY

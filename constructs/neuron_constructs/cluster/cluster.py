@@ -32,8 +32,9 @@ class ClusterProps:
     configuration: dict[str, Any]
     """The `ClusterConfiguration`, as an object."""
 
-    script_reader_policy_arn: str
-    """Managed policy with which the provider's validators look at the node scripts; without it they only warn."""
+    validator_policy_arns: Sequence[str]
+    """Managed policies with which the provider's validators look at node scripts and secrets; without them they only
+    warn."""
 
     uses: Sequence[IDependable]
     """Whatever nodes need while they run, and while they are torn down, inside this stack."""
@@ -56,7 +57,7 @@ class Cluster(Construct):
             template_url=PROVIDER_TEMPLATE_URL.format(
                 region=props.region, url_suffix=cdk.Aws.URL_SUFFIX, version=props.version
             ),
-            parameters={"AdditionalIamPolicies": props.script_reader_policy_arn},
+            parameters={"AdditionalIamPolicies": ",".join(props.validator_policy_arns)},
         )
         self.resource = cdk.CustomResource(
             self,
