@@ -16,6 +16,9 @@ from tests.conftest import AssemblyFactory
 
 pytestmark = pytest.mark.judge
 
+BAKED_IMAGE = "ami-0123456789abcdef0"
+"""A row of slipway/node_images.yaml, baked with the release and the operating system of the default environment."""
+
 
 class Draft:
     """A copy of an environment's assembly to put a defect into."""
@@ -156,11 +159,57 @@ def broken_reference(draft: Draft) -> None:
     draft.configuration["HeadNode"]["Networking"]["SubnetId"] = {"Ref": "Nothing"}
 
 
+def image_of_the_last_release(draft: Draft) -> None:
+    draft.queue("trn1")["Image"] = {"CustomAmi": "ami-0fedcba9876543210"}
+
+
+def image_of_another_system(draft: Draft) -> None:
+    draft.configuration["Image"]["Os"] = "ubuntu2404"
+    draft.queue("trn1")["Image"] = {"CustomAmi": BAKED_IMAGE}
+
+
+def unknown_image(draft: Draft) -> None:
+    draft.queue("trn1")["Image"] = {"CustomAmi": "ami-00000000000000000"}
+
+
+def image_build(change: Callable[[str], str]) -> Callable[[Draft], None]:
+    """Put a defect into the text of every image configuration."""
+
+    def put_in(draft: Draft) -> None:
+        for documents in draft.assembly["documents"].values():
+            documents.update({path: change(text) for path, text in documents.items()})
+
+    return put_in
+
+
+def rename_components(text: str) -> str:
+    return text.replace("Components:", "Scripts:")
+
+
+def older_parent(text: str) -> str:
+    return text.replace(
+        "<<marker:0xbaba:0>>", "arn:aws:imagebuilder:us-west-2:aws:image/ubuntu-server-20-lts-x86/x.x.x"
+    )
+
+
+def other_group(text: str) -> str:
+    return text.replace("<<marker:0xbaba:2>>", "sg-00000000000000000")
+
+
+def other_script(text: str) -> str:
+    return text.replace("<<marker:0xbaba:3>>", "s3://nobody-makes-this-bucket/bake_none.sh")
+
+
 def no_cluster(draft: Draft) -> None:
     next(draft.resources("Custom::PclusterCluster"))["Type"] = "Custom::Other"
 
 
+def baked_image(draft: Draft) -> None:
+    draft.queue("trn1")["Image"] = {"CustomAmi": BAKED_IMAGE}
+
+
 NO_DEFECT = Defect("no defect", lambda draft: None, "", "")
+BAKED = Defect("no defect with a baked image", baked_image, "", "")
 
 DEFECTS = [
     Defect("unknown key", unknown_key, "ClusterSchema", "HeadNode.Colour: Unknown field"),
@@ -181,6 +230,19 @@ DEFECTS = [
     Defect("name of a stack", name_of_a_stack, "name taken", "is the name of a stack"),
     Defect("absent attribute", public_address_of_private_head_node, "unknown attributes", "headNode.publicIpAddress"),
     Defect("broken reference", broken_reference, "references", "there is no resource Nothing"),
+    Defect(
+        "image of the last release", image_of_the_last_release, "CustomAmiTagValidator", "created with pcluster 3.15.1"
+    ),
+    Defect(
+        "image of another system", image_of_another_system, "AmiOsCompatibleValidator", "not compatible with cluster"
+    ),
+    Defect("unknown image", unknown_image, "create-cluster", "ami-00000000000000000"),
+    Defect("unknown key of an image", image_build(rename_components), "ImageSchemaValidator", "Unknown field"),
+    Defect(
+        "unknown parent image", image_build(older_parent), "InstanceTypeBaseAMICompatibleValidator", "Invalid image"
+    ),
+    Defect("unknown group of an image", image_build(other_group), "SecurityGroupsValidator", "sg-00000000000000000"),
+    Defect("missing image script", image_build(other_script), "missing image scripts", "/bake_none.sh"),
     Defect("no cluster", no_cluster, "references", "exactly one Custom::PclusterCluster, it has 0"),
 ]
 
@@ -197,7 +259,7 @@ RESERVATION_DEFECTS = [
 def answers(assemblies: AssemblyFactory, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answer]:
     """The answer to every defect; side by side, because each is a process of several seconds."""
     default, ultracluster = (read_assembly(assemblies(name).directory) for name in ("default", "ultracluster"))
-    cases = [(NO_DEFECT, ultracluster)]
+    cases = [(NO_DEFECT, ultracluster), (BAKED, default)]
     cases += [(defect, default) for defect in DEFECTS]
     cases += [(defect, ultracluster) for defect in RESERVATION_DEFECTS]
 
@@ -211,10 +273,15 @@ def answers(assemblies: AssemblyFactory, tmp_path_factory: pytest.TempPathFactor
         return dict(pool.map(answer, cases))
 
 
-def test_finds_nothing_where_nothing_is_wrong(answers: Mapping[str, Answer]) -> None:
-    outcome = answers[NO_DEFECT.name].outcome
+@pytest.mark.parametrize("case", [NO_DEFECT, BAKED], ids=lambda case: case.name)
+def test_finds_nothing_where_nothing_is_wrong(case: Defect, answers: Mapping[str, Answer]) -> None:
+    outcome = answers[case.name].outcome
     assert [finding for finding in outcome.findings if finding.level is Level.ERROR] == []
     assert outcome.template_resources > 40
+
+
+def test_builds_the_image_of_every_training_stack(answers: Mapping[str, Answer]) -> None:
+    assert answers[BAKED.name].outcome.node_images == ["trainium-xla-2-28-1-ubuntu2204"]
 
 
 @pytest.mark.parametrize("defect", DEFECTS + RESERVATION_DEFECTS, ids=lambda defect: defect.name)

@@ -22,6 +22,7 @@ ANSWER = Answer(
         ],
         schema_passed=True,
         validations=7,
+        node_images=["trainium-xla-2-28-1-ubuntu2204"],
     ),
 )
 VERDICTS = [
@@ -38,6 +39,7 @@ def printed() -> str:
 
 def test_terminal_shows_findings_reasons_and_bridges() -> None:
     text = printed()
+    assert "Node images whose build it accepts too: trainium-xla-2-28-1-ubuntu2204" in text
     assert "default: ERROR EfaValidator: trn1.2xlarge [x86] has no EFA" in text
     assert "KeyPairValidator (default): people come through Session Manager" in text
     assert "small was not judged: environments/small.yaml:3:1: region: unknown" in text

@@ -48,6 +48,9 @@ class Comparison:
     refusals: tuple[str, ...]
     """What ParallelCluster's comparison does not see and the provider or CloudFormation refuses."""
 
+    same: bool
+    """Whether the two configurations are equal, as far as it is known."""
+
     scripts_change: bool
     """Whether other node scripts, or version locks, are put under the same keys."""
 
@@ -62,51 +65,99 @@ class Comparison:
         return Verdict.NEEDS_STOP if self.update.stop else Verdict.POSSIBLE
 
     @property
-    def reaches_provider(self) -> bool:
-        """Whether ParallelCluster finds changes: the head node runs OnNodeUpdated only then."""
+    def noticed(self) -> bool:
+        """Whether ParallelCluster finds changes: else it updates nothing, and the head node runs no OnNodeUpdated."""
         return any(change.policy != "IGNORED" for change in self.update.changes)
 
 
 @dataclass(frozen=True)
-class _Cluster:
+class Cluster:
+    """One side's cluster, with names in the place of references."""
+
     logical_id: str
+    """Of the custom resource."""
+
     name: str
+    """`ClusterName`."""
+
     version: str
+    """ParallelCluster version of the provider."""
+
     configuration: dict[str, Any]
+    """`ClusterConfiguration`."""
+
     scripts: Any
+    """Which assets are copied to the keys of the node scripts."""
 
 
-def compare(deployed: Templates, wanted: Templates, region: str, directory: Path) -> Comparison:
-    """Compare two sets of templates, each with one cluster.
+@dataclass(frozen=True)
+class Question:
+    """Two clusters to compare: `update` of ParallelCluster's side turns it into a comparison."""
+
+    stack: str
+    """Name of the stack that holds the cluster's resource."""
+
+    region: str
+    """Its AWS Region."""
+
+    old: Cluster
+    """The deployed cluster."""
+
+    new: Cluster
+    """The wanted one."""
+
+    def answered(self, update: Update) -> Comparison:
+        """Return the comparison with ParallelCluster's decision in it."""
+        settings = self.new.configuration.get("Scheduling", {}).get("SlurmSettings", {})
+        return Comparison(
+            stack=self.stack,
+            cluster=self.old.name,
+            region=self.region,
+            update=update,
+            refusals=tuple(_refusals(self.old, self.new)),
+            same=self.old.configuration == self.new.configuration,
+            scripts_change=self.old.scripts != self.new.scripts,
+            strategy=settings.get("QueueUpdateStrategy", ""),
+        )
+
+
+def question(deployed: Templates, wanted: Templates, region: str) -> Question:
+    """Read the clusters of two sets of templates.
 
     Args:
         deployed: templates by stack name, at least the one of the stack that holds the cluster.
         wanted: the templates of the next deployment.
         region: AWS Region of the cluster's stack.
-        directory: an existing folder for what passes to and from ParallelCluster's side.
 
     Raises:
         NotComparableError: one side does not have exactly one cluster, or they are of two environments.
-        slipway.judge.parallelcluster_process.JudgeFailedError: ParallelCluster's side ended without an answer.
     """
     stack = stack_of_cluster(wanted, "the assembly")
     if (other := stack_of_cluster(deployed, "the other side")) != stack:
         raise NotComparableError(f"{stack} and {other} are stacks of two environments: there is no update between them")
     names = WantedNames(wanted, deployed, region)
-    old, new = _cluster(deployed, stack, names.deployed), _cluster(wanted, stack, names)
-    (update,) = ask_about_updates([(old.configuration, new.configuration)], directory)
-    return Comparison(
-        stack=stack,
-        cluster=old.name,
-        region=region,
-        update=update,
-        refusals=tuple(_refusals(old, new)),
-        scripts_change=old.scripts != new.scripts,
-        strategy=new.configuration.get("Scheduling", {}).get("SlurmSettings", {}).get("QueueUpdateStrategy", ""),
-    )
+    return Question(stack, region, _cluster(deployed, stack, names.deployed), _cluster(wanted, stack, names))
 
 
-def _cluster(templates: Templates, stack: str, names: Names) -> _Cluster:
+def compare(deployed: Templates, wanted: Templates, region: str, directory: Path) -> Comparison:
+    """Let ParallelCluster compare the clusters of two sets of templates.
+
+    Args:
+        deployed: see `question`.
+        wanted: see `question`.
+        region: AWS Region of the cluster's stack.
+        directory: an existing folder for what passes to and from ParallelCluster's side.
+
+    Raises:
+        NotComparableError: see `question`.
+        slipway.judge.parallelcluster_process.JudgeFailedError: ParallelCluster's side ended without an answer.
+    """
+    asked = question(deployed, wanted, region)
+    (update,) = ask_about_updates([(asked.old.configuration, asked.new.configuration)], directory)
+    return asked.answered(update)
+
+
+def _cluster(templates: Templates, stack: str, names: Names) -> Cluster:
     resources = templates[stack]["Resources"]
     logical_id, resource = next((key, row) for key, row in resources.items() if row["Type"] == CLUSTER_TYPE)
     properties = names.written(resource["Properties"], stack)
@@ -116,7 +167,7 @@ def _cluster(templates: Templates, stack: str, names: Names) -> _Cluster:
         if row["Type"] == "AWS::CloudFormation::Stack"
     ]
     version = _VERSION.search(" ".join(urls))
-    return _Cluster(
+    return Cluster(
         logical_id=logical_id,
         name=str(properties.get("ClusterName")),
         version=version[1] if version else "",
@@ -129,7 +180,7 @@ def _cluster(templates: Templates, stack: str, names: Names) -> _Cluster:
     )
 
 
-def _refusals(old: _Cluster, new: _Cluster) -> Iterator[str]:
+def _refusals(old: Cluster, new: Cluster) -> Iterator[str]:
     if new.logical_id != old.logical_id:
         yield (
             f"the cluster's resource is called {new.logical_id}, it was {old.logical_id}: CloudFormation makes a "

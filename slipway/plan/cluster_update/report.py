@@ -71,9 +71,13 @@ def _verdict(comparison: Comparison) -> str:
             return f"The update of {comparison.cluster} would be refused:"
         case Verdict.NEEDS_STOP:
             return f"The update of {comparison.cluster} needs stopped nodes ({' and '.join(comparison.update.stop)}):"
-    if comparison.update.changes:
-        return f"The update of {comparison.cluster} is possible while all nodes run."
-    return f"The configuration of {comparison.cluster} does not change."
+    if comparison.same:
+        return f"The configuration of {comparison.cluster} does not change."
+    if not comparison.noticed:
+        return (
+            f"ParallelCluster does not notice the change of {comparison.cluster}: it waits for an update with another."
+        )
+    return f"The update of {comparison.cluster} is possible while all nodes run."
 
 
 def _reasons(comparison: Comparison) -> Iterator[str]:
@@ -115,7 +119,7 @@ def _notes(comparison: Comparison) -> Iterator[str]:
     if comparison.scripts_change:
         head_node = (
             "The head node runs them in this update (OnNodeUpdated)."
-            if comparison.reaches_provider
+            if comparison.noticed
             else "The head node does not: ParallelCluster runs OnNodeUpdated only when the configuration changes."
         )
         yield f"The node scripts change under the same keys: compute nodes launched from then on run them. {head_node}"
