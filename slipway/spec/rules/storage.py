@@ -86,7 +86,7 @@ def home_in_one_place(environment: Environment) -> Iterator[Finding]:
     """/home is on the head node's volume (`training.home`) or on FSx for OpenZFS (`storage.home`), not on both."""
     if environment.storage.home and "home" in environment.training.model_fields_set:
         message = "/home is on FSx for OpenZFS already, where `storage.home` puts it"
-        yield Finding(("training", "home"), message, "Remove this section or `storage.home`.")
+        yield Finding(("training", "home"), message, "Remove it or `storage.home`.", at_key=True)
 
 
 @environment_rule

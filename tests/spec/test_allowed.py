@@ -1,0 +1,96 @@
+"""What must not be refused: everything that EC2 sells for training, and every lifetime beside every other."""
+
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slipway import facts
+from tests.spec.files import MINIMAL, changed, load
+from tests.spec.rule_cases import GROUP, QUEUE, RESERVATION, RESOURCE
+
+RELEASE = facts.parallelcluster_release("3.16.1")
+POLICIES = ("delete", "snapshot", "retain", None)
+LIFECYCLES = ("ephemeral", "persistent", None)
+ON_DEMAND = {
+    "no reservation": {},
+    "one reservation": {f"{QUEUE}.capacity_reservation_id": RESERVATION},
+    "several reservations": {f"{QUEUE}.capacity_reservation_resource_group_arn": GROUP},
+}
+BLOCK = {f"{QUEUE}.capacity_reservation_id": RESERVATION, f"{RESOURCE}.min_count": 1, f"{RESOURCE}.max_count": 1}
+
+
+def purchases() -> list[tuple[str, str]]:
+    """Every instance type that trains with every way in which EC2 sells it."""
+    return [
+        (row.name, usage.replace("-", "_"))
+        for row in facts.instance_types().values()
+        if facts.instance_family(row.family).trains
+        for usage in row.usage_classes
+    ]
+
+
+def site(instance_type: str) -> dict[str, Any]:
+    """A region with ParallelCluster and a zone that offers the type and a head node."""
+    for region, offering in facts.offering_regions(instance_type).items():
+        for zone in offering.availability_zone_ids:
+            if region in RELEASE.regions and zone in facts.offered_zone_ids("m6i.2xlarge", region):
+                others = [other for other in facts.region(region).availability_zone_ids if other != zone]
+                return {
+                    "region": region,
+                    "network.training_availability_zone_id": zone,
+                    "network.other_availability_zone_ids": others[:1],
+                    "inference": None,
+                }
+    raise AssertionError(f"no region with ParallelCluster offers {instance_type}")
+
+
+@pytest.mark.parametrize(("instance_type", "capacity_type"), purchases())
+def test_every_purchase_of_every_type_that_trains(instance_type: str, capacity_type: str, tmp_path: Path) -> None:
+    queue: dict[str, Any] = {f"{RESOURCE}.instance_type": instance_type, f"{QUEUE}.capacity_type": capacity_type}
+    if capacity_type == "capacity_block":
+        queue |= BLOCK
+    environment = load(tmp_path, changed(MINIMAL, {**site(instance_type), **queue}))
+    assert environment.training.queues[0].capacity_type == capacity_type
+
+
+@pytest.mark.parametrize("reservation", ON_DEMAND.values(), ids=ON_DEMAND)
+@pytest.mark.parametrize("instance_type", ["trn1.32xlarge", "c6i.4xlarge"])
+def test_on_demand_with_and_without_reservations(
+    reservation: dict[str, Any], instance_type: str, tmp_path: Path
+) -> None:
+    environment = load(tmp_path, changed(MINIMAL, {f"{RESOURCE}.instance_type": instance_type, **reservation}))
+    assert environment.training.queues[0].reserved is bool(reservation)
+
+
+@pytest.mark.parametrize("instance_type", ["trn1.32xlarge", "c6i.4xlarge"])
+def test_an_image_of_ones_own_for_any_queue(instance_type: str, tmp_path: Path) -> None:
+    image = {f"{RESOURCE}.instance_type": instance_type, f"{QUEUE}.custom_ami_id": "ami-0123456789abcdef0"}
+    assert load(tmp_path, changed(MINIMAL, image)).training.queues[0].custom_ami_id == "ami-0123456789abcdef0"
+
+
+def test_a_cluster_without_accelerators(tmp_path: Path) -> None:
+    training = load(tmp_path, changed(MINIMAL, {f"{RESOURCE}.instance_type": "m6i.2xlarge"})).training
+    assert training.training_stack_of(training.queues[0]) is None
+
+
+@pytest.mark.parametrize(("policy", "lifecycle"), product(POLICIES, LIFECYCLES))
+def test_volumes_and_file_systems_live_as_long_as_each_is_told(
+    policy: str | None, lifecycle: str | None, tmp_path: Path
+) -> None:
+    changes = {
+        "training.home": {"deletion_policy": policy},
+        "training.apps": {"deletion_policy": policy},
+        "storage.lifecycle": lifecycle,
+        "storage.lustre.lifecycle": lifecycle,
+    }
+    environment = load(tmp_path, changed(MINIMAL, changes))
+    assert environment.training.apps.deletion_policy == policy
+    assert environment.storage.lustre.lifecycle == lifecycle
+
+
+def test_stopped_login_nodes(tmp_path: Path) -> None:
+    pool = load(tmp_path, changed(MINIMAL, {"training.login_nodes.count": 0})).training.login_nodes
+    assert pool is not None
+    assert pool.count == 0
