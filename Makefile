@@ -46,6 +46,11 @@ node_modules/.installed: package.json package-lock.json | $(VENV)/.installed
 	.tools/$*/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
+.tools/slurm/.installed: tests/slurm/install.sh
+	@echo "set-up: the distribution's Slurm into .tools/slurm (once, a few seconds)"
+	tests/slurm/install.sh .tools/slurm
+	@touch $@
+
 # ---- work ----------------------------------------------------------------------------------------------------
 .PHONY: test
 test: setup .tools/checkov/.installed ## Lint, type-check and test everything that needs no emulator
@@ -53,7 +58,11 @@ test: setup .tools/checkov/.installed ## Lint, type-check and test everything th
 	ruff format --check .
 	mypy
 	lint-imports
-	python -m pytest $(SIDE_BY_SIDE) -m "not judge and not rehearsal"
+	python -m pytest $(SIDE_BY_SIDE) -m "not judge and not rehearsal and not slurm"
+
+.PHONY: test-slurm
+test-slurm: setup .tools/slurm/.installed ## Run health check and smoke jobs on a real Slurm with fake nodes
+	python -m pytest tests/slurm -m slurm
 
 .PHONY: snapshots
 snapshots: setup ## Rewrite the template snapshots after a wanted change (review them with git diff)
@@ -94,9 +103,10 @@ bench: setup ## Measure synth time and memory against an app with one VPC, and 5
 	python -m benchmarks.queues
 
 .PHONY: schema
-schema: setup ## Rewrite environments/schema.json and docs/environment-file.md from the models and rules
+schema: setup ## Rewrite environments/schema.json and the generated parts of docs/ from the models and rules
 	python -m slipway.spec.schema
 	python -m slipway.spec.reference
+	python -m slipway.lint.documentation
 
 .PHONY: clean
 clean: ## Remove everything that was generated or installed
