@@ -214,6 +214,7 @@ def test_slurm_looks_at_idle_nodes_by_itself() -> None:
         "HealthCheckProgram": "/opt/slurm/etc/slipway/health_check.sh",
         "HealthCheckInterval": 300,
         "HealthCheckNodeState": "IDLE",
+        "PrologFlags": "Alloc",
     }
 
 

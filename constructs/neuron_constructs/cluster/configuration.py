@@ -151,6 +151,8 @@ def _scheduling(props: ClusterConfigurationProps) -> dict[str, Any]:
             {"HealthCheckProgram": HEALTH_CHECK_PROGRAM},
             {"HealthCheckInterval": HEALTH_CHECK_SECONDS},
             {"HealthCheckNodeState": "IDLE"},
+            # All nodes of a job run the prolog when they are allocated, not each with its first step.
+            {"PrologFlags": "Alloc"},
         ],
     }
     if props.accounting_database:
