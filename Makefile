@@ -80,8 +80,12 @@ rehearse-%: setup .tools/parallelcluster/.installed
 	python -m slipway.rehearsal --environment $*
 
 .PHONY: test-rehearsal
-test-rehearsal: setup .tools/parallelcluster/.installed ## Run the rehearsal's own slow tests
-	python -m pytest tests/rehearsal -m rehearsal
+test-rehearsal: setup .tools/parallelcluster/.installed ## Run the slow tests of the rehearsal and of slipway destroy
+	python -m pytest tests/rehearsal tests/teardown -m rehearsal
+
+.PHONY: destroy
+destroy: setup .tools/parallelcluster/.installed ## Delete the deployed environment, nodes first; says what and asks (docs/teardown.md)
+	@slipway destroy --environment $(ENVIRONMENT)
 
 .PHONY: cost
 cost: setup .plan ## Print what the environment costs while it only stands, from list prices

@@ -4,6 +4,7 @@ import typer
 
 from slipway.lint.command import lint
 from slipway.plan.cluster_update.command import cluster_update
+from slipway.teardown.command import destroy
 
 app = typer.Typer(
     help="Check and change a Slipway environment before AWS does.",
@@ -20,3 +21,4 @@ def _group() -> None:
 
 app.command("lint")(lint)
 app.command("cluster-update")(cluster_update)
+app.command("destroy")(destroy)

@@ -42,6 +42,9 @@ class KeptData(_Row):
     type: str
     """CloudFormation type."""
 
+    holds_data: bool = False
+    """Whether users' data is lost when it is deleted; false for what only belongs to such a resource."""
+
 
 class Rules(BaseModel):
     """All rows."""

@@ -1,0 +1,48 @@
+"""The AWS account that is asked and changed."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from slipway.teardown.errors import RefusedError
+
+
+@dataclass(frozen=True)
+class Account:
+    """An account and a Region, with the credentials that boto3 finds.
+
+    Attributes:
+        id: account id.
+        region: AWS Region.
+        cloudformation: boto3 client.
+        ec2: boto3 client.
+        s3: boto3 client.
+    """
+
+    id: str
+    region: str
+    cloudformation: Any
+    ec2: Any
+    s3: Any
+
+
+def open_account(region: str) -> Account:
+    """Find out whose credentials these are.
+
+    Raises:
+        RefusedError: there are none, or AWS does not take them.
+    """
+    try:
+        session = boto3.Session(region_name=region)
+        identity = session.client("sts").get_caller_identity()
+        return Account(
+            id=identity["Account"],
+            region=region,
+            cloudformation=session.client("cloudformation"),
+            ec2=session.client("ec2"),
+            s3=session.client("s3"),
+        )
+    except (BotoCoreError, ClientError) as error:
+        raise RefusedError(f"no AWS account: {error}. Log in, or set AWS_PROFILE; nothing was changed") from error

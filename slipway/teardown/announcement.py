@@ -1,0 +1,64 @@
+"""What a user reads before saying yes."""
+
+from collections.abc import Iterator
+
+from slipway.documented_leftovers import rules
+from slipway.teardown.account import Account
+from slipway.teardown.compute_nodes import by_state
+from slipway.teardown.extent import Extent
+from slipway.teardown.inspection import Inspection
+from slipway.teardown.stacks import StandingStack
+
+
+def announcement(extent: Extent, found: Inspection, account: Account) -> Iterator[str]:
+    """Yield the lines: what goes, which data go with it, what stays, and what cannot be deleted."""
+    yield f"Environment {extent.environment} in account {account.id}, {extent.region}"
+    yield from _part("Stacks that will be deleted", [f"{stack.name} ({stack.status})" for stack in _stacks(found)])
+    yield from _part("Compute nodes that will be terminated, with the jobs on them", _nodes(found))
+    volumes = [
+        (mount_point, policy, cluster.name)
+        for cluster in extent.clusters
+        for mount_point, policy in cluster.volumes.items()
+        if cluster.name in found.stacks
+    ]
+    yield from _part(
+        "Data that will be LOST",
+        [
+            *(str(resource) for resource in extent.lost if resource.stack in found.stacks),
+            *(f"volume {mount} of cluster {name}" for mount, policy, name in volumes if policy == "Delete"),
+        ],
+    )
+    yield from _part(
+        "Kept",
+        [
+            *(str(resource) for resource in extent.kept if resource.stack in found.stacks),
+            *(f"volume {mount} of cluster {name}" for mount, policy, name in volumes if policy == "Retain"),
+            *(
+                f"a snapshot of volume {mount} of cluster {name}"
+                for mount, policy, name in volumes
+                if policy == "Snapshot"
+            ),
+        ],
+    )
+    yield from _part(
+        "Left behind, by design",
+        [f"{row.kind} {row.name}: {row.reason}" for row in rules().documented if row.left_by == "ParallelCluster"],
+    )
+
+
+def _stacks(found: Inspection) -> list[StandingStack]:
+    return sorted(found.stacks.values(), key=lambda stack: stack.name)
+
+
+def _nodes(found: Inspection) -> list[str]:
+    return [
+        f"{cluster}, queue {queue}: {by_state([node for node in nodes if node.queue == queue])}"
+        for cluster, nodes in found.nodes.items()
+        for queue in sorted({node.queue for node in nodes})
+    ]
+
+
+def _part(title: str, lines: list[str]) -> Iterator[str]:
+    if lines:
+        yield f"\n{title}:"
+        yield from (f"  {line}" for line in lines)

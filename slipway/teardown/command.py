@@ -1,0 +1,56 @@
+"""`slipway destroy`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+FAILED = 1
+"""Exit code when something still stands that should not."""
+
+REFUSED = 2
+"""Exit code when nothing was changed."""
+
+INTERRUPTED = 130
+"""Exit code of Ctrl-C."""
+
+
+def destroy(
+    *,
+    environment: Annotated[
+        str | None, typer.Option("--environment", "-e", help="A name in environments/, or a file that ends in .yaml.")
+    ] = None,
+    assembly: Annotated[
+        Path | None, typer.Option(help="Cloud assembly of the environment that is there already, instead.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing: for scripts.")] = False,
+    with_running_jobs: Annotated[
+        bool, typer.Option("--with-running-jobs", help="With --yes: go on although compute nodes run.")
+    ] = False,
+    unprotect: Annotated[
+        bool, typer.Option("--unprotect", help="Take termination protection off the stacks that have it.")
+    ] = False,
+    fleet_timeout_minutes: Annotated[
+        int, typer.Option(min=0, help="Longest wait for compute nodes to terminate, in minutes.")
+    ] = 45,
+) -> None:
+    """Delete an environment: compute fleet to zero, wait for slow nodes, `cdk destroy`, look what is left.
+
+    Exit codes: 0 nothing is left but what is documented; 1 something is, run it again; 2 nothing was changed.
+    """
+    # What these import takes seconds that no other command should wait for.
+    from slipway.teardown.errors import RefusedError, UnfinishedError  # noqa: PLC0415
+    from slipway.teardown.run import Answers, run  # noqa: PLC0415
+
+    answers = Answers(yes=yes, with_running_jobs=with_running_jobs, unprotect=unprotect)
+    try:
+        run(environment, assembly, answers, node_timeout_seconds=fleet_timeout_minutes * 60)
+    except RefusedError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(REFUSED) from error
+    except UnfinishedError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(FAILED) from error
+    except KeyboardInterrupt as interrupt:
+        typer.echo("\nstopped; what CloudFormation has begun goes on. Run this again to finish", err=True)
+        raise typer.Exit(INTERRUPTED) from interrupt

@@ -1,0 +1,120 @@
+"""What a destruction takes and what it leaves, read from the cloud assembly."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from slipway.assembly import NoAssemblyError, Stack, read_stacks
+from slipway.documented_leftovers import rules
+from slipway.teardown.errors import RefusedError
+
+ENVIRONMENT_TAG = "slipway:environment"
+"""Tag of every stack of an environment; its value is the environment's name."""
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A resource of a template."""
+
+    stack: str
+    logical_id: str
+    type: str
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.logical_id} in {self.stack}"
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A Slurm cluster.
+
+    Attributes:
+        name: its name, and the name of its own CloudFormation stack.
+        volumes: what becomes of its volumes: mount point -> `Delete`, `Snapshot` or `Retain`.
+    """
+
+    name: str
+    volumes: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Extent:
+    """What belongs to an environment.
+
+    Attributes:
+        environment: its name.
+        region: the AWS Region of its stacks.
+        stacks: the stacks of the app, in the order of the assembly.
+        clusters: the clusters, each a further stack.
+        lost: what holds data and is deleted with its stack.
+        kept: what its template keeps.
+    """
+
+    environment: str
+    region: str
+    stacks: tuple[Stack, ...]
+    clusters: tuple[Cluster, ...]
+    lost: tuple[Resource, ...]
+    kept: tuple[Resource, ...]
+
+    @property
+    def deletes_data(self) -> bool:
+        """Whether data is lost that nobody can get back."""
+        return bool(self.lost) or any("Delete" in cluster.volumes.values() for cluster in self.clusters)
+
+    @property
+    def stack_names(self) -> tuple[str, ...]:
+        """The app's stacks and the clusters' own."""
+        return (*(stack.name for stack in self.stacks), *(cluster.name for cluster in self.clusters))
+
+
+def read_extent(assembly: Path) -> Extent:
+    """Read a cloud assembly.
+
+    Raises:
+        RefusedError: it is none, or its stacks are not those of one environment in one Region.
+    """
+    try:
+        stacks = read_stacks(assembly)
+    except NoAssemblyError as error:
+        raise RefusedError(str(error)) from error
+    resources = [
+        (Resource(stack.name, logical_id, definition["Type"]), definition)
+        for stack in stacks
+        for logical_id, definition in stack.template.get("Resources", {}).items()
+    ]
+    holders = {row.type for row in rules().kept_data if row.holds_data}
+    return Extent(
+        environment=_only({stack.tags.get(ENVIRONMENT_TAG, "") for stack in stacks}, f"tag {ENVIRONMENT_TAG}"),
+        region=_only({stack.region for stack in stacks}, "Region"),
+        stacks=stacks,
+        clusters=tuple(_clusters(definition for _, definition in resources)),
+        lost=tuple(
+            resource
+            for resource, definition in resources
+            if resource.type in holders and definition.get("DeletionPolicy", "Delete") == "Delete"
+        ),
+        kept=tuple(
+            resource for resource, definition in resources if definition.get("DeletionPolicy", "Delete") != "Delete"
+        ),
+    )
+
+
+def _only(values: set[str], what: str) -> str:
+    if len(values) != 1 or values & {"", "unknown-region"}:
+        raise RefusedError(f"the stacks of an environment share one {what}; these have: {sorted(values)}")
+    return values.pop()
+
+
+def _clusters(definitions: Iterator[Mapping[str, Any]]) -> Iterator[Cluster]:
+    for definition in definitions:
+        if definition["Type"] == "Custom::PclusterCluster":
+            properties = definition["Properties"]
+            shared = properties["ClusterConfiguration"].get("SharedStorage", [])
+            volumes = {
+                storage["MountDir"]: storage["EbsSettings"].get("DeletionPolicy", "Delete")
+                for storage in shared
+                if storage["StorageType"] == "Ebs"
+            }
+            yield Cluster(properties["ClusterName"], volumes)

@@ -1,0 +1,122 @@
+"""One run of `slipway destroy`: synthesize, look, ask, do, look again."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+from botocore.exceptions import BotoCoreError, ClientError
+
+from slipway.judge.assembly import PROJECT, SynthFailedError, synthesize
+from slipway.teardown.account import Account, open_account
+from slipway.teardown.announcement import announcement
+from slipway.teardown.errors import RefusedError, UnfinishedError
+from slipway.teardown.extent import Extent, read_extent
+from slipway.teardown.inspection import Inspection, inspect
+from slipway.teardown.programs import Programs
+from slipway.teardown.teardown import Teardown
+
+DIRECTORY = PROJECT / ".plan" / "destroy"
+"""Where an environment is synthesized."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What the command line answers beforehand.
+
+    Attributes:
+        yes: ask nothing.
+        with_running_jobs: running compute nodes are no reason to stop, although nobody is asked.
+        unprotect: take termination protection off.
+    """
+
+    yes: bool
+    with_running_jobs: bool
+    unprotect: bool
+
+
+def run(environment: str | None, assembly: Path | None, answers: Answers, *, node_timeout_seconds: float) -> None:
+    """Destroy an environment.
+
+    Args:
+        environment: name or file of an environment; it is synthesized.
+        assembly: cloud assembly of it, instead.
+        answers: what the command line answers beforehand.
+        node_timeout_seconds: longest wait for compute nodes to terminate.
+
+    Raises:
+        RefusedError: nothing was changed.
+        UnfinishedError: something still stands that should not.
+    """
+    programs = Programs.of_project(PROJECT)
+    folder = _assembly(environment, assembly)
+    extent = read_extent(folder)
+    account = open_account(extent.region)
+    try:
+        found = inspect(extent, account)
+    except (BotoCoreError, ClientError) as error:
+        raise RefusedError(f"AWS does not say what stands: {error}. Nothing was changed") from error
+    if found.found_nothing:
+        typer.echo(
+            f"nothing of environment {extent.environment} stands in account {account.id}, {extent.region}: it is "
+            "destroyed, or these credentials are another account's"
+        )
+        return
+    _confirm(extent, found, account, answers)
+    teardown = Teardown(extent, found, account, programs, folder, node_timeout_seconds, typer.echo)
+    try:
+        _destroy(teardown)
+    except (BotoCoreError, ClientError) as error:
+        raise UnfinishedError(f"AWS does not answer, or refuses: {error}. Run this again") from error
+
+
+def _assembly(environment: str | None, assembly: Path | None) -> Path:
+    if (environment is None) == (assembly is None):
+        raise RefusedError("say which environment: -e NAME, or --assembly FOLDER; one of them")
+    if assembly is not None:
+        return assembly.resolve()
+    shutil.rmtree(DIRECTORY, ignore_errors=True)
+    DIRECTORY.mkdir(parents=True)
+    try:
+        synthesize(str(environment), DIRECTORY / "assembly", DIRECTORY / "app.log")
+    except SynthFailedError as error:
+        raise RefusedError(str(error)) from error
+    return DIRECTORY / "assembly"
+
+
+def _confirm(extent: Extent, found: Inspection, account: Account, answers: Answers) -> None:
+    """Say what will happen, and ask.
+
+    Raises:
+        RefusedError: the answer is no, or a flag is missing.
+    """
+    typer.echo("\n".join(announcement(extent, found, account)) + "\n")
+    if found.protected and not answers.unprotect:
+        raise RefusedError(
+            f"{', '.join(found.protected)} has termination protection; --unprotect takes it off. Nothing was changed"
+        )
+    if answers.yes:
+        if found.runs_nodes and not answers.with_running_jobs:
+            raise RefusedError(
+                "compute nodes are there, and probably jobs on them (`squeue` on the head node tells): wait for them, "
+                "or say --with-running-jobs. Nothing was changed"
+            )
+        return
+    try:
+        if extent.deletes_data:
+            confirmed = typer.prompt(f"Data will be lost. Type the environment's name ({extent.environment})")
+            agreed = confirmed == extent.environment
+        else:
+            agreed = typer.confirm("Destroy it?")
+    except typer.Abort as error:
+        raise RefusedError("no answer; --yes asks nothing. Nothing was changed") from error
+    if not agreed:
+        raise RefusedError("not confirmed. Nothing was changed")
+
+
+def _destroy(teardown: Teardown) -> None:
+    teardown.empty_clusters()
+    teardown.take_protection_off()
+    teardown.delete_stacks()
+    teardown.verify()
+    typer.echo(f"environment {teardown.extent.environment} is destroyed")

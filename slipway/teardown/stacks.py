@@ -1,0 +1,97 @@
+"""CloudFormation stacks before, during and after their deletion."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+NESTED_STACK = "AWS::CloudFormation::Stack"
+
+
+@dataclass(frozen=True)
+class StandingStack:
+    """A stack that is not deleted.
+
+    Attributes:
+        name: its name.
+        id: its ARN, by which CloudFormation knows it for 90 days after its deletion.
+        status: such as `UPDATE_COMPLETE`.
+        protected: whether termination protection is on.
+        tags: its tags.
+    """
+
+    name: str
+    id: str
+    status: str
+    protected: bool
+    tags: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class SkippedResource:
+    """A resource that CloudFormation left alone because of its deletion policy."""
+
+    stack: str
+    logical_id: str
+    type: str
+    physical_id: str
+
+
+def standing_stacks(cloudformation: Any) -> dict[str, StandingStack]:
+    """Return the account's stacks in this Region by name, without nested ones."""
+    return {
+        stack["StackName"]: StandingStack(
+            name=stack["StackName"],
+            id=stack["StackId"],
+            status=stack["StackStatus"],
+            protected=stack.get("EnableTerminationProtection", False),
+            tags={tag["Key"]: tag["Value"] for tag in stack.get("Tags", [])},
+        )
+        for page in cloudformation.get_paginator("describe_stacks").paginate()
+        for stack in page["Stacks"]
+        if "ParentId" not in stack and stack["StackStatus"] != "DELETE_COMPLETE"
+    }
+
+
+def physical_ids(cloudformation: Any, stack_id: str, resource_type: str) -> list[str]:
+    """Return the physical ids of a stack's resources of one type."""
+    pages = cloudformation.get_paginator("list_stack_resources").paginate(StackName=stack_id)
+    return [
+        resource["PhysicalResourceId"]
+        for page in pages
+        for resource in page["StackResourceSummaries"]
+        if resource["ResourceType"] == resource_type and resource.get("PhysicalResourceId")
+    ]
+
+
+def with_nested(cloudformation: Any, stack_ids: Iterable[str]) -> Iterator[str]:
+    """Yield stacks and, after each, the stacks nested in it."""
+    for stack_id in stack_ids:
+        yield stack_id
+        yield from with_nested(cloudformation, physical_ids(cloudformation, stack_id, NESTED_STACK))
+
+
+def skipped_resources(cloudformation: Any, stack_ids: Iterable[str]) -> Iterator[SkippedResource]:
+    """Yield what was left alone when these stacks were deleted or updated."""
+    for stack_id in stack_ids:
+        for event in _events(cloudformation, stack_id):
+            if event["ResourceStatus"] == "DELETE_SKIPPED":
+                yield SkippedResource(
+                    event["StackName"], event["LogicalResourceId"], event["ResourceType"], event["PhysicalResourceId"]
+                )
+
+
+def failed_deletions(cloudformation: Any, stack_ids: Iterable[str]) -> Iterator[str]:
+    """Yield one line for each resource that could not be deleted when its stack was deleted last."""
+    for stack_id in stack_ids:
+        for event in _events(cloudformation, stack_id):
+            if event.get("PhysicalResourceId") == stack_id:
+                if event["ResourceStatus"] == "DELETE_IN_PROGRESS":
+                    break  # events come newest first: what is older was before this deletion
+            elif event["ResourceStatus"] == "DELETE_FAILED":
+                reason = event.get("ResourceStatusReason", "no reason given")
+                yield f"{event['StackName']}/{event['LogicalResourceId']} ({event['ResourceType']}): {reason}"
+
+
+def _events(cloudformation: Any, stack_id: str) -> Iterator[dict[str, Any]]:
+    for page in cloudformation.get_paginator("describe_stack_events").paginate(StackName=stack_id):
+        yield from page["StackEvents"]

@@ -1,0 +1,106 @@
+"""The steps of a teardown, in order. Each can be done again: a second run goes on where the first one stopped."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from slipway.teardown.account import Account
+from slipway.teardown.compute_fleet import ComputeFleet, NoAnswerError
+from slipway.teardown.compute_nodes import terminate_all
+from slipway.teardown.errors import UnfinishedError
+from slipway.teardown.extent import Cluster, Extent
+from slipway.teardown.inspection import Inspection
+from slipway.teardown.programs import Programs
+from slipway.teardown.remains import Remainder, find_remains
+from slipway.teardown.stacks import failed_deletions
+
+ATTEMPTS = 2
+"""How often stacks are deleted. What was in use at the first time, because EC2 was slow, is free at the second."""
+
+
+@dataclass(frozen=True)
+class Teardown:
+    """The teardown of one environment.
+
+    Attributes:
+        extent: what belongs to it.
+        found: what of that stands.
+        account: where it stands.
+        programs: the programs that do the work.
+        assembly: the cloud assembly.
+        node_timeout_seconds: longest wait for compute nodes to terminate.
+        tell: called with one line at a time.
+    """
+
+    extent: Extent
+    found: Inspection
+    account: Account
+    programs: Programs
+    assembly: Path
+    node_timeout_seconds: float
+    tell: Callable[[str], None]
+
+    def take_protection_off(self) -> None:
+        """Switch termination protection off where it is on."""
+        for name in self.found.protected:
+            self.account.cloudformation.update_termination_protection(EnableTerminationProtection=False, StackName=name)
+            self.tell(f"{name}: termination protection is off")
+
+    def empty_clusters(self) -> None:
+        """Stop the compute fleets and wait until no compute node is left.
+
+        Raises:
+            UnfinishedError: nodes are still there after the longest wait.
+        """
+        for cluster in self.extent.clusters:
+            if cluster.name in self.found.stacks:
+                self._stop_fleet(cluster)
+            self._empty(cluster)
+
+    def _stop_fleet(self, cluster: Cluster) -> None:
+        fleet = ComputeFleet(self.programs.pcluster, cluster.name, self.account.region)
+        try:
+            status = fleet.stop(self.tell)
+        except NoAnswerError as error:
+            status = f"as it was ({error})"
+        self.tell(f"{cluster.name}: compute fleet {status}")
+        if status != "STOPPED":
+            self.tell(f"{cluster.name}: its nodes are terminated without the head node")
+
+    def _empty(self, cluster: Cluster) -> None:
+        terminate_all(self.account.ec2, cluster.name, timeout_seconds=self.node_timeout_seconds, tell=self.tell)
+        self.tell(f"{cluster.name}: no compute node is left")
+
+    def delete_stacks(self) -> None:
+        """Run `cdk destroy`; when it fails, once more after the nodes that a cluster may have started meanwhile.
+
+        Raises:
+            UnfinishedError: the last attempt failed, too.
+        """
+        for attempt in range(1, ATTEMPTS + 1):
+            if self.programs.destroy(self.assembly):
+                return
+            for line in failed_deletions(self.account.cloudformation, self.found.stack_ids):
+                self.tell(f"failed: {line}")
+            if attempt < ATTEMPTS:
+                self.tell("cdk destroy failed; waiting for compute nodes, then once more")
+                for cluster in self.extent.clusters:
+                    self._empty(cluster)
+        raise UnfinishedError(
+            f"cdk destroy failed {ATTEMPTS} times. Mend what its output names and run this again; "
+            "docs/teardown.md says what usually holds a stack"
+        )
+
+    def verify(self) -> list[Remainder]:
+        """Ask AWS what is left, and say it.
+
+        Raises:
+            UnfinishedError: something is left that should not be.
+        """
+        remains = find_remains(self.extent, self.found, self.account)
+        for remainder in remains:
+            self.tell(f"{'left' if remainder.documented else 'NOT DELETED'}: {remainder.what}: {remainder.reason}")
+        problems = sum(not remainder.documented for remainder in remains)
+        if problems:
+            raise UnfinishedError(f"{problems} of what is left should not be. Run this again, or delete it by hand")
+        return remains

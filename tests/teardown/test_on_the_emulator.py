@@ -1,0 +1,128 @@
+"""`slipway destroy` on the emulator: the real CDK CLI, the real pcluster command, the stacks of a real environment."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from rich.console import Console
+
+from slipway.rehearsal import phases
+from slipway.rehearsal.__main__ import PROJECT
+from slipway.rehearsal.folder import LockedFolder, RunFolder
+from slipway.rehearsal.isolation import only_variables
+from slipway.rehearsal.progress import Progress
+from slipway.rehearsal.session import Session, Subject
+from slipway.rehearsal.toolchain import Toolchain
+
+pytestmark = pytest.mark.rehearsal
+
+ENVIRONMENT = "small"
+CLUSTER = "trainium-small"
+TABLE = f"parallelcluster-{CLUSTER}"
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[Session]:
+    """The environment, deployed."""
+    folder = RunFolder(tmp_path / ENVIRONMENT)
+    subject = Subject(ENVIRONMENT, PROJECT / "environments" / f"{ENVIRONMENT}.yaml", keeps_data=False)
+    with LockedFolder(folder):
+        session = Session(subject, Toolchain.of_project(PROJECT), folder, Progress(Console(), {"CI": "1"}))
+        try:
+            for phase in (phases.synthesize, phases.start_emulator, phases.take_first_inventory, phases.bootstrap):
+                phase(session)
+            phases.deploy(session)
+            yield session
+        finally:
+            session.stop_emulator()
+
+
+class HeadNode(threading.Thread):
+    """What clustermgtd does about a request to stop: it says that the fleet is stopped. The nodes are left to us."""
+
+    def __init__(self, table: Any) -> None:
+        super().__init__(daemon=True)
+        self._table = table
+        self._end = threading.Event()
+        self.requests: list[str] = []
+        self._say("RUNNING")
+
+    def run(self) -> None:
+        while not self._end.wait(0.2):
+            status = self._table.get_item(Key={"Id": "COMPUTE_FLEET"})["Item"]["Data"]["status"]
+            if status == "STOP_REQUESTED":
+                self.requests.append(status)
+                self._say("STOPPED")
+                return  # the table goes with the cluster
+
+    def stop(self) -> None:
+        self._end.set()
+        self.join()
+
+    def _say(self, status: str) -> None:
+        data = {"status": status, "lastStatusUpdatedTime": "2026-11-21 10:00:00+00:00"}
+        self._table.put_item(Item={"Id": "COMPUTE_FLEET", "Data": data})
+
+
+def start_compute_node(ec2: Any) -> str:
+    tags = {
+        "parallelcluster:cluster-name": CLUSTER,
+        "parallelcluster:node-type": "Compute",
+        "parallelcluster:queue-name": "trn1",
+    }
+    image = ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
+    answer = ec2.run_instances(
+        ImageId=image,
+        InstanceType="trn1.2xlarge",
+        MinCount=1,
+        MaxCount=1,
+        TagSpecifications=[
+            {"ResourceType": "instance", "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
+        ],
+    )
+    return str(answer["Instances"][0]["InstanceId"])
+
+
+def slipway_destroy(session: Session, *options: str) -> subprocess.CompletedProcess[str]:
+    assert session.emulated is not None
+    return subprocess.run(
+        [sys.executable, "-m", "slipway", "destroy", "--assembly", session.folder.assembly, *options],
+        cwd=PROJECT,
+        env=session.emulated.variables,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_an_environment_with_a_running_node_is_destroyed_and_leaves_what_is_documented(session: Session) -> None:
+    assert session.emulated is not None
+    with only_variables(session.emulated.variables):
+        ec2 = boto3.client("ec2")
+        node = start_compute_node(ec2)
+        head_node = HeadNode(boto3.resource("dynamodb").Table(TABLE))
+    head_node.start()
+
+    asked = slipway_destroy(session, "--yes")
+    destroyed = slipway_destroy(session, "--yes", "--with-running-jobs")
+    again = slipway_destroy(session, "--yes")
+    head_node.stop()
+
+    assert asked.returncode == 2
+    assert "probably jobs on them" in asked.stderr
+    assert destroyed.returncode == 0, destroyed.stdout + destroyed.stderr
+    assert head_node.requests == ["STOP_REQUESTED"]
+    lines = destroyed.stdout.splitlines()
+    stopped = lines.index(f"{CLUSTER}: compute fleet STOPPED")
+    assert stopped < lines.index(f"{CLUSTER}: no compute node is left")
+    assert any(line.startswith("left: S3 bucket parallelcluster-") for line in lines)
+    (instance,) = ec2.describe_instances(InstanceIds=[node])["Reservations"][0]["Instances"]
+    assert instance["State"]["Name"] == "terminated"
+    assert "nothing of environment small stands" in again.stdout
+    phases.find_leftovers(session)

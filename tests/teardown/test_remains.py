@@ -1,0 +1,124 @@
+"""What is left is told from what may be left; CloudFormation's history is the witness."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slipway.teardown.account import Account
+from slipway.teardown.extent import Extent, read_extent
+from slipway.teardown.inspection import Inspection
+from slipway.teardown.remains import Remainder, find_remains
+from slipway.teardown.stacks import failed_deletions
+from tests.teardown.fakes import CLUSTER, NETWORK, REGION, write_assembly
+
+Event = Mapping[str, str]
+
+
+@dataclass
+class History:
+    """A CloudFormation client whose stacks are gone and whose history a test wrote down, newest first."""
+
+    events: Sequence[Event] = ()
+
+    def get_paginator(self, operation: str) -> "History":
+        assert operation in ("describe_stacks", "describe_stack_events")
+        return self
+
+    def paginate(self, **parameters: str) -> Iterator[dict[str, Any]]:
+        stack = parameters.get("StackName")
+        yield {"Stacks": [], "StackEvents": [event for event in self.events if event["StackName"] == stack]}
+
+
+def event(stack: str, type_: str, status: str, *, logical_id: str = "Vpc", physical_id: str = "vpc-1") -> Event:
+    return {
+        "StackName": stack,
+        "LogicalResourceId": logical_id,
+        "PhysicalResourceId": physical_id,
+        "ResourceType": type_,
+        "ResourceStatus": status,
+        "ResourceStatusReason": "resource sg-1 has a dependent object",
+    }
+
+
+@pytest.fixture
+def extent(tmp_path: Path) -> Extent:
+    return read_extent(write_assembly(tmp_path / "assembly"))
+
+
+def remains(extent: Extent, account: Account, *events: Event) -> list[Remainder]:
+    before = Inspection(stacks={}, stack_ids=(NETWORK, CLUSTER), volumes=(), nodes={})
+    return find_remains(extent, before, replace(account, cloudformation=History(events)))
+
+
+@pytest.mark.parametrize(
+    ("stack", "type_", "physical_id"),
+    [
+        (NETWORK, "AWS::EC2::VPC", "vpc-1"),
+        (CLUSTER, "AWS::EC2::Volume", "vol-1"),
+        (NETWORK, "AWS::Logs::LogGroup", "/aws/lambda/pcluster-cfn-0a1b2c3d"),
+    ],
+)
+def test_what_the_environment_or_parallelcluster_keeps_may_be_left(
+    extent: Extent, account: Account, stack: str, type_: str, physical_id: str
+) -> None:
+    (left,) = remains(extent, account, event(stack, type_, "DELETE_SKIPPED", physical_id=physical_id))
+
+    assert (left.what, left.documented) == (f"{type_} {physical_id}", True)
+    assert left.reason
+
+
+@pytest.mark.parametrize(
+    ("stack", "type_", "logical_id"),
+    [
+        (NETWORK, "AWS::EC2::VPC", "Other"),
+        (NETWORK, "AWS::Logs::LogGroup", "Vpc"),
+        (CLUSTER, "AWS::EC2::SecurityGroup", "Group"),
+    ],
+)
+def test_everything_else_may_not(extent: Extent, account: Account, stack: str, type_: str, logical_id: str) -> None:
+    (left,) = remains(extent, account, event(stack, type_, "DELETE_SKIPPED", logical_id=logical_id))
+
+    assert not left.documented
+    assert f"{stack}/{logical_id}" in left.reason
+
+
+def test_what_was_deleted_is_not_left(extent: Extent, account: Account) -> None:
+    assert remains(extent, account, event(NETWORK, "AWS::EC2::VPC", "DELETE_COMPLETE")) == []
+
+
+def test_the_last_snapshots_of_the_clusters_volumes_are_named(extent: Extent, account: Account) -> None:
+    volume = account.ec2.create_volume(Size=1, AvailabilityZone=f"{REGION}a")["VolumeId"]
+    snapshot = account.ec2.create_snapshot(VolumeId=volume)["SnapshotId"]
+    before = Inspection(stacks={}, stack_ids=(), volumes=(volume,), nodes={})
+
+    (left,) = find_remains(extent, before, account)
+
+    assert left == Remainder(f"EBS snapshot {snapshot} of {volume}", "A volume of the cluster as it was last.", True)
+
+
+def test_parallelclusters_bucket_of_the_region_is_named(extent: Extent, account: Account) -> None:
+    for name in ("parallelcluster-0a1b2c3d4e5f6789-v1-do-not-delete", "somebody-elses"):
+        account.s3.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": REGION})
+
+    (left,) = remains(extent, account)
+
+    assert left.what == "S3 bucket parallelcluster-0a1b2c3d4e5f6789-v1-do-not-delete"
+    assert left.documented
+
+
+def test_only_failures_of_the_last_deletion_are_told() -> None:
+    history = History(
+        [
+            event(CLUSTER, "AWS::CloudFormation::Stack", "DELETE_FAILED", physical_id=CLUSTER),
+            event(CLUSTER, "AWS::EC2::SecurityGroup", "DELETE_FAILED", logical_id="Nodes"),
+            event(CLUSTER, "AWS::CloudFormation::Stack", "DELETE_IN_PROGRESS", physical_id=CLUSTER),
+            event(CLUSTER, "AWS::EC2::PlacementGroup", "DELETE_FAILED", logical_id="Old"),
+        ]
+    )
+
+    assert list(failed_deletions(history, [CLUSTER])) == [
+        f"{CLUSTER}/Nodes (AWS::EC2::SecurityGroup): resource sg-1 has a dependent object"
+    ]
