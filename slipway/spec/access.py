@@ -18,7 +18,7 @@ SecretArn = Annotated[
 
 
 class Ssh(Section):
-    """SSH to the head node. Without this section people log in through AWS Systems Manager Session Manager only."""
+    """SSH to the head node and login nodes. Without it people log in through Session Manager of AWS Systems Manager."""
 
     key_name: Annotated[str, Field(min_length=1, max_length=255)]
     """Name of an EC2 key pair of the Region."""

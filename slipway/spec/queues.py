@@ -91,7 +91,7 @@ class Queue(Section):
     """Image of the nodes, baked for this ParallelCluster version and training stack; AWS's own when left out."""
 
     job_exclusive_allocation: bool | None = None
-    """Whether a job gets whole nodes. Left out, it does where the nodes have accelerators, which Slurm cannot count."""
+    """Whether a job gets whole nodes. It always does where they have accelerators; elsewhere `false` when left out."""
 
     @property
     def reserved(self) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from slipway import facts
 from slipway.spec.problems import listed
 from slipway.spec.rules import NOTICES, RULES
 from slipway.spec.rules.registry import Registry
@@ -23,6 +24,7 @@ def with_reference(text: str) -> str:
     """
     parts = {
         "fields": _field_tables(),
+        "stacks": _stack_table(),
         "rules": _rule_table(RULES, "rule", "what must hold"),
         "notices": _rule_table(NOTICES, "notice", "given when"),
     }
@@ -106,6 +108,16 @@ def _default(field: Schema) -> str:
         if isinstance(default, dict)
         else f"`{default if isinstance(default, str) else json.dumps(default)}`"
     )
+
+
+def _stack_table() -> Iterator[str]:
+    yield "| stack | Neuron SDK | nodes | operating system (its Python) | note |"
+    yield "|---|---|---|---|---|"
+    for stack in facts.training_stacks().values():
+        nodes = listed((name for name in stack.instance_families if facts.instance_family(name).trains), "and")
+        systems = [facts.operating_system(name) for name in stack.operating_systems]
+        pythons = listed((f"`{system.name}` ({system.python_version})" for system in systems), "and")
+        yield f"| `{stack.name}` | {stack.release} | {nodes} | {pythons} | {stack.note} |"
 
 
 def _rule_table(rules: Registry, kind: str, statement: str) -> Iterator[str]:

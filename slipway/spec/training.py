@@ -53,7 +53,7 @@ class Training(Section):
     """The cluster. Its name and its ParallelCluster version cannot change: another value builds another cluster."""
 
     cluster_name: str
-    """Name of the cluster and of its own CloudFormation stack: a letter, then letters, digits, hyphens; 60 at most."""
+    """Name of the cluster and of its stack: a letter, then letters, digits, hyphens; 60 at most, 40 with accounting."""
 
     parallelcluster_version: str = "3.16.1"
     """AWS ParallelCluster version; a row of the facts."""
@@ -62,7 +62,7 @@ class Training(Section):
     """Operating system of all nodes by ParallelCluster's name; `ubuntu2204`, `ubuntu2404` or `alinux2023`."""
 
     training_stack: str = "xla-2.28.1"
-    """Driver, runtime, compiler and framework packages of one AWS Neuron SDK release; a row of the facts."""
+    """Driver, runtime, compiler and framework packages of one AWS Neuron SDK release; see the table below."""
 
     head_node: HeadNode = HeadNode()
     """The head node."""

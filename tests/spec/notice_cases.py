@@ -1,7 +1,7 @@
 """One line or more for each notice: a change that calls for it, and a near one that does not."""
 
 from tests.spec.rule_cases import QUEUE, RESERVATION, RESOURCE, Case
-from tests.spec.rule_cases_access import ssh
+from tests.spec.rule_cases_access import directory, ssh
 from tests.spec.rule_cases_stacks import two_stacks
 
 LUSTRE = "storage.lustre"
@@ -31,6 +31,13 @@ NOTICE_CASES = [
         "training.ssh.allowed_cidr",
         "203.0.113.0/24 is in the internet, from where nobody reaches the nodes' private addresses",
         ssh("192.168.0.0/16"),
+    ),
+    Case(
+        "directory-users-get-in",
+        directory(),
+        "training.directory_service",
+        "users of the directory log in by SSH, which is closed. Add `training.ssh`.",
+        {**directory(), **ssh("10.0.0.0/8")},
     ),
     Case(
         # 9 interfaces on each: one with an address, and eight for EFA alone.

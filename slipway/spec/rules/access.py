@@ -114,6 +114,15 @@ def directory_encrypted(environment: Environment) -> Iterator[Finding]:
         yield Finding((*_DIRECTORY, "domain_addr"), "the directory would be read in clear text", fix)
 
 
+@environment_notice
+def directory_users_get_in(environment: Environment) -> Iterator[Finding]:
+    """There is a directory of users and no SSH: Session Manager logs everyone in as one user of its own."""
+    _directory(environment)
+    if environment.training.ssh is None:
+        message = "users of the directory log in by SSH, which is closed"
+        yield Finding(_DIRECTORY, message, "Add `training.ssh`.", at_key=True)
+
+
 @environment_rule
 def directory_settings_free(environment: Environment) -> Iterator[Finding]:
     """additional_sssd_configs has no other id_provider than `ldap`, and no other access_provider beside a filter."""
