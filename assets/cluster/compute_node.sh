@@ -45,17 +45,20 @@ read_expectations() {
   fail "the queue does not say what to expect of a ${INSTANCE_TYPE}: ${*:2}"
 }
 
-# write_node_conf: what the node must show from now on, for the health check on idle nodes. In place
-# before the first check here, so that a node which loses a device meanwhile is found either way.
+# write_node_conf: what the node must show from now on, for the health check on idle nodes. In place before the first
+# check here, so that a node which loses a device meanwhile is found either way.
 write_node_conf() {
-  local conf="${ROOT}/etc/slipway/node.conf" driver=""
+  local driver=""
   if [[ "$STACK" != none ]]; then
     driver="$(pinned_version aws-neuronx-dkms)"
   fi
-  mkdir -p "${conf%/*}"
-  printf '%s\n' "INSTANCE_TYPE=${INSTANCE_TYPE}" "TRAINING_STACK=${STACK}" "NEURON_DEVICES=${NEURON_DEVICES}" \
-    "EFA_INTERFACES=${EFA_INTERFACES}" "NEURON_DRIVER_VERSION=${driver}" >"${conf}.new"
-  mv "${conf}.new" "$conf"
+  put_file "${ROOT}/etc/slipway/node.conf" <<CONF
+INSTANCE_TYPE=${INSTANCE_TYPE}
+TRAINING_STACK=${STACK}
+NEURON_DEVICES=${NEURON_DEVICES}
+EFA_INTERFACES=${EFA_INTERFACES}
+NEURON_DRIVER_VERSION=${driver}
+CONF
 }
 
 # The head node builds the training environment; here only its interpreter has to exist.
@@ -89,7 +92,9 @@ correct_hosts_file() {
     }
     END { print address (names == "" ? " " name : names) }' "$hosts" >"${hosts}.slipway"
   # The content is replaced, not the file: its owner, mode and inode stay.
-  cat "${hosts}.slipway" >"$hosts"
+  if ! cmp --silent "${hosts}.slipway" "$hosts"; then
+    cat "${hosts}.slipway" >"$hosts"
+  fi
   rm "${hosts}.slipway"
 }
 

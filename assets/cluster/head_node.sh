@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Sets up the head node: one Python environment for each training stack on the shared /apps. The Neuron driver and
-# runtime belong on the compute nodes. A second run finds everything done and changes nothing.
+# Sets up the head node: one Python environment for each training stack on the shared /apps, and the health check that
+# all nodes run. The Neuron driver and runtime belong on the compute nodes. A second run finds everything done and
+# changes nothing.
 set -euo pipefail
 umask 022
 
 SCRIPT_DIRECTORY="$(dirname "${BASH_SOURCE[0]}")"
 readonly SCRIPT_DIRECTORY
 readonly PIP_SECONDS="${SLIPWAY_PIP_SECONDS:-1500}"
-for part in steps operating_system training_stack storage_checks training_stacks; do
+for part in steps operating_system training_stack storage_checks health training_stacks; do
   # shellcheck source=/dev/null
   source "${SCRIPT_DIRECTORY}/${part}.sh"
 done
@@ -59,16 +60,6 @@ install_training_packages() {
   printf '%s\n' "${PYTHON_PACKAGES[@]}" >"${environment}/.requirements"
 }
 
-# link NAME TARGET: points /apps/neuron/NAME to a complete environment, in one move: a job that starts meanwhile finds
-# the old one or the new one.
-link() {
-  local name="${ROOT}/apps/neuron/$1"
-  if [[ "$(readlink "$name" || true)" != "$2" ]]; then
-    ln -sfn "$2" "${name}.new"
-    mv -T "${name}.new" "$name"
-  fi
-}
-
 step "check /apps" check_apps
 for stack in "${TRAINING_STACKS[@]}"; do
   step "read the training stack ${stack}" load_training_stack "$stack"
@@ -76,13 +67,15 @@ for stack in "${TRAINING_STACKS[@]}"; do
 done
 step "stop unattended upgrades" stop_unattended_upgrades
 step "hold the kernel" hold_packages
+step "install the health check" install_health_check
+step "install the smoke jobs" install_smoke_jobs
 for stack in "${TRAINING_STACKS[@]}"; do
   load_training_stack "$stack"
   step "provide Python for ${stack}" provide_python
   step "install the training packages of ${stack}" install_training_packages
-  link "$stack" "$(environment_name)"
+  link "${ROOT}/apps/neuron/${stack}" "$(environment_name)"
 done
-link current "${TRAINING_STACKS[0]}"
+link "${ROOT}/apps/neuron/current" "${TRAINING_STACKS[0]}"
 step "write the login profile" write_profile /apps/neuron/current
 step "check /fsx" check_fsx
 say "head node ready for ${TRAINING_STACKS[*]} after ${SECONDS} s"

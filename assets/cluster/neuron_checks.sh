@@ -46,8 +46,7 @@ check_efa_interfaces() {
 # be given these port numbers.
 reserve_ports() {
   local settings="${ROOT}/etc/sysctl.d/90-slipway-neuron.conf" found
-  mkdir -p "${ROOT}/etc/sysctl.d"
-  printf 'net.ipv4.ip_local_reserved_ports = %s\n' "$RESERVED_PORTS" >"$settings"
+  put_file "$settings" <<<"net.ipv4.ip_local_reserved_ports = ${RESERVED_PORTS}"
   sysctl --quiet --load="$settings"
   found="$(sysctl --values net.ipv4.ip_local_reserved_ports)"
   if [[ "$found" != "$RESERVED_PORTS" ]]; then

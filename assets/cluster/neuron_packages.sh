@@ -68,8 +68,15 @@ choose_apt_suite() {
 add_neuron_repository() {
   local keyring="${ROOT}/etc/apt/keyrings/neuron.asc" suite
   if [[ "$PACKAGE_MANAGER" == dnf ]]; then
-    printf '%s\n' '[neuron]' 'name=Neuron YUM Repository' "baseurl=${PACKAGE_REPOSITORY}" 'enabled=1' 'metadata_expire=0' \
-      'gpgcheck=1' "gpgkey=${PACKAGE_REPOSITORY}/${REPOSITORY_KEY}" >"${ROOT}/etc/yum.repos.d/neuron.repo"
+    put_file "${ROOT}/etc/yum.repos.d/neuron.repo" <<REPOSITORY
+[neuron]
+name=Neuron YUM Repository
+baseurl=${PACKAGE_REPOSITORY}
+enabled=1
+metadata_expire=0
+gpgcheck=1
+gpgkey=${PACKAGE_REPOSITORY}/${REPOSITORY_KEY}
+REPOSITORY
     return
   fi
   mkdir -p "${ROOT}/etc/apt/keyrings"
@@ -78,8 +85,8 @@ add_neuron_repository() {
     "${PACKAGE_REPOSITORY}/${REPOSITORY_KEY}"
   chmod 0644 "$keyring"
   suite="$(choose_apt_suite)"
-  printf 'deb [signed-by=%s] %s %s main\n' "$keyring" "$PACKAGE_REPOSITORY" "$suite" \
-    >"${ROOT}/etc/apt/sources.list.d/neuron.list"
+  put_file "${ROOT}/etc/apt/sources.list.d/neuron.list" \
+    <<<"deb [signed-by=${keyring}] ${PACKAGE_REPOSITORY} ${suite} main"
 }
 
 # driver_is_built: whether the running kernel has the pinned driver as a module.

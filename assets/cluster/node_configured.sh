@@ -42,7 +42,7 @@ fetch() {
 files=(training_stacks.sh steps.sh operating_system.sh training_stack.sh storage_checks.sh)
 stacks=()
 if [[ "${1:-}" == head && $# -eq 3 ]]; then
-  files+=(head_node.sh)
+  files+=(health.sh health_check.sh smoke/{all_reduce,efa,fsx,neuron_ls}.sbatch head_node.sh)
 elif [[ "${1:-}" == login && $# -eq 3 ]]; then
   files+=(login_node.sh)
 elif [[ "${1:-}" == compute && $# -ge 5 && "$4" =~ ^[a-z0-9][a-z0-9.-]*$ ]]; then
@@ -56,7 +56,7 @@ else
 fi
 readonly ROLE="$1" BUCKET="$2" PREFIX="${3%/}"
 
-mkdir -p "${SCRIPT_DIRECTORY}/training_stacks"
+mkdir -p "${SCRIPT_DIRECTORY}"/{training_stacks,smoke}
 fetch "${files[@]}"
 # shellcheck source=/dev/null
 source "${SCRIPT_DIRECTORY}/training_stacks.sh"

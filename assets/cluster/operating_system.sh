@@ -3,8 +3,8 @@
 
 readonly PACKAGE_SECONDS="${SLIPWAY_PACKAGE_SECONDS:-600}"
 
-# check_operating_system: sets PACKAGE_MANAGER (apt or dnf); refuses a system that the training stack, where one has been
-# loaded, does not support.
+# check_operating_system: sets PACKAGE_MANAGER (apt or dnf); refuses a system that the training stack, where one has
+# been loaded, does not support.
 check_operating_system() {
   local identity operating_system
   # shellcheck source=/dev/null
@@ -20,7 +20,7 @@ check_operating_system() {
   fi
 }
 
-# apt_install PACKAGE...: one attempt. apt-get update succeeds without the lists that it could not fetch, so the lists are
+# apt_install PACKAGE...: one attempt. apt-get update succeeds without the lists that it could not fetch, so they are
 # fetched again before the next attempt. An installation that was cut off before is completed first.
 apt_install() {
   export DEBIAN_FRONTEND=noninteractive
@@ -47,8 +47,10 @@ install_packages() {
 stop_unattended_upgrades() {
   local unit
   if [[ "$PACKAGE_MANAGER" == apt ]]; then
-    printf 'APT::Periodic::Enable "0";\nAPT::Periodic::Unattended-Upgrade "0";\n' \
-      >"${ROOT}/etc/apt/apt.conf.d/99-slipway-no-unattended-upgrades"
+    put_file "${ROOT}/etc/apt/apt.conf.d/99-slipway-no-unattended-upgrades" <<'PERIODIC'
+APT::Periodic::Enable "0";
+APT::Periodic::Unattended-Upgrade "0";
+PERIODIC
   fi
   for unit in apt-daily.timer apt-daily-upgrade.timer unattended-upgrades.service dnf-automatic.timer \
     dnf-automatic-install.timer; do

@@ -41,6 +41,17 @@ step() {
   say "${current_step}: done in $((SECONDS - started)) s"
 }
 
+# put_file PATH: makes stdin the content of the file, in one move and only where that changes it.
+put_file() {
+  mkdir -p "${1%/*}"
+  cat >"$1.new"
+  if cmp --silent "$1.new" "$1"; then
+    rm "$1.new"
+  else
+    mv "$1.new" "$1"
+  fi
+}
+
 # bounded SECONDS: prints the limit, or what is left of the whole set-up where that is less. Never 0 for that reason: to
 # timeout it would mean no limit at all.
 bounded() {
@@ -66,7 +77,8 @@ retry() {
       return
     fi
     if ((SECONDS + pause >= deadline)); then
-      fail "gave up within ${limit} s, ${SECONDS} s into the ${SETUP_SECONDS} s of the set-up, last status ${status}: $*"
+      fail "gave up within ${limit} s, ${SECONDS} s into the ${SETUP_SECONDS} s of the set-up," \
+        "last status ${status}: $*"
     fi
     say "status ${status}, next attempt in ${pause} s: $*"
     sleep "$pause"

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# What a node needs of its training stack: the versions in the lock file and a login shell that finds them; sourced after
-# steps.sh.
+# What a node needs of its training stack: the versions in the lock file and a login shell that finds them; sourced
+# after steps.sh.
 
 # The same path on every node, so that a job may take over the variable from the node it was submitted on.
 readonly NODE_ENVIRONMENT=/opt/slipway/training-environment
@@ -32,12 +32,20 @@ pinned_version() {
   fail "training_stacks/${TRAINING_STACK}.sh pins no version of $1"
 }
 
+# link PATH TARGET: points a link to another target, in one move: whoever looks meanwhile finds the old or the new one.
+link() {
+  if [[ "$(readlink "$1" || true)" != "$2" ]]; then
+    mkdir -p "${1%/*}"
+    ln -sfn "$2" "$1.new"
+    mv -T "$1.new" "$1"
+  fi
+}
+
 # write_profile ENVIRONMENT: login shells find the Neuron tools and the node's training environment, a link on /apps.
 # sbatch hands a user's PATH over to the job, so nodes of all roles get the same file.
 write_profile() {
-  mkdir -p "${ROOT}/etc/profile.d" "${ROOT}${NODE_ENVIRONMENT%/*}"
-  ln -sfn "$1" "${ROOT}${NODE_ENVIRONMENT}"
-  cat >"${ROOT}/etc/profile.d/slipway-neuron.sh" <<PROFILE
+  link "${ROOT}${NODE_ENVIRONMENT}" "$1"
+  put_file "${ROOT}/etc/profile.d/slipway-neuron.sh" <<PROFILE
 case ":\${PATH}:" in
   *:/opt/aws/neuron/bin:*) ;;
   *) export PATH="\${PATH}:/opt/aws/neuron/bin" ;;

@@ -16,6 +16,7 @@ HARMLESS_PROGRAMS = [
     "bash",
     "cat",
     "chmod",
+    "cmp",
     "cp",
     "date",
     "dirname",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.assets.cluster_node import KERNEL, STACK, ClusterNode, assert_failed
-from tests.assets.sandbox import Outcome
+from tests.assets.sandbox import ASSETS, Outcome
 
 ENVIRONMENT = "xla-2.28.1-python3.10-9f4c9dc2"
 REQUIREMENTS = "libneuronxla==2.2.15515.0 neuronx-cc==2.23.6484.0 torch-neuronx==2.9.0.2.12.22436"
@@ -131,6 +131,15 @@ def test_installation_that_broke_off_is_not_taken_for_complete(ubuntu: ClusterNo
     ubuntu.stub("venv-python")
     assert len(pip_calls(ubuntu.set_up_head())) == 1
     assert links(ubuntu) == {"current": STACK, STACK: ENVIRONMENT}
+
+
+def test_health_check_and_every_smoke_job_are_in_their_places(ubuntu: ClusterNode) -> None:
+    ubuntu.set_up_head()
+
+    assert (ubuntu.root / "opt/slurm/etc/slipway/health_check.sh").stat().st_mode & 0o111
+    assert (ubuntu.root / "opt/slurm/etc/scripts/prolog.d/10_slipway_health_check").resolve().exists()
+    jobs = {job.name for job in (ASSETS / "cluster" / "smoke").iterdir()}
+    assert {job.name for job in (ubuntu.root / "apps/slipway/smoke").iterdir()} == jobs
 
 
 def test_apps_that_is_not_mounted_is_refused(ubuntu: ClusterNode) -> None:
