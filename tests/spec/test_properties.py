@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from slipway.spec import InvalidEnvironment, load_environment
+from slipway.spec import InvalidEnvironment, Problem, load_environment, load_with_notices
 from slipway.spec.problems import dotted
 from slipway.spec.schema import environment_schema
 from tests.spec.files import problems_of, write
@@ -30,12 +30,23 @@ def validator() -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(environment_schema())
 
 
+def assert_placed(problems: list[Problem], file: Path) -> None:
+    """Each is one line of text about a line of the file."""
+    lines = len(file.read_text(encoding="utf-8").splitlines())
+    for problem in problems:
+        assert problem.line is not None
+        assert 1 <= problem.line <= lines
+        assert len(str(problem).splitlines()) == 1
+
+
 @RANDOM
 @given(values=environments())
 def test_valid_environment_loads(tmp_path: Path, validator: jsonschema.Draft202012Validator, values: Values) -> None:
-    environment = load_environment(write(tmp_path, values))
+    file = write(tmp_path, values)
+    environment, notices = load_with_notices(file)
     assert environment.name == values["name"]
     validator.validate(values)
+    assert_placed(notices, file)
 
 
 @RANDOM
@@ -44,11 +55,7 @@ def test_broken_environment_names_the_field(tmp_path: Path, mutation: Mutation) 
     file = write(tmp_path, mutation.values)
     problems = problems_of(file)
     assert dotted(mutation.path) in {problem.path for problem in problems}, mutation.what
-    lines = len(file.read_text(encoding="utf-8").splitlines())
-    for problem in problems:
-        assert problem.line is not None
-        assert 1 <= problem.line <= lines
-        assert len(str(problem).splitlines()) == 1
+    assert_placed(problems, file)
 
 
 @RANDOM
