@@ -97,6 +97,11 @@ def test_lustre_capacity(gib: int, allowed: bool) -> None:
     assert facts.lustre_deployment("PERSISTENT_2").allows_capacity(gib) is allowed
 
 
+@pytest.mark.parametrize(("wanted", "sold"), [(1, 1200), (1200, 1200), (1200.5, 2400), (2400, 2400), (9601, 12000)])
+def test_lustre_capacity_that_is_large_enough(wanted: float, sold: int) -> None:
+    assert facts.lustre_deployment("PERSISTENT_2").capacity_from(wanted) == sold
+
+
 @pytest.mark.parametrize(
     ("resource_type", "seconds"),
     [
