@@ -13,7 +13,15 @@ import pytest
 from tests.assets.sandbox import ASSETS
 
 PROJECT = ASSETS.parent
-SCRIPTS = sorted([*ASSETS.rglob("*.sh"), *(PROJECT / ".ci").iterdir(), *(PROJECT / "bin").iterdir()])
+SCRIPTS = sorted(
+    [
+        *ASSETS.rglob("*.sh"),
+        *ASSETS.rglob("*.sbatch"),
+        *(PROJECT / "tests").rglob("*.sh"),
+        *(PROJECT / ".ci").iterdir(),
+        *(PROJECT / "bin").iterdir(),
+    ]
+)
 README = (ASSETS / "cluster" / "README.md").read_text(encoding="utf-8")
 PROGRAMS = [script for script in SCRIPTS if script.read_text(encoding="utf-8").startswith("#!")]
 
