@@ -60,24 +60,34 @@ def read_assembly(directory: Path) -> dict[str, Any]:
 
     Returns:
         `stacks`: name, region, tags and template of each; `uploads`: for each zipped asset, by its object key, the
-        paths of the files in it.
+        paths of the files in it; `documents`: likewise the text of each YAML file, by its path.
     """
     stacks = [
         {"name": stack.name, "region": stack.region, "tags": stack.tags, "template": stack.template}
         for stack in read_stacks(directory)
     ]
-    uploads: dict[str, list[str]] = {}
+    assets: dict[str, Path] = {}
     for artifact in read_artifacts(directory, "cdk:asset-manifest").values():
-        uploads |= _uploads(directory, json.loads((directory / artifact["properties"]["file"]).read_text("utf-8")))
-    return {"stacks": stacks, "uploads": uploads}
+        assets |= _zipped_assets(directory, json.loads((directory / artifact["properties"]["file"]).read_text("utf-8")))
+    return {
+        "stacks": stacks,
+        "uploads": {key: _paths(folder, "*") for key, folder in assets.items()},
+        "documents": {
+            key: {path: (folder / path).read_text("utf-8") for path in _paths(folder, "*.yaml")}
+            for key, folder in assets.items()
+        },
+    }
 
 
-def _uploads(directory: Path, manifest: Mapping[str, Any]) -> dict[str, list[str]]:
-    uploads = {}
-    for asset in manifest["files"].values():
-        source = directory / asset["source"]["path"]
-        if asset["source"]["packaging"] == "zip":
-            paths = sorted(str(path.relative_to(source)) for path in source.rglob("*") if path.is_file())
-            for destination in asset["destinations"].values():
-                uploads[destination["objectKey"]] = paths
-    return uploads
+def _zipped_assets(directory: Path, manifest: Mapping[str, Any]) -> dict[str, Path]:
+    """Give the folder of each zipped asset by its object key."""
+    return {
+        destination["objectKey"]: directory / asset["source"]["path"]
+        for asset in manifest["files"].values()
+        if asset["source"]["packaging"] == "zip"
+        for destination in asset["destinations"].values()
+    }
+
+
+def _paths(folder: Path, pattern: str) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob(pattern) if path.is_file())

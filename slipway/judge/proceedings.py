@@ -7,12 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from slipway import facts
 from slipway.capacity_reservations import capacity_reservations
 from slipway.judge.assembly import SynthFailedError, read_assembly, synthesize
 from slipway.judge.explanations import Explanation
 from slipway.judge.inside_parallelcluster.answer import Answer
 from slipway.judge.parallelcluster_process import JudgeFailedError, run_in_parallelcluster
 from slipway.judge.verdict import Verdict
+from slipway.node_images import node_images
 
 
 def judge_environments(
@@ -51,6 +53,10 @@ def ask_parallelcluster(assembly: Mapping[str, Any], directory: Path) -> Answer:
     Raises:
         JudgeFailedError: the other side ended without an answer.
     """
-    held = [reservation.model_dump() for reservation in capacity_reservations()]
-    question = {**assembly, "capacity_reservations": held}
+    question = {
+        **assembly,
+        "capacity_reservations": [reservation.model_dump() for reservation in capacity_reservations()],
+        "node_images": [image.model_dump() for image in node_images()],
+        "image_builder_images": [system.image_builder_image for system in facts.operating_systems().values()],
+    }
     return Answer.from_json(run_in_parallelcluster("slipway.judge.inside_parallelcluster", question, directory))

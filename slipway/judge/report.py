@@ -15,8 +15,11 @@ from slipway.judge.verdict import Verdict
 
 
 def print_report(verdicts: Sequence[Verdict], stale: Sequence[Explanation], console: Console) -> None:
-    """Print the stages of every environment, every finding, what was bridged and which explanations are stale."""
+    """Print stages and images of every environment, every finding, what was bridged, which explanations are stale."""
     console.print(_stages(verdicts))
+    images = [image for verdict in verdicts if verdict.answer for image in verdict.answer.outcome.node_images]
+    if images:
+        console.print(f"Node images whose build it accepts too: {', '.join(images)}")
     for verdict in verdicts:
         _print_open_findings(verdict, console)
     _print_explained_findings(verdicts, console)

@@ -172,32 +172,19 @@ def unknown_image(draft: Draft) -> None:
     draft.queue("trn1")["Image"] = {"CustomAmi": "ami-00000000000000000"}
 
 
-def image_build(change: Callable[[str], str]) -> Callable[[Draft], None]:
-    """Put a defect into the text of every image configuration."""
+def image_text(part: str, wrong: str) -> Callable[[Draft], None]:
+    """Put something wrong into the text of every image configuration."""
 
     def put_in(draft: Draft) -> None:
         for documents in draft.assembly["documents"].values():
-            documents.update({path: change(text) for path, text in documents.items()})
+            documents.update({path: text.replace(part, wrong) for path, text in documents.items()})
 
     return put_in
 
 
-def rename_components(text: str) -> str:
-    return text.replace("Components:", "Scripts:")
-
-
-def older_parent(text: str) -> str:
-    return text.replace(
-        "<<marker:0xbaba:0>>", "arn:aws:imagebuilder:us-west-2:aws:image/ubuntu-server-20-lts-x86/x.x.x"
-    )
-
-
-def other_group(text: str) -> str:
-    return text.replace("<<marker:0xbaba:2>>", "sg-00000000000000000")
-
-
-def other_script(text: str) -> str:
-    return text.replace("<<marker:0xbaba:3>>", "s3://nobody-makes-this-bucket/bake_none.sh")
+OLD_PARENT = image_text("<<marker:0xbaba:0>>", "arn:aws:imagebuilder:us-west-2:aws:image/ubuntu-20-lts-x86/x.x.x")
+OTHER_GROUP = image_text("<<marker:0xbaba:2>>", "sg-00000000000000000")
+OTHER_SCRIPT = image_text("<<marker:0xbaba:3>>", "s3://nobody-makes-this-bucket/bake_none.sh")
 
 
 def no_cluster(draft: Draft) -> None:
@@ -230,19 +217,13 @@ DEFECTS = [
     Defect("name of a stack", name_of_a_stack, "name taken", "is the name of a stack"),
     Defect("absent attribute", public_address_of_private_head_node, "unknown attributes", "headNode.publicIpAddress"),
     Defect("broken reference", broken_reference, "references", "there is no resource Nothing"),
-    Defect(
-        "image of the last release", image_of_the_last_release, "CustomAmiTagValidator", "created with pcluster 3.15.1"
-    ),
-    Defect(
-        "image of another system", image_of_another_system, "AmiOsCompatibleValidator", "not compatible with cluster"
-    ),
+    Defect("image of the last release", image_of_the_last_release, "CustomAmiTagValidator", "with pcluster 3.15.1"),
+    Defect("image of another system", image_of_another_system, "AmiOsCompatibleValidator", "is not compatible with"),
     Defect("unknown image", unknown_image, "create-cluster", "ami-00000000000000000"),
-    Defect("unknown key of an image", image_build(rename_components), "ImageSchemaValidator", "Unknown field"),
-    Defect(
-        "unknown parent image", image_build(older_parent), "InstanceTypeBaseAMICompatibleValidator", "Invalid image"
-    ),
-    Defect("unknown group of an image", image_build(other_group), "SecurityGroupsValidator", "sg-00000000000000000"),
-    Defect("missing image script", image_build(other_script), "missing image scripts", "/bake_none.sh"),
+    Defect("unknown image key", image_text("Components:", "Parts:"), "ImageSchemaValidator", "Unknown field"),
+    Defect("old parent image", OLD_PARENT, "InstanceTypeBaseAMICompatibleValidator", "Invalid image"),
+    Defect("unknown group of an image", OTHER_GROUP, "SecurityGroupsValidator", "sg-00000000000000000"),
+    Defect("missing image script", OTHER_SCRIPT, "missing image scripts", "/bake_none.sh"),
     Defect("no cluster", no_cluster, "references", "exactly one Custom::PclusterCluster, it has 0"),
 ]
 

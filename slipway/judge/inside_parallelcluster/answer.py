@@ -46,6 +46,9 @@ class Outcome:
     template_bytes: int = 0
     """Size of the cluster's template without white space. CloudFormation accepts 1,000,000 bytes from S3."""
 
+    node_images: list[str] = field(default_factory=list)
+    """Ids of the node images that `pcluster build-image` would build."""
+
     seconds: dict[str, float] = field(default_factory=dict)
 
 

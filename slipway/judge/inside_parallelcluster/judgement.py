@@ -1,4 +1,4 @@
-"""The judgement on the one cluster of a cloud assembly."""
+"""The judgement on the one cluster of a cloud assembly and on the images that its nodes may boot from."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -7,12 +7,13 @@ from typing import Any
 
 from moto import mock_aws
 
-from slipway.judge.inside_parallelcluster import moto_deviations
+from slipway.judge.inside_parallelcluster import machine_images, moto_deviations
 from slipway.judge.inside_parallelcluster.account import Account
 from slipway.judge.inside_parallelcluster.answer import Answer, Finding, Level, Outcome
 from slipway.judge.inside_parallelcluster.blind_spots import configuration_findings, custom_resource_findings
 from slipway.judge.inside_parallelcluster.cluster import Cluster
 from slipway.judge.inside_parallelcluster.create_cluster import create_cluster, stringified
+from slipway.judge.inside_parallelcluster.node_images import image_builds, judge_image_build
 from slipway.judge.inside_parallelcluster.references import Stack, UnresolvedReferenceError
 
 CLUSTER_TYPE = "Custom::PclusterCluster"
@@ -22,23 +23,30 @@ PROVIDER_TAG = {"Key": "parallelcluster:custom_resource", "Value": "cluster"}
 
 
 def judge(request: Mapping[str, Any]) -> Answer:
-    """Make the account of a request in moto and let ParallelCluster judge the cluster in it.
+    """Make the account of a request in moto and let ParallelCluster judge the cluster and the node images in it.
 
     Args:
-        request: `stacks` and `uploads` of an assembly and the `capacity_reservations` of the account.
+        request: `stacks`, `uploads` and `documents` of an assembly, `capacity_reservations` and `node_images` of the
+            account, and `image_builder_images`, the names of Amazon's images that it can build from.
     """
     release = version("aws-parallelcluster")
-    deviations = moto_deviations.bridge(release, request["capacity_reservations"])
+    deviations = [
+        *machine_images.bridge(release, request["image_builder_images"], request["node_images"]),
+        *moto_deviations.bridge(request["capacity_reservations"]),
+    ]
     stacks = [Stack(**stack) for stack in request["stacks"]]
     with mock_aws(config={"iam": {"load_aws_managed_policies": True}}):
         account = Account(stacks, request["uploads"])
         outcome = Outcome([Finding(Level.ERROR, "account", message) for message in account.make_all()])
         try:
             cluster = _cluster(stacks, account)
+            builds = list(image_builds(stacks, request["documents"], account))
         except UnresolvedReferenceError as problem:
             outcome.findings.append(Finding(Level.ERROR, "references", str(problem)))
         else:
             _judge_cluster(cluster, outcome)
+            for build in builds:
+                judge_image_build(build, outcome)
     return Answer(release, deviations, outcome)
 
 
