@@ -76,7 +76,7 @@ class NodeScripts(Construct):
             destination_bucket=props.bucket,
             destination_key_prefix=props.prefix,
             sources=[
-                s3_deployment.Source.asset(str(props.directory), exclude=["*.md"]),
+                s3_deployment.Source.asset(str(props.directory), exclude=["*.md", "__pycache__"]),
                 s3_deployment.Source.data(
                     CLUSTER_FILE, cluster_file(props.training_stacks, props.parallelcluster_version)
                 ),
