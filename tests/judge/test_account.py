@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import boto3
+import moto.fsx.models
 import pytest
 from moto import mock_aws
 
+from slipway.judge.inside_parallelcluster import file_systems
 from slipway.judge.inside_parallelcluster.account import Account
 from slipway.judge.inside_parallelcluster.references import Stack
 
@@ -15,9 +17,11 @@ VPC = {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.0.0.0/16"}}
 
 
 @pytest.fixture(autouse=True)
-def moto(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def account_in_moto(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
+    monkeypatch.setattr(moto.fsx.models, "FileSystem", moto.fsx.models.FileSystem)
+    file_systems.bridge()
     with mock_aws():
         yield
 
@@ -84,6 +88,54 @@ def test_security_group_has_exactly_the_rules_of_the_template() -> None:
     }
     assert ingress == {988: (["10.0.0.0/16"], []), 1018: ([], [group_id])}
     assert [(rule["IpProtocol"], rule["FromPort"]) for rule in group["IpPermissionsEgress"]] == [("tcp", 988)]
+
+
+def test_a_file_system_for_home_has_a_root_volume_that_is_described() -> None:
+    configuration = {
+        "DeploymentType": "SINGLE_AZ_1",
+        "ThroughputCapacity": 64,
+        # CloudFormation's own: no API call takes it when the file system is made.
+        "Options": ["DELETE_CHILD_VOLUMES_AND_SNAPSHOTS"],
+    }
+    account, stack = account_of(
+        {
+            "Vpc": VPC,
+            "Subnet": {"Type": "AWS::EC2::Subnet", "Properties": {"VpcId": {"Ref": "Vpc"}, "CidrBlock": "10.0.0.0/24"}},
+            "Home": {
+                "Type": "AWS::FSx::FileSystem",
+                "Properties": {
+                    "FileSystemType": "OPENZFS",
+                    "StorageCapacity": 64,
+                    "SubnetIds": [{"Ref": "Subnet"}],
+                    "OpenZFSConfiguration": configuration,
+                },
+            },
+        }
+    )
+    assert account.make_all() == []
+    volume_id = account.references.resolve({"Fn::GetAtt": ["Home", "RootVolumeId"]}, stack)
+    (volume,) = boto3.client("fsx", region_name=REGION).describe_volumes(VolumeIds=[volume_id])["Volumes"]
+    assert volume["OpenZFSConfiguration"]["VolumePath"] == "/fsx"
+
+
+def test_a_database_and_its_password_are_there_to_be_referred_to() -> None:
+    account, stack = account_of(
+        {
+            "Password": {"Type": "AWS::SecretsManager::Secret", "Properties": {"GenerateSecretString": {}}},
+            "Database": {
+                "Type": "AWS::RDS::DBInstance",
+                "Properties": {
+                    "DBInstanceClass": "db.t4g.micro",
+                    "Engine": "mysql",
+                    "MasterUsername": "slurm",
+                    "MasterUserPassword": "{{resolve:secretsmanager:password:SecretString:::}}",
+                },
+            },
+        }
+    )
+    assert account.make_all() == []
+    assert account.references.resolve({"Fn::GetAtt": ["Database", "Endpoint.Port"]}, stack) == "3306"
+    assert ":secret:" in account.references.resolve({"Ref": "Password"}, stack)
 
 
 def test_bucket_deployment_puts_the_files_of_its_assets_under_its_prefix() -> None:

@@ -4,69 +4,61 @@ Every bridge changes moto, none changes ParallelCluster: its schema, validators 
 """
 
 import functools
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import moto.fsx.models
 from moto.core.responses import ActionResult
 from moto.ec2.exceptions import EC2ClientError
-from moto.ec2.models import ec2_backends
+from moto.ec2.models import amis
 from moto.ec2.responses import EC2Response
 from moto.ec2.responses.instances import InstanceResponse
 from moto.iam.access_control import IAMPolicyStatement, PermissionResult
+from pcluster.constants import OS_TO_IMAGE_NAME_PART_MAP  # type: ignore[import-not-found]
 
+from slipway.judge.inside_parallelcluster import file_systems
 from slipway.judge.inside_parallelcluster.answer import Deviation
 
 
-def bridge(capacity_reservations: Sequence[Mapping[str, Any]]) -> list[Deviation]:
-    """Bridge every difference but those of machine images; call once, before moto starts.
+def bridge(parallelcluster_version: str, capacity_reservations: Sequence[Mapping[str, Any]]) -> list[Deviation]:
+    """Bridge every difference; call once, before moto starts.
 
     Args:
+        parallelcluster_version: version in the names of the official images.
         capacity_reservations: the reservations that the account holds: rows of slipway/capacity_reservations.yaml.
 
     Returns:
         What was bridged and why, for the report.
     """
     return [
-        _lustre_file_systems(),
+        _official_images(parallelcluster_version),
+        *file_systems.bridge(),
         _instance_store_volumes(),
         _bucket_policies(),
         _capacity_reservations(capacity_reservations),
     ]
 
 
-def _lustre_file_systems() -> Deviation:
-    plain = moto.fsx.models.FileSystem
-
-    class FileSystem(plain):  # type: ignore[misc,valid-type]
-        """A file system with the id, network interfaces, VPC and mount name that FSx gives."""
-
-        def __init__(self, account_id: str, region_name: str, **settings: Any) -> None:
-            super().__init__(account_id=account_id, region_name=region_name, **settings)
-            self.file_system_id = f"fs-{uuid.uuid4().hex[:17]}"
-            self.dns_name = f"{self.file_system_id}.fsx.{region_name}.amazonaws.com"
-            self.lustre_configuration = {"MountName": "abcdefgh", **settings["lustre_configuration"]}
-            ec2 = ec2_backends[account_id][region_name]
-            self.vpc_id = ec2.get_subnet(self.subnet_ids[0]).vpc_id
-            self.network_interfaces = [
-                ec2.create_network_interface(ec2.get_subnet(subnet_id), "", group_ids=self.security_group_ids)
-                for subnet_id in self.subnet_ids
-            ]
-
-        def to_dict(self) -> dict[str, Any]:
-            more = {
-                "VpcId": self.vpc_id,
-                "NetworkInterfaceIds": [interface.id for interface in self.network_interfaces],
-                "Lifecycle": "AVAILABLE",
-            }
-            return {**super().to_dict(), **more}
-
-    moto.fsx.models.FileSystem = FileSystem  # type: ignore[misc,assignment]
-    return Deviation(
-        "FSx file systems",
-        "moto gives ids of 8 digits and no VPC, network interfaces or mount name; those of FSx are filled in",
-    )
+def _official_images(version: str) -> Deviation:
+    for system_number, name_part in enumerate(OS_TO_IMAGE_NAME_PART_MAP.values()):
+        for architecture_number, architecture in enumerate(("x86_64", "arm64")):
+            amis.AMIS.append(
+                {
+                    "ami_id": f"ami-{system_number:08x}{architecture_number:09x}",
+                    "name": f"aws-parallelcluster-{version}-{name_part}-{architecture}-202609081200",
+                    "description": f"stands for the official image of ParallelCluster {version}",
+                    # ParallelCluster asks for images of this owner; moto compares it with the id, EC2 with the alias.
+                    "owner_id": "amazon",
+                    "public": True,
+                    "architecture": architecture,
+                    "virtualization_type": "hvm",
+                    "hypervisor": "xen",
+                    "image_type": "machine",
+                    "state": "available",
+                    "root_device_type": "ebs",
+                    "root_device_name": "/dev/sda1",
+                }
+            )
+    return Deviation("official images", "moto's image catalogue has none of ParallelCluster's; one is added per OS")
 
 
 def _instance_store_volumes() -> Deviation:

@@ -30,7 +30,9 @@ class Region:
         self.ec2 = boto3.client("ec2", region_name=name)
         self.fsx = boto3.client("fsx", region_name=name)
         self.iam = boto3.client("iam", region_name=name)
+        self.rds = boto3.client("rds", region_name=name)
         self.s3 = boto3.client("s3", region_name=name)
+        self.secretsmanager = boto3.client("secretsmanager", region_name=name)
 
 
 def _vpc(region: Region, properties: Properties, _: str) -> Made:
@@ -138,21 +140,44 @@ def _permission(properties: Properties, peer: str) -> dict[str, Any]:
     return permission
 
 
-def _lustre_file_system(region: Region, properties: Properties, _: str) -> Made:
-    lustre = properties["LustreConfiguration"]
+def _file_system(region: Region, properties: Properties, _: str) -> Made:
+    # What the API's call takes of them; CloudFormation alone knows the options of a deletion, for example.
+    taken = ("DeploymentType", "ThroughputCapacity")
+    kind = {
+        member: {name: value for name, value in properties[member].items() if name in taken}
+        for member in ("LustreConfiguration", "OpenZFSConfiguration")
+        if member in properties
+    }
     file_system = region.fsx.create_file_system(
         FileSystemType=properties["FileSystemType"],
         StorageCapacity=int(properties["StorageCapacity"]),
         SubnetIds=properties["SubnetIds"],
         SecurityGroupIds=properties.get("SecurityGroupIds", []),
-        LustreConfiguration={"DeploymentType": lustre["DeploymentType"]},
+        **kind,
     )["FileSystem"]
-    attributes = {
-        "DNSName": file_system["DNSName"],
-        "LustreMountName": file_system["LustreConfiguration"]["MountName"],
-        "ResourceARN": file_system["ResourceARN"],
-    }
+    attributes = {"DNSName": file_system["DNSName"], "ResourceARN": file_system["ResourceARN"]}
+    if "LustreConfiguration" in kind:
+        attributes["LustreMountName"] = file_system["LustreConfiguration"]["MountName"]
+    else:
+        attributes["RootVolumeId"] = file_system["OpenZFSConfiguration"]["RootVolumeId"]
     return Made(file_system["FileSystemId"], attributes)
+
+
+def _database_instance(region: Region, properties: Properties, name: str) -> Made:
+    instance = region.rds.create_db_instance(
+        DBInstanceIdentifier=name.lower(),
+        DBInstanceClass=properties["DBInstanceClass"],
+        Engine=properties["Engine"],
+        MasterUsername=properties["MasterUsername"],
+    )["DBInstance"]
+    endpoint = {f"Endpoint.{key}": str(instance["Endpoint"][key]) for key in ("Address", "Port")}
+    return Made(instance["DBInstanceIdentifier"], endpoint)
+
+
+def _secret(region: Region, properties: Properties, name: str) -> Made:
+    # What it says is nobody's business: ParallelCluster only looks whether it is there.
+    arn = region.secretsmanager.create_secret(Name=properties.get("Name", name), SecretString="-")["ARN"]
+    return Made(arn, {"Id": arn})
 
 
 def _bucket(region: Region, properties: Properties, name: str) -> Made:
@@ -194,9 +219,11 @@ MAKERS: Mapping[str, Callable[[Region, Properties, str], Made]] = {
     "AWS::EC2::SubnetRouteTableAssociation": _route_table_association,
     "AWS::EC2::VPC": _vpc,
     "AWS::EC2::VPCGatewayAttachment": _gateway_attachment,
-    "AWS::FSx::FileSystem": _lustre_file_system,
+    "AWS::FSx::FileSystem": _file_system,
     "AWS::IAM::ManagedPolicy": _managed_policy,
+    "AWS::RDS::DBInstance": _database_instance,
     "AWS::S3::Bucket": _bucket,
+    "AWS::SecretsManager::Secret": _secret,
     "Custom::CDKBucketDeployment": _bucket_deployment,
 }
 """How each resource type is made: from the Region, the resolved properties and a name to fall back on."""
