@@ -59,3 +59,15 @@ def apikey(assemblies: AssemblyFactory) -> Assembly:
 def ultracluster(assemblies: AssemblyFactory) -> Assembly:
     """The UltraCluster environment."""
     return assemblies("ultracluster")
+
+
+@pytest.fixture(scope="session")
+def team(assemblies: AssemblyFactory) -> Assembly:
+    """The environment that a team shares."""
+    return assemblies("team")
+
+
+@pytest.fixture(scope="session")
+def directory(assemblies: AssemblyFactory) -> Assembly:
+    """The variant with users from a directory and data that stays."""
+    return assemblies("directory")

@@ -44,6 +44,10 @@ class Charge:
 
 
 def _file_system(properties: Properties) -> Iterable[Charge]:
+    return _lustre(properties) if "LustreConfiguration" in properties else _open_zfs(properties)
+
+
+def _lustre(properties: Properties) -> Iterable[Charge]:
     throughput = properties["LustreConfiguration"]["PerUnitStorageThroughput"]
     capacity = properties["StorageCapacity"]
     yield Charge(
@@ -53,13 +57,35 @@ def _file_system(properties: Properties) -> Iterable[Charge]:
     )
 
 
+def _open_zfs(properties: Properties) -> Iterable[Charge]:
+    configuration = properties["OpenZFSConfiguration"]
+    kind = configuration["DeploymentType"].lower()
+    capacity, throughput = properties["StorageCapacity"], configuration["ThroughputCapacity"]
+    yield Charge(f"FSx for OpenZFS, {capacity} GiB", f"open_zfs_{kind}_gb_month", capacity)
+    yield Charge(f"FSx for OpenZFS, {throughput} MB/s", f"open_zfs_{kind}_mbps_month", throughput)
+
+
+def _database(properties: Properties) -> Iterable[Charge]:
+    servers = 2 if properties["MultiAZ"] else 1
+    instance, storage = properties["DBInstanceClass"], int(properties["AllocatedStorage"])
+    yield Charge(f"accounting database, {instance}", instance, servers)
+    yield Charge(f"accounting database, {storage} GiB gp3", "rds_gp3_gb_month", servers * storage)
+
+
+def _login_nodes(configuration: Properties) -> Iterable[Charge]:
+    for pool in configuration.get("LoginNodes", {}).get("Pools", []):
+        yield Charge(f"login nodes, {pool['InstanceType']}", pool["InstanceType"], pool["Count"])
+        yield Charge("login nodes' network load balancer", "load_balancer_hour", 1)
+
+
 def _cluster(properties: Properties) -> Iterable[Charge]:
     configuration = properties["ClusterConfiguration"]
     head_node = configuration["HeadNode"]
     yield Charge(f"head node, {head_node['InstanceType']}", head_node["InstanceType"], 1)
     volumes = [head_node["LocalStorage"]["RootVolume"]["Size"]]
     volumes += [item["EbsSettings"]["Size"] for item in configuration["SharedStorage"] if "EbsSettings" in item]
-    yield Charge("head node's root, /home and /apps, gp3", "gp3_gb_month", sum(volumes))
+    yield Charge("head node's root and shared volumes, gp3", "gp3_gb_month", sum(volumes))
+    yield from _login_nodes(configuration)
     for queue in configuration["Scheduling"]["SlurmQueues"]:
         for resource in queue["ComputeResources"]:
             if resource["MinCount"] and queue["CapacityType"] == "ONDEMAND":
@@ -73,6 +99,8 @@ CHARGES: Mapping[str, Callable[[Properties], Iterable[Charge]]] = {
     "AWS::ElasticLoadBalancingV2::LoadBalancer": lambda _: [Charge("load balancer", "load_balancer_hour", 1)],
     "AWS::FSx::FileSystem": _file_system,
     "AWS::KMS::Key": lambda _: [Charge("KMS key", "kms_key_month", 1)],
+    "AWS::RDS::DBInstance": _database,
+    "AWS::SecretsManager::Secret": lambda _: [Charge("secret", "secret_month", 1)],
     "Custom::PclusterCluster": _cluster,
 }
 """What bills by itself, by CloudFormation type. Inference hosts and Slurm nodes run, and bill, when they have work."""

@@ -1,5 +1,7 @@
 """Standing cost: everything that bills by itself, from the facts' prices, and nothing unknown taken for free."""
 
+from collections import Counter
+
 import pytest
 
 from slipway import facts
@@ -45,3 +47,31 @@ def test_nodes_in_a_capacity_block_are_paid_beforehand(ultracluster: Assembly) -
     items = [charge.item for charge in standing_charges(ultracluster.templates().values())]
 
     assert "trn1.32xlarge" not in items
+
+
+def test_a_team_also_pays_home_accounting_and_login_nodes(team: Assembly) -> None:
+    charged: Counter[str] = Counter()
+    for charge in standing_charges(team.templates().values()):
+        charged[charge.item] += int(charge.quantity)
+
+    assert charged == {
+        "nat_gateway_hour": 2,
+        "public_ipv4_hour": 2,
+        "lustre_persistent_2_250_gb_month": 9600,
+        "open_zfs_single_az_1_gb_month": 512,
+        "open_zfs_single_az_1_mbps_month": 256,
+        "db.t4g.medium": 1,
+        "rds_gp3_gb_month": 20,
+        "secret_month": 1,
+        "m6i.2xlarge": 1,
+        "m6i.xlarge": 2,
+        "load_balancer_hour": 1,
+        # No volume for /home; login nodes' root volumes are AWS's choice.
+        "gp3_gb_month": 500 + 200,
+    }
+
+
+def test_a_standby_doubles_the_database(directory: Assembly) -> None:
+    charged = {charge.item: charge.quantity for charge in standing_charges(directory.templates().values())}
+
+    assert (charged["db.m5.large"], charged["rds_gp3_gb_month"]) == (2, 200)
