@@ -9,56 +9,29 @@ from typing import Any
 
 from moto.core.responses import ActionResult
 from moto.ec2.exceptions import EC2ClientError
-from moto.ec2.models import amis
 from moto.ec2.responses import EC2Response
 from moto.ec2.responses.instances import InstanceResponse
 from moto.iam.access_control import IAMPolicyStatement, PermissionResult
-from pcluster.constants import OS_TO_IMAGE_NAME_PART_MAP  # type: ignore[import-not-found]
 
 from slipway.judge.inside_parallelcluster import file_systems
 from slipway.judge.inside_parallelcluster.answer import Deviation
 
 
-def bridge(parallelcluster_version: str, capacity_reservations: Sequence[Mapping[str, Any]]) -> list[Deviation]:
-    """Bridge every difference; call once, before moto starts.
+def bridge(capacity_reservations: Sequence[Mapping[str, Any]]) -> list[Deviation]:
+    """Bridge every difference but those of machine images; call once, before moto starts.
 
     Args:
-        parallelcluster_version: version in the names of the official images.
         capacity_reservations: the reservations that the account holds: rows of slipway/capacity_reservations.yaml.
 
     Returns:
         What was bridged and why, for the report.
     """
     return [
-        _official_images(parallelcluster_version),
         *file_systems.bridge(),
         _instance_store_volumes(),
         _bucket_policies(),
         _capacity_reservations(capacity_reservations),
     ]
-
-
-def _official_images(version: str) -> Deviation:
-    for system_number, name_part in enumerate(OS_TO_IMAGE_NAME_PART_MAP.values()):
-        for architecture_number, architecture in enumerate(("x86_64", "arm64")):
-            amis.AMIS.append(
-                {
-                    "ami_id": f"ami-{system_number:08x}{architecture_number:09x}",
-                    "name": f"aws-parallelcluster-{version}-{name_part}-{architecture}-202609081200",
-                    "description": f"stands for the official image of ParallelCluster {version}",
-                    # ParallelCluster asks for images of this owner; moto compares it with the id, EC2 with the alias.
-                    "owner_id": "amazon",
-                    "public": True,
-                    "architecture": architecture,
-                    "virtualization_type": "hvm",
-                    "hypervisor": "xen",
-                    "image_type": "machine",
-                    "state": "available",
-                    "root_device_type": "ebs",
-                    "root_device_name": "/dev/sda1",
-                }
-            )
-    return Deviation("official images", "moto's image catalogue has none of ParallelCluster's; one is added per OS")
 
 
 def _instance_store_volumes() -> Deviation:
