@@ -3,6 +3,7 @@
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from slipway.facts import UnknownFact
 from slipway.lint.cluster import Cluster
@@ -167,7 +168,19 @@ def _flaw(file: str, flaw: Flaw) -> Problem:
 
 
 def _problem(file: str, finding: Finding, document: Document) -> Problem:
-    place = document.position(finding.path)
+    place = document.position(finding.path, of_key=_has_parts(document.value, finding.path))
     severity = RULES[finding.rule].severity
     path = dotted(finding.path)
     return Problem(file, place.line, place.column, path, severity, finding.rule, finding.message, finding.fix)
+
+
+def _has_parts(value: Any, path: tuple[str | int, ...]) -> bool:
+    """Whether a mapping or list stands at a path: its key is then the better place, often a line before it."""
+    for part in path:
+        if isinstance(value, dict):
+            value = value.get(part)
+        elif isinstance(value, list) and isinstance(part, int) and part < len(value):
+            value = value[part]
+        else:
+            return False
+    return isinstance(value, dict | list)

@@ -34,6 +34,7 @@ _CLEARER_WORDS = (
     ),
     ("that cannot start any token", "a text cannot begin with this character", "Put the text in quotation marks."),
     ("expected '<document start>'", "this stands behind the end of the document", "Keep one mapping in the file."),
+    ("but found another document", "a second document begins here", "Keep one document in each file."),
     ("could not find expected ':'", "a ':' is missing", "Write `key: value`."),
     (
         "found unexpected end of stream",

@@ -34,6 +34,8 @@ PYTHON_PACKAGES = {
 
 def all_rows() -> Iterator[Row]:
     tables: Iterable[Mapping[Any, Row]] = (
+        facts.broad_policies(),
+        facts.configuration_limits(),
         facts.create_times(),
         facts.database_engines(),
         facts.database_instance_types(),
@@ -50,6 +52,7 @@ def all_rows() -> Iterator[Row]:
         facts.prices(),
         facts.quotas(),
         facts.regions(),
+        facts.script_sources(),
     )
     return chain.from_iterable(table.values() for table in tables)
 

@@ -158,7 +158,7 @@ def no_static_nodes_at_first(cluster: Cluster, resource: Section) -> Iterator[Fi
 @rule(
     Cluster.whole,
     severity="error",
-    reason="slurmctld and ParallelCluster's daemons run out of memory when all nodes are up.",
+    reason="The daemons of Slurm and ParallelCluster run out of memory when all nodes are up.",
     fix="Take a larger head node: its type can never be changed later.",
     source="aws-parallelcluster 3.16.1, HeadNodeMemorySizeValidator; aws/aws-parallelcluster issue 5175",
 )
