@@ -1,11 +1,21 @@
 """The storage stack: the file system that the file asks for, reachable by nodes and by nobody else."""
 
+import json
+from typing import Any
+
 from tests.assembly import Assembly
+
+
+def resource_named(assembly: Assembly, resource_type: str, prefix: str) -> Any:
+    """The one resource of a type in the storage stack whose logical id starts so."""
+    found = assembly.resources("storage", resource_type)
+    (resource,) = [item for logical_id, item in found.items() if logical_id.startswith(prefix)]
+    return resource
 
 
 def test_the_file_system_is_what_the_environment_file_asks_for(each_assembly: Assembly) -> None:
     wanted = each_assembly.environment.storage.lustre
-    file_system = each_assembly.resource("storage", "AWS::FSx::FileSystem")
+    file_system = resource_named(each_assembly, "AWS::FSx::FileSystem", "Lustre")["Properties"]
 
     assert file_system["FileSystemTypeVersion"] == "2.15"
     assert file_system["StorageCapacity"] == wanted.capacity_gib
@@ -16,14 +26,18 @@ def test_the_file_system_is_what_the_environment_file_asks_for(each_assembly: As
     }
 
 
-def test_the_file_system_waits_for_nothing_but_subnet_and_security_group(each_assembly: Assembly) -> None:
-    (resource,) = each_assembly.resources("storage", "AWS::FSx::FileSystem").values()
+def test_file_systems_and_database_wait_for_no_other_resource_that_takes_long(each_assembly: Assembly) -> None:
+    slow = {"AWS::FSx::FileSystem", "AWS::RDS::DBInstance"}
+    resources = each_assembly.template("storage")["Resources"]
+    slow_ids = {logical_id for logical_id, resource in resources.items() if resource["Type"] in slow}
 
-    assert "DependsOn" not in resource
+    for logical_id in slow_ids:
+        assert "DependsOn" not in resources[logical_id]
+        assert not any(f'"{other}"' in json.dumps(resources[logical_id]) for other in slow_ids)
 
 
 def test_lustre_traffic_passes_both_ways_within_the_vpc_only(each_assembly: Assembly) -> None:
-    group = each_assembly.resource("storage", "AWS::EC2::SecurityGroup")
+    group = resource_named(each_assembly, "AWS::EC2::SecurityGroup", "Lustre")["Properties"]
     cidr = each_assembly.environment.network.cidr
     expected = {("tcp", 988, 988, cidr), ("tcp", 1018, 1023, cidr)}
 

@@ -2,10 +2,12 @@
 
 import json
 from collections import Counter
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.assembly import Assembly, Template
+from tests.assembly import Assembly, Template, load, synthesize
 
 KEPT_WHEN_PERSISTENT = Counter(
     {
@@ -22,8 +24,24 @@ KEPT_WHEN_PERSISTENT = Counter(
     }
 )
 
+# Persistent too, but /fsx set apart: it goes, and with it its group and its links to the buckets.
+KEPT_WITHOUT_LUSTRE = KEPT_WHEN_PERSISTENT + Counter(
+    {
+        # A last snapshot is taken, then the database goes.
+        ("storage", "AWS::RDS::DBInstance"): 1,
+    }
+)
+del KEPT_WITHOUT_LUSTRE["storage", "AWS::FSx::DataRepositoryAssociation"]
+
 # The CDK keeps these when nobody says otherwise.
-KEPT_BY_THE_CDK = {"AWS::Logs::LogGroup", "AWS::S3::Bucket", "AWS::FSx::FileSystem", "AWS::KMS::Key"}
+KEPT_BY_THE_CDK = {
+    "AWS::Logs::LogGroup",
+    "AWS::S3::Bucket",
+    "AWS::FSx::FileSystem",
+    "AWS::KMS::Key",
+    "AWS::RDS::DBInstance",
+    "AWS::SecretsManager::Secret",
+}
 
 
 def kept(template: Template) -> Counter[str]:
@@ -35,7 +53,7 @@ def kept(template: Template) -> Counter[str]:
     )
 
 
-@pytest.mark.parametrize("name", ["default", "small"])
+@pytest.mark.parametrize("name", ["default", "small", "team"])
 def test_an_ephemeral_environment_leaves_nothing(name: str, request: pytest.FixtureRequest) -> None:
     assembly: Assembly = request.getfixturevalue(name)
 
@@ -43,16 +61,51 @@ def test_an_ephemeral_environment_leaves_nothing(name: str, request: pytest.Fixt
         assert not kept(template), stack
 
 
-def test_a_persistent_environment_keeps_exactly_its_data(ultracluster: Assembly) -> None:
+@pytest.mark.parametrize(("name", "data"), [("ultracluster", KEPT_WHEN_PERSISTENT), ("directory", KEPT_WITHOUT_LUSTRE)])
+def test_a_persistent_environment_keeps_exactly_its_data(
+    name: str, data: Counter[tuple[str, str]], request: pytest.FixtureRequest
+) -> None:
+    assembly: Assembly = request.getfixturevalue(name)
     found = Counter(
         {
-            (stack.removeprefix("slipway-ultracluster-"), resource_type): count
-            for stack, template in ultracluster.templates().items()
+            (stack.removeprefix(f"slipway-{name}-"), resource_type): count
+            for stack, template in assembly.templates().items()
             for resource_type, count in kept(template).items()
         }
     )
 
-    assert found == KEPT_WHEN_PERSISTENT
+    assert found == data
+
+
+def test_of_a_kept_database_the_last_snapshot_is_kept(directory: Assembly, team: Assembly) -> None:
+    def policy(assembly: Assembly) -> Any:
+        (database,) = assembly.resources("storage", "AWS::RDS::DBInstance").values()
+        return database["DeletionPolicy"], database["Properties"]["DeleteAutomatedBackups"]
+
+    assert policy(directory) == ("Snapshot", True)
+    assert policy(team) == ("Delete", True)
+
+
+def test_a_file_system_set_apart_goes_its_own_way(directory: Assembly) -> None:
+    policies = {
+        resource["Properties"]["FileSystemType"]: resource["DeletionPolicy"]
+        for resource in directory.resources("storage", "AWS::FSx::FileSystem").values()
+    }
+
+    assert policies == {"LUSTRE": "Delete", "OPENZFS": "Retain"}
+
+
+def test_a_kept_file_system_is_cut_off_from_buckets_before_they_are_emptied(tmp_path: Path) -> None:
+    storage = load("small").storage
+    lustre = storage.lustre.model_copy(update={"lifecycle": "persistent"})
+    environment = load("small").model_copy(update={"storage": storage.model_copy(update={"lustre": lustre})})
+    assembly = synthesize(environment, tmp_path)
+    links = assembly.resources("storage", "AWS::FSx::DataRepositoryAssociation").values()
+
+    # A link that is left would import the deletion of each object, and delete the kept files.
+    assert {link["DeletionPolicy"] for link in links} == {"Delete"}
+    assert kept(assembly.template("storage")) == {"AWS::FSx::FileSystem": 1, "AWS::EC2::SecurityGroup": 1}
+    assert kept(assembly.template("network")) == {"AWS::EC2::VPC": 1, "AWS::EC2::Subnet": 1}
 
 
 def test_everything_with_data_states_its_deletion_policy(each_assembly: Assembly) -> None:
@@ -94,18 +147,24 @@ def test_the_cluster_is_gone_before_anything_that_it_uses(each_assembly: Assembl
     assert scripts <= set(cluster["DependsOn"])
 
 
-def test_storage_of_a_persistent_environment_cannot_be_deleted_by_mistake(ultracluster: Assembly) -> None:
-    manifest = json.loads((ultracluster.directory / "manifest.json").read_text())
+@pytest.mark.parametrize("name", ["ultracluster", "directory"])
+def test_storage_of_a_persistent_environment_cannot_be_deleted_by_mistake(
+    name: str, request: pytest.FixtureRequest
+) -> None:
+    assembly: Assembly = request.getfixturevalue(name)
+    manifest = json.loads((assembly.directory / "manifest.json").read_text())
     protected = {
-        name
-        for name, artifact in manifest["artifacts"].items()
+        stack
+        for stack, artifact in manifest["artifacts"].items()
         if artifact.get("properties", {}).get("terminationProtection")
     }
-    assert protected == {"slipway-ultracluster-storage"}
+    assert protected == {f"slipway-{name}-storage"}
 
 
-def test_the_network_that_stays_is_the_file_systems(ultracluster: Assembly, public: Assembly) -> None:
-    for assembly in (ultracluster, public):
+def test_the_network_that_stays_is_the_file_systems(
+    ultracluster: Assembly, public: Assembly, directory: Assembly
+) -> None:
+    for assembly in (ultracluster, public, directory):
         kept_subnets = [
             subnet["Properties"]["AvailabilityZoneId"]
             for subnet in assembly.resources("network", "AWS::EC2::Subnet").values()

@@ -49,14 +49,16 @@ def test_the_provider_is_the_regions_own(each_assembly: Assembly) -> None:
     assert url[2] == f"/parallelcluster/{version}/templates/custom_resource/cluster.yaml"
 
 
-def test_the_head_node_is_private_and_reached_through_session_manager(configuration: dict[str, Any]) -> None:
+def test_the_head_node_is_private_and_reached_through_session_manager(
+    configuration: dict[str, Any], each_assembly: Assembly
+) -> None:
     head_node = configuration["HeadNode"]
 
     assert head_node["Networking"]["ElasticIp"] is False
     assert head_node["Imds"] == {"Secured": True}
     assert configuration["Imds"] == {"ImdsSupport": "v2.0"}
     assert head_node["Ssh"]["AllowedIps"] != "0.0.0.0/0"
-    assert "KeyName" not in head_node["Ssh"]
+    assert ("KeyName" in head_node["Ssh"]) is bool(each_assembly.environment.training.ssh)
     assert "AmazonSSMManagedInstanceCore" in str(head_node["Iam"])
 
 
@@ -67,7 +69,7 @@ def test_every_volume_is_encrypted_gp3(configuration: dict[str, Any]) -> None:
         *(item["EbsSettings"] for item in configuration["SharedStorage"] if item["StorageType"] == "Ebs"),
     ]
 
-    assert len(volumes) >= 4
+    assert len(volumes) >= 3
     for volume in volumes:
         assert volume["VolumeType"] == "gp3"
         assert volume["Encrypted"] is True
@@ -80,7 +82,8 @@ def test_fsx_home_and_apps_are_shared(configuration: dict[str, Any], each_assemb
 
     assert set(mounts) == {"/fsx", "/home", "/apps"}
     assert set(mounts["/fsx"]["FsxLustreSettings"]) == {"FileSystemId"}
-    for mount in ("/home", "/apps"):
+    assert ("EbsSettings" in mounts["/home"]) is (environment.storage.home is None)
+    for mount in [name for name in ("/home", "/apps") if "EbsSettings" in mounts[name]]:
         assert mounts[mount]["EbsSettings"]["DeletionPolicy"] == ("Snapshot" if keeps else "Delete")
 
 
