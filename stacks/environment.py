@@ -27,6 +27,7 @@ def build_environment(app: cdk.App, environment: Environment) -> None:
     training = TrainingStack(
         app,
         environment,
+        vpc=network.network.vpc,
         subnet_id=training_subnet.subnet_id,
         storage=storage,
         access_log_bucket=network.access_log_bucket,
@@ -53,7 +54,8 @@ def build_environment(app: cdk.App, environment: Environment) -> None:
         app,
         environment,
         nat_gateway_ids=network.network.nat_gateway_ids,
-        file_system_id=storage.lustre.file_system.file_system_id,
+        storage=storage,
+        training=training,
         inference=inference,
     )
     # Its alarm on the head node's heartbeat would ring until there is a head node.

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import aws_cdk as cdk
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
@@ -12,11 +13,12 @@ from neuron_constructs.buckets import PrivateBucket, PrivateBucketProps
 from neuron_constructs.cluster.cluster import Cluster, ClusterProps
 from neuron_constructs.cluster.configuration import cluster_configuration
 from neuron_constructs.cluster.node_access import NodeAccess
+from neuron_constructs.cluster.node_images import NodeImages, NodeImagesProps
 from neuron_constructs.cluster.node_scripts import NodeScripts, NodeScriptsProps
 from neuron_constructs.provided_functions import own_provided_functions
 from slipway.spec.environment import Environment
 from stacks.cluster_settings import cluster_settings
-from stacks.environment_stack import EnvironmentStack
+from stacks.environment_stack import ENVIRONMENT_TAG, EnvironmentStack
 from stacks.lifetimes import log_retention
 from stacks.storage import StorageStack
 
@@ -39,6 +41,7 @@ class TrainingStack(EnvironmentStack):
         scope: Construct,
         environment: Environment,
         *,
+        vpc: ec2.IVpc,
         subnet_id: str,
         storage: StorageStack,
         access_log_bucket: s3.IBucket,
@@ -91,8 +94,28 @@ class TrainingStack(EnvironmentStack):
                 uses=(scripts.deployment, script_bucket),
             ),
         )
+        self._node_images = NodeImages(
+            self,
+            "NodeImages",
+            NodeImagesProps(
+                directory=CLUSTER_ASSETS,
+                deployment=scripts.deployment,
+                location=f"{script_bucket.bucket_name}/{SCRIPT_PREFIX}",
+                cluster_name=training.cluster_name,
+                region=environment.region,
+                training_stacks=training.training_stacks,
+                operating_system=training.operating_system,
+                vpc=vpc,
+                subnet_id=subnet_id,
+                # The rules of the environment file make sure that it is x86_64 and offered in the training zone.
+                instance_type=training.head_node.instance_type,
+                permissions_boundary_arn=environment.permissions_boundary_arn,
+                tags={ENVIRONMENT_TAG: environment.name, **environment.tags},
+            ),
+        )
         own_provided_functions(self, retention=log_retention(environment))
         self._say_how_to_log_in()
+        self._say_how_to_bake_images()
 
     def _secret_policy_arns(self, storage: StorageStack) -> tuple[str, ...]:
         """Let the provider's validators see that the secrets exist; only the head node's own role reads them."""
@@ -114,6 +137,15 @@ class TrainingStack(EnvironmentStack):
             value=f"aws ssm start-session --region {self._environment.region} --target {instance_id}",
             description="How to log in to the head node (AWS CLI with the Session Manager plugin)",
         )
+
+    def _say_how_to_bake_images(self) -> None:
+        for training_stack, command in self._node_images.commands.items():
+            cdk.CfnOutput(
+                self,
+                f"BakeImage-{training_stack}",
+                value=command,
+                description=f"How to bake a node image with {training_stack}, which is optional: docs/node-image.md",
+            )
 
 
 def _session_manager_policy() -> str:

@@ -12,7 +12,7 @@ umask 022
 SCRIPT_DIRECTORY="$(dirname "${BASH_SOURCE[0]}")"
 readonly SCRIPT_DIRECTORY
 readonly METADATA_SERVICE="http://169.254.169.254/latest"
-for part in steps operating_system training_stack storage_checks neuron_packages neuron_checks; do
+for part in steps operating_system training_stack storage_checks neuron_packages baked_image neuron_checks; do
   # shellcheck source=/dev/null
   source "${SCRIPT_DIRECTORY}/${part}.sh"
 done
@@ -110,6 +110,7 @@ set_up_node_without_accelerator() {
 set_up_neuron_node() {
   step "read the training stack" load_training_stack "$STACK"
   step "check the operating system" check_operating_system
+  step "compare the image" compare_image
   step "stop unattended upgrades" stop_unattended_upgrades
   step "install the kernel headers" install_kernel_headers
   step "install the Neuron packages" install_neuron_packages

@@ -46,7 +46,7 @@ if [[ "${1:-}" == head && $# -eq 3 ]]; then
 elif [[ "${1:-}" == login && $# -eq 3 ]]; then
   files+=(login_node.sh)
 elif [[ "${1:-}" == compute && $# -ge 5 && "$4" =~ ^[a-z0-9][a-z0-9.-]*$ ]]; then
-  files+=(neuron_packages.sh neuron_checks.sh compute_node.sh)
+  files+=(neuron_packages.sh baked_image.sh neuron_checks.sh compute_node.sh)
   if [[ "$4" != none ]]; then
     stacks+=("$4")
   fi

@@ -44,6 +44,7 @@ cp "$STATE/${source#s3://}" "${*: -1}"
 # installed, and its version is then in $STATE/driver.
 INSTALL = """
 install() {
+  sed -i "/^[a-z-]* $1 /d" "$STATE/packages"
   printf 'installed %s %s\\n' "$1" "$2" >>"$STATE/packages"
   case "$1" in
     aws-neuronx-dkms) printf '%s\\n' "${2%%-*}" >"$STATE/driver" ;;
