@@ -33,7 +33,10 @@ class Alarm:
     """The threshold, in the metric's unit."""
 
     periods: int
-    """How many of the metric's periods in a row."""
+    """How many of the metric's periods must be on that side."""
+
+    among: int | None = None
+    """Among how many of the last periods; all in a row when left out. Trouble that comes and goes is told once then."""
 
     means: str
     """What it means and what to do, for whoever gets the message."""
@@ -53,6 +56,20 @@ class Graph:
     """What it shows."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class WatchedPart:
+    """What is watched of one part of an environment."""
+
+    title: str
+    """Its heading on the dashboard."""
+
+    alarms: Sequence[Alarm] = ()
+    """What alarms."""
+
+    graphs: Sequence[Graph] = ()
+    """What the dashboard shows below the heading, two in a row."""
+
+
 class Watch(Construct):
     """Alarms that tell a topic, and a dashboard that shows them and the graphs."""
 
@@ -61,8 +78,7 @@ class Watch(Construct):
         scope: Construct,
         id: str,  # noqa: A002
         *,
-        alarms: Sequence[Alarm],
-        graphs: Sequence[Graph],
+        parts: Sequence[WatchedPart],
         topic: sns.ITopic,
     ) -> None:
         """Create alarms and dashboard.
@@ -70,17 +86,20 @@ class Watch(Construct):
         Args:
             scope: parent construct.
             id: construct id.
-            alarms: what alarms.
-            graphs: what the dashboard shows below the alarms, two in a row.
+            parts: what is watched, in the order of the dashboard.
             topic: who is told.
         """
         super().__init__(scope, id)
         action = actions.SnsAction(topic)
-        watched: list[cloudwatch.IAlarm] = [_alarm(self, alarm, action) for alarm in alarms]
+        watched: list[cloudwatch.IAlarm] = [_alarm(self, alarm, action) for part in parts for alarm in part.alarms]
         dashboard = cloudwatch.Dashboard(self, "Dashboard", default_interval=cdk.Duration.days(1))
         dashboard.add_widgets(cloudwatch.AlarmStatusWidget(title="Alarms", alarms=watched, width=24))
-        for graph in graphs:
-            dashboard.add_widgets(cloudwatch.GraphWidget(title=graph.title, left=list(graph.metrics), width=12))
+        for part in parts:
+            dashboard.add_widgets(cloudwatch.TextWidget(markdown=f"## {part.title}", width=24, height=1))
+            graphs = [
+                cloudwatch.GraphWidget(title=graph.title, left=list(graph.metrics), width=12) for graph in part.graphs
+            ]
+            dashboard.add_widgets(*graphs)
 
 
 def _alarm(scope: Construct, alarm: Alarm, action: actions.SnsAction) -> cloudwatch.Alarm:
@@ -90,7 +109,8 @@ def _alarm(scope: Construct, alarm: Alarm, action: actions.SnsAction) -> cloudwa
         metric=alarm.metric,
         comparison_operator=_COMPARISONS[alarm.fires],
         threshold=alarm.threshold,
-        evaluation_periods=alarm.periods,
+        evaluation_periods=alarm.among or alarm.periods,
+        datapoints_to_alarm=alarm.periods if alarm.among else None,
         alarm_description=alarm.means,
         treat_missing_data=(
             cloudwatch.TreatMissingData.BREACHING
