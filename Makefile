@@ -62,7 +62,7 @@ test: setup .tools/checkov/.installed ## Lint, type-check and test everything th
 
 .PHONY: test-slurm
 test-slurm: setup .tools/slurm/.installed ## Run health check and smoke jobs on a real Slurm with fake nodes
-	python -m pytest tests/slurm -m slurm
+	python -m pytest $(SIDE_BY_SIDE) tests/slurm -m slurm
 
 .PHONY: snapshots
 snapshots: setup ## Rewrite the template snapshots after a wanted change (review them with git diff)

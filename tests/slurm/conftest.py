@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,9 +15,14 @@ Start = Callable[..., TrainiumCluster]
 
 
 @pytest.fixture
-def start_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+def short_path() -> Iterator[Path]:
+    """Return an empty directory; Slurm's sockets need a shorter path than that of tmp_path."""
+    with tempfile.TemporaryDirectory(prefix="slurm-") as directory:
+        yield Path(directory)
+
+
+@pytest.fixture
+def start_cluster(short_path: Path) -> Iterator[Start]:
     """Return what starts a cluster; it is stopped after the test."""
-    # Slurm's sockets need a shorter path than tmp_path.
-    directory: Path = tmp_path_factory.mktemp("slurm", numbered=True)
     with ExitStack() as clusters:
-        yield lambda **options: clusters.enter_context(TrainiumCluster(directory, **options))
+        yield lambda **options: clusters.enter_context(TrainiumCluster(short_path, **options))

@@ -14,7 +14,7 @@ if (($# != 1)); then
   exit 2
 fi
 if ! command -v apt-get >/dev/null || ! command -v dpkg-deb >/dev/null; then
-  echo "make test-slurm takes Slurm from Debian's or Ubuntu's packages, and this machine has no apt-get; run it on Debian or Ubuntu" >&2
+  echo "no apt-get here: the tests take Slurm from Debian's or Ubuntu's packages; run it on Debian or Ubuntu" >&2
   exit 1
 fi
 mkdir -p "$1"

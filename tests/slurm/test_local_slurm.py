@@ -13,11 +13,6 @@ pytestmark = pytest.mark.slurm
 NODES = ("train-dy-trn1-1",)
 
 
-@pytest.fixture
-def short_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("slurm")
-
-
 def test_two_clusters_run_side_by_side_and_leave_no_process(short_path: Path) -> None:
     with LocalSlurm(short_path / "a", nodes=NODES) as one, LocalSlurm(short_path / "b", nodes=NODES, cpus=32) as other:
         assert one.node(NODES[0])["CPUTot"] == "128"
