@@ -5,8 +5,9 @@ from pathlib import Path
 import aws_cdk as cdk
 import jsii
 
-from slipway.lint.assembly import LintedCluster, lint_assembly
+from slipway.lint.assembly import lint_assembly
 from slipway.lint.rules import RULES
+from slipway.lint.templates import TemplateCluster
 from slipway.spec.problems import Finding, dotted
 
 
@@ -35,27 +36,25 @@ class ClusterRules:
     def validate(self, context: cdk.IPolicyValidationContext) -> cdk.PolicyValidationPluginReport:
         """Lint every cluster of the assembly that has just been written."""
         folder = Path(context.template_paths[0]).parent
-        found = [(cluster, finding) for cluster in lint_assembly(folder) for finding in cluster.result.findings]
+        found = [(linted.found, finding) for linted in lint_assembly(folder) for finding in linted.result.findings]
         return cdk.PolicyValidationPluginReport(
             success=not any(RULES[finding.rule].severity == "error" for _, finding in found),
             violations=[_violation(folder, cluster, finding) for cluster, finding in found],
         )
 
 
-def _violation(folder: Path, cluster: LintedCluster, finding: Finding) -> cdk.PolicyViolation:
+def _violation(folder: Path, cluster: TemplateCluster, finding: Finding) -> cdk.PolicyViolation:
     rule = RULES[finding.rule]
-    # The path leads through the template: `Resources`, the logical id, `Properties`, `ClusterConfiguration`.
-    where = dotted(finding.path[4:])
     return cdk.PolicyViolation(
         rule_name=rule.id,
-        description=f"{where}: {finding.message}. {rule.reason}",
+        description=f"{dotted(finding.path)}: {finding.message}. {rule.reason}",
         fix=finding.fix,
         severity=rule.severity,
         violating_resources=[
             cdk.PolicyViolatingResource(
                 resource_logical_id=cluster.logical_id,
                 template_path=str(folder / f"{cluster.stack}.template.json"),
-                locations=[dotted(finding.path[2:])],
+                locations=[dotted(("Properties", "ClusterConfiguration", *finding.path))],
             )
         ],
     )

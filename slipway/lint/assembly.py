@@ -6,17 +6,14 @@ from pathlib import Path
 from slipway.assembly import read_stacks
 from slipway.lint.registry import Result
 from slipway.lint.rules import run_rules
-from slipway.lint.templates import Templates
+from slipway.lint.templates import TemplateCluster, Templates
 
 
 @dataclass(frozen=True)
 class LintedCluster:
     """A cluster of an assembly and what the rules say about it."""
 
-    stack: str
-    logical_id: str
-    """Of the `Custom::PclusterCluster`."""
-
+    found: TemplateCluster
     result: Result
 
 
@@ -35,7 +32,7 @@ def lint_assembly(folder: Path) -> list[LintedCluster]:
         stacks[0].region,
         lambda key: _files_of_asset(folder, key),
     )
-    return [LintedCluster(found.stack, found.logical_id, run_rules(found.cluster)) for found in templates.clusters()]
+    return [LintedCluster(found, run_rules(found.cluster)) for found in templates.clusters()]
 
 
 def _files_of_asset(folder: Path, object_key: str) -> list[str] | None:

@@ -16,6 +16,7 @@ from slipway.lint.sections import Section, UnknownValue, with_open_texts
 from slipway.lint.templates import Templates
 from slipway.spec.document import Document, Flaw, UnreadableDocument
 from slipway.spec.problems import Finding, dotted
+from slipway.spec.problems import Path as YamlPath
 
 LARGEST_FILE_BYTES = 1_000_000
 """Largest file: CloudFormation's limit for a template."""
@@ -35,7 +36,7 @@ class Problem:
     """From 1."""
 
     path: str
-    """The place as a dotted path; empty for the whole file."""
+    """The place in the configuration as a dotted path; empty for the whole."""
 
     severity: Severity
     rule: str
@@ -113,9 +114,9 @@ def lint_text(text: str, file: str, context: Context) -> FileReport:
     problems = [_flaw(file, flaw) for flaw in document.flaws]
     not_checked: dict[NotChecked, None] = {}
     demands = []
-    for cluster in clusters:
+    for path, cluster in clusters.items():
         result = run_rules(cluster)
-        problems += [_problem(file, finding, document) for finding in result.findings]
+        problems += [_problem(file, path, finding, document) for finding in result.findings]
         not_checked |= dict.fromkeys(result.not_checked)
         try:
             demands.append(demand(cluster))
@@ -125,16 +126,17 @@ def lint_text(text: str, file: str, context: Context) -> FileReport:
     return FileReport(file, tuple(problems), tuple(not_checked), tuple(demands))
 
 
-def _clusters(document: Document, context: Context) -> list[Cluster]:
+def _clusters(document: Document, context: Context) -> dict[YamlPath, Cluster]:
+    """Return the clusters of a document by the place of their configuration."""
     value = document.value
     if not isinstance(value, dict):
-        return []
+        return {}
     if isinstance(value.get("Resources"), dict):
         found = Templates({"template": value}, context.region).clusters()
-        return [replace(item.cluster, context=_joined(item.cluster.context, context)) for item in found]
+        return {item.path: replace(item.cluster, context=_joined(item.cluster.context, context)) for item in found}
     if "HeadNode" in value or "Scheduling" in value:
-        return [Cluster(Section((), with_open_texts(value, {})), context)]
-    return []
+        return {(): Cluster(Section((), with_open_texts(value, {})), context)}
+    return {}
 
 
 def _joined(template: Context, caller: Context) -> Context:
@@ -167,14 +169,15 @@ def _flaw(file: str, flaw: Flaw) -> Problem:
     return Problem(file, place.line, place.column, dotted(flaw.path), "error", "yaml", flaw.message, flaw.fix)
 
 
-def _problem(file: str, finding: Finding, document: Document) -> Problem:
-    place = document.position(finding.path, of_key=_has_parts(document.value, finding.path))
+def _problem(file: str, root: YamlPath, finding: Finding, document: Document) -> Problem:
+    there = (*root, *finding.path)
+    place = document.position(there, of_key=_has_parts(document.value, there))
     severity = RULES[finding.rule].severity
     path = dotted(finding.path)
     return Problem(file, place.line, place.column, path, severity, finding.rule, finding.message, finding.fix)
 
 
-def _has_parts(value: Any, path: tuple[str | int, ...]) -> bool:
+def _has_parts(value: Any, path: YamlPath) -> bool:
     """Whether a mapping or list stands at a path: its key is then the better place, often a line before it."""
     for part in path:
         if isinstance(value, dict):

@@ -22,7 +22,8 @@ def text_report(reports: Sequence[FileReport]) -> str:
 def _lines(report: FileReport) -> Iterator[str]:
     yield from (str(problem) for problem in report.problems)
     errors, warnings = _counted(report.errors, "error"), _counted(report.warnings, "warning")
-    yield f"{report.file}: {errors}, {warnings}, {_counted(len(report.not_checked), 'rule')} not checked"
+    unchecked = _counted(len({missing.rule for missing in report.not_checked}), "rule")
+    yield f"{report.file}: {errors}, {warnings}, {unchecked} not checked"
     for missing in report.not_checked:
         yield f"  not checked: {missing.rule}: {missing.reason}"
     for demand in report.demands:

@@ -31,6 +31,12 @@ class TemplateCluster:
     stack: str
     logical_id: str
     cluster: Cluster
+    """Its paths begin in the configuration."""
+
+    @property
+    def path(self) -> Path:
+        """Where the configuration stands in the template."""
+        return ("Resources", self.logical_id, "Properties", "ClusterConfiguration")
 
 
 @dataclass(frozen=True)
@@ -52,9 +58,8 @@ class Templates:
         ]
 
     def _cluster(self, stack: str, logical_id: str, resource: Mapping[str, Any]) -> TemplateCluster:
-        path: Path = ("Resources", logical_id, "Properties", "ClusterConfiguration")
         configuration = _mapping(resource.get("Properties")).get("ClusterConfiguration")
-        root = Section(path, self._readable(configuration, stack))
+        root = Section((), self._readable(configuration, stack))
         return TemplateCluster(stack, logical_id, Cluster(root, self._context(stack, resource)))
 
     def _context(self, stack: str, cluster: Mapping[str, Any]) -> Context:

@@ -128,7 +128,11 @@ def test_a_second_cluster_of_a_template_is_found_too() -> None:
         name: {"Type": "Custom::PclusterCluster", "Properties": {"ClusterConfiguration": configuration}}
         for name, configuration in {"First": MINIMAL, "Second": bad}.items()
     }
-    report = lint_text(yaml.safe_dump({"Resources": resources}), "template.yaml", Context())
-    assert [problem.path for problem in report.problems if problem.rule == "operating-system-exists"] == [
-        "Resources.Second.Properties.ClusterConfiguration.Image.Os"
+    text = yaml.safe_dump({"Resources": resources}, sort_keys=False)
+    [problem] = [
+        problem
+        for problem in lint_text(text, "template.yaml", Context()).problems
+        if problem.rule == "operating-system-exists"
     ]
+    assert problem.path == "Image.Os"
+    assert text.splitlines()[problem.line - 1].strip() == "Os: ubuntu2004"
