@@ -26,6 +26,9 @@ class CapacityReservation(BaseModel):
     instances: int
     """How many instances it holds."""
 
+    resource_group: str | None = None
+    """Name of the resource group of reservations that it belongs to."""
+
 
 def capacity_reservations() -> tuple[CapacityReservation, ...]:
     """Return all rows."""

@@ -64,5 +64,4 @@ def _closed_environment(directory: Path) -> dict[str, str]:
         "AWS_ACCESS_KEY_ID": "testing",
         "AWS_SECRET_ACCESS_KEY": "testing",
         "AWS_EC2_METADATA_DISABLED": "true",
-        "PCLUSTER_CACHE_DISABLED": "1",
     }

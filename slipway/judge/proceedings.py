@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from slipway import facts
-from slipway.capacity_reservations import capacity_reservations
+from slipway.capacity_reservations import CapacityReservation, capacity_reservations
 from slipway.judge.assembly import SynthFailedError, read_assembly, synthesize
 from slipway.judge.explanations import Explanation
 from slipway.judge.inside_parallelcluster.answer import Answer
@@ -43,19 +43,23 @@ def judge_environment(environment: str, explanations: Sequence[Explanation], dir
     return Verdict(environment, explanations, answer)
 
 
-def ask_parallelcluster(assembly: Mapping[str, Any], directory: Path) -> Answer:
+def ask_parallelcluster(
+    assembly: Mapping[str, Any], directory: Path, reservations: Sequence[CapacityReservation] | None = None
+) -> Answer:
     """Let the real aws-parallelcluster judge an assembly, in its own virtual environment.
 
     Args:
         assembly: what `read_assembly` gives.
         directory: an existing folder; request, answer, log and the process's HOME are put there.
+        reservations: what the account holds; the rows of slipway/capacity_reservations.yaml when left out.
 
     Raises:
         JudgeFailedError: the other side ended without an answer.
     """
+    held = capacity_reservations() if reservations is None else reservations
     question = {
         **assembly,
-        "capacity_reservations": [reservation.model_dump() for reservation in capacity_reservations()],
+        "capacity_reservations": [reservation.model_dump() for reservation in held],
         "node_images": [image.model_dump() for image in node_images()],
         "image_builder_images": [system.image_builder_image for system in facts.operating_systems().values()],
     }

@@ -3,6 +3,7 @@
 import json
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
+from typing import Any
 
 
 class Level(StrEnum):
@@ -45,6 +46,9 @@ class Outcome:
     template_resources: int = 0
     template_bytes: int = 0
     """Size of the cluster's template without white space. CloudFormation accepts 1,000,000 bytes from S3."""
+
+    launch_templates: dict[str, Any] = field(default_factory=dict)
+    """`LaunchTemplateData` of the compute nodes, by `queue/compute resource`; without user data and tags."""
 
     node_images: list[str] = field(default_factory=list)
     """Ids of the node images that `pcluster build-image` would build."""

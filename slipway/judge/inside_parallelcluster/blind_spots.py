@@ -6,6 +6,7 @@ Each was found by mutation: the broken configuration passed all validators. docs
 import fnmatch
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
@@ -94,14 +95,19 @@ def _is_public(subnet_id: str) -> bool:
 
 def _types_not_offered(cluster: Cluster) -> Iterator[str]:
     ec2 = boto3.client("ec2")
+
+    @cache  # Fifty queues may have one instance type; moto takes a while.
+    def offering_zones(instance_type: str) -> list[str]:
+        offers = ec2.get_paginator("describe_instance_type_offerings").paginate(
+            LocationType="availability-zone-id",
+            Filters=[{"Name": "instance-type", "Values": [instance_type]}],
+        )
+        return sorted(offer["Location"] for page in offers for offer in page["InstanceTypeOfferings"])
+
     for node in cluster.nodes:
         subnets = ec2.describe_subnets(SubnetIds=list(node.subnet_ids))["Subnets"]
         for instance_type in node.instance_types:
-            offers = ec2.get_paginator("describe_instance_type_offerings").paginate(
-                LocationType="availability-zone-id",
-                Filters=[{"Name": "instance-type", "Values": [instance_type]}],
-            )
-            offered = sorted(offer["Location"] for page in offers for offer in page["InstanceTypeOfferings"])
+            offered = offering_zones(instance_type)
             for zone in {subnet["AvailabilityZoneId"] for subnet in subnets} - set(offered):
                 where = ", ".join(offered) or "nowhere in this Region"
                 yield f"{node.where}: {instance_type} is not offered in {zone} (offered: {where})"
@@ -153,8 +159,9 @@ def _missing_scripts(cluster: Cluster) -> Iterator[str]:
 
 
 def _unreadable_scripts(cluster: Cluster) -> Iterator[str]:
+    allows = cache(_allows)  # All nodes have the same policies.
     for node, url, bucket, key in _s3_scripts(cluster):
-        if not node.brings_own_role and not _may_read(node, bucket, key):
+        if not node.brings_own_role and not _may_read(node, bucket, key, allows):
             yield f"{node.where}: neither S3Access nor a policy of the nodes lets them read {url}"
 
 
@@ -166,12 +173,12 @@ def _s3_scripts(cluster: Cluster) -> Iterator[tuple[Node, str, str, str]]:
                 yield node, url, address.netloc, address.path.lstrip("/")
 
 
-def _may_read(node: Node, bucket: str, key: str) -> bool:
+def _may_read(node: Node, bucket: str, key: str, allows: Callable[[str, str, str], bool]) -> bool:
     by_access = any(
         access["BucketName"] == bucket and fnmatch.fnmatchcase(key, access.get("KeyName", "*"))
         for access in node.s3_access
     )
-    return by_access or any(_allows(arn, "s3:GetObject", f"arn:aws:s3:::{bucket}/{key}") for arn in node.policy_arns)
+    return by_access or any(allows(arn, "s3:GetObject", f"arn:aws:s3:::{bucket}/{key}") for arn in node.policy_arns)
 
 
 def _allows(policy_arn: str, action: str, resource: str) -> bool:

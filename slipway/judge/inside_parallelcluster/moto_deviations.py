@@ -13,7 +13,7 @@ from moto.ec2.responses import EC2Response
 from moto.ec2.responses.instances import InstanceResponse
 from moto.iam.access_control import IAMPolicyStatement, PermissionResult
 
-from slipway.judge.inside_parallelcluster import file_systems
+from slipway.judge.inside_parallelcluster import file_systems, resource_groups
 from slipway.judge.inside_parallelcluster.answer import Deviation
 
 
@@ -31,6 +31,7 @@ def bridge(capacity_reservations: Sequence[Mapping[str, Any]]) -> list[Deviation
         _instance_store_volumes(),
         _bucket_policies(),
         _capacity_reservations(capacity_reservations),
+        resource_groups.bridge(capacity_reservations),
     ]
 
 
