@@ -12,7 +12,8 @@ umask 022
 SCRIPT_DIRECTORY="$(dirname "${BASH_SOURCE[0]}")"
 readonly SCRIPT_DIRECTORY
 readonly METADATA_SERVICE="http://169.254.169.254/latest"
-for part in steps operating_system training_stack storage_checks neuron_packages baked_image neuron_checks; do
+for part in steps operating_system training_stack storage_checks neuron_packages baked_image neuron_checks \
+  neuron_monitor; do
   # shellcheck source=/dev/null
   source "${SCRIPT_DIRECTORY}/${part}.sh"
 done
@@ -124,6 +125,7 @@ set_up_neuron_node() {
   step "load the Neuron driver" load_neuron_driver
   step "wait for the Neuron devices" wait_for_devices
   step "check the Neuron tools" check_tools
+  step "start neuron-monitor" start_neuron_monitor
 }
 
 readonly STACK="$1"

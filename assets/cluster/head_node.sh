@@ -8,7 +8,7 @@ umask 022
 SCRIPT_DIRECTORY="$(dirname "${BASH_SOURCE[0]}")"
 readonly SCRIPT_DIRECTORY
 readonly PIP_SECONDS="${SLIPWAY_PIP_SECONDS:-1500}"
-for part in steps operating_system training_stack storage_checks health training_stacks; do
+for part in steps operating_system training_stack storage_checks health neuron_monitor training_stacks; do
   # shellcheck source=/dev/null
   source "${SCRIPT_DIRECTORY}/${part}.sh"
 done
@@ -78,4 +78,5 @@ done
 link "${ROOT}/apps/neuron/current" "${TRAINING_STACKS[0]}"
 step "write the login profile" write_profile /apps/neuron/current
 step "check /fsx" check_fsx
+step "install what neuron-monitor needs" install_monitor_environment "${ROOT}/apps/neuron/current/bin/python"
 say "head node ready for ${TRAINING_STACKS[*]} after ${SECONDS} s"

@@ -12,6 +12,7 @@ NODE_NAME = "train-dy-trn1-1"
 ADDRESS = "10.0.64.7"
 INSTANCE_TYPE = "trn1.32xlarge"
 EXPECTATIONS = ("trn1.2xlarge=1:0", f"{INSTANCE_TYPE}=16:8")
+PLAIN = f"{INSTANCE_TYPE}=0:0"
 STACK = "xla-2.28.1"
 
 LOCK = {
@@ -136,6 +137,11 @@ case "$*" in
   *) exit 99 ;;
 esac
 """
+# pip of an environment; one that is told a folder puts the packages there.
+VENV_PYTHON = """
+while (($# > 1)) && [[ "$1" != --target ]]; do shift; done
+[[ "$1" != --target ]] || mkdir -p "$2"
+"""
 STUBS = {
     "apt-mark": "",
     "aws": AWS,
@@ -151,7 +157,7 @@ STUBS = {
     # A node has the first two units, the others do not exist on it.
     "systemctl": '[[ "$1" != cat || "$2" == apt-daily.timer || "$2" == unattended-upgrades.service ]]',
     "uname": f'[[ "$1" == -r ]] && printf "{KERNEL}\\n" || printf "{NODE_NAME}\\n"',
-    "venv-python": "",
+    "venv-python": VENV_PYTHON,
 }
 
 

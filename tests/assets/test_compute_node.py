@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.assets.cluster_node import ADDRESS, KERNEL, LOCK, NODE_NAME, STACK, ClusterNode
+from tests.assets.cluster_node import ADDRESS, KERNEL, LOCK, NODE_NAME, PLAIN, STACK, ClusterNode
 from tests.assets.sandbox import ASSETS, Outcome
 
 APT_PINS = "aws-neuronx-dkms=2.26.10.0* aws-neuronx-collectives=2.30.59.0* aws-neuronx-runtime-lib=2.30.51.0* aws-neuronx-tools=2.28.23.0*"  # noqa: E501 - one command line
@@ -233,6 +233,15 @@ def test_lustre_client_keeps_few_dirty_pages(ubuntu: ClusterNode) -> None:
     assert ubuntu.set_up_compute().status == 0
     (ubuntu.programs / "lctl").unlink()
     assert "no lctl" in ubuntu.set_up_compute().stdout
+
+
+def test_neuron_monitor_is_started_where_the_head_node_has_prepared_it(ubuntu: ClusterNode) -> None:
+    unit = "slipway-neuron-monitor.service"
+    for file in (unit, "python/requirements.txt"):
+        ubuntu.write(f"/apps/slipway/neuron_monitor/{file}")
+
+    assert f"systemctl enable --quiet --now {unit}" in ubuntu.set_up_compute().calls
+    assert not [call for call in ubuntu.set_up_compute(PLAIN, stack="none").calls if unit in call]
 
 
 def test_node_without_local_disks_needs_no_scratch(ubuntu: ClusterNode) -> None:

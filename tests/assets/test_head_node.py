@@ -14,7 +14,8 @@ REQUIREMENTS = "libneuronxla==2.2.15515.0 neuronx-cc==2.23.6484.0 torch-neuronx=
 
 
 def pip_calls(outcome: Outcome) -> list[str]:
-    return [call.split(" ", 1)[1] for call in outcome.calls_of("venv-python")]
+    calls = [call.split(" ", 1)[1] for call in outcome.calls_of("venv-python")]
+    return [call for call in calls if "--target" not in call]
 
 
 def test_training_packages_are_installed_with_exact_versions_on_apps(ubuntu: ClusterNode) -> None:
@@ -140,6 +141,13 @@ def test_health_check_and_every_smoke_job_are_in_their_places(ubuntu: ClusterNod
     assert (ubuntu.root / "opt/slurm/etc/scripts/prolog.d/10_slipway_health_check").resolve().exists()
     jobs = {job.name for job in (ASSETS / "cluster" / "smoke").iterdir()}
     assert {job.name for job in (ubuntu.root / "apps/slipway/smoke").iterdir()} == jobs
+
+
+def test_what_neuron_monitor_needs_is_installed_after_the_training_packages(ubuntu: ClusterNode) -> None:
+    outcome = ubuntu.set_up_head()
+
+    assert "neuron_monitor_requirements.txt" in outcome.calls_of("venv-python")[-1]
+    assert (ubuntu.root / "apps/slipway/neuron_monitor/neuron_metrics.py").exists()
 
 
 def test_apps_that_is_not_mounted_is_refused(ubuntu: ClusterNode) -> None:

