@@ -12,8 +12,9 @@ install_program() {
   mv -f "${2}.new" "$2"
 }
 
-# The head node shares /opt/slurm with all nodes. ParallelCluster's slurm.conf has Prolog=/opt/slurm/etc/scripts/prolog.d/*
-# since 3.6, and 90_pcluster_health_check_manager of its own in there; HealthCheckProgram comes with our configuration.
+# The head node shares /opt/slurm with all nodes. Since 3.6 ParallelCluster's slurm.conf has
+# Prolog=/opt/slurm/etc/scripts/prolog.d/*, with its own 90_pcluster_health_check_manager; HealthCheckProgram comes with
+# our configuration of the cluster.
 install_health_check() {
   local programs="${ROOT}/opt/slurm/etc/slipway" prologs="${ROOT}/opt/slurm/etc/scripts/prolog.d"
   install_program "${SCRIPT_DIRECTORY}/health_check.sh" "${programs}/health_check.sh"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Looks whether this node can run a training job: Neuron devices and driver, EFA interfaces, /fsx, room on the root disk.
-# Slurm runs it as HealthCheckProgram on idle nodes and, as prolog.d/10_slipway_health_check, before every job.
+# Looks whether this node can run a training job: Neuron devices and driver, EFA interfaces, /fsx, space on the root
+# disk. Slurm runs it as HealthCheckProgram on idle nodes and, as prolog.d/10_slipway_health_check, before every job.
 #
 # On a node that lacks something it prints one line, exits with 1 (from a prolog: Slurm requeues the job) and drains the
 # node. A node that is drained already keeps the reason it has, and nothing here resumes one: ParallelCluster replaces
@@ -68,8 +68,8 @@ check_driver() {
 }
 
 # AWS asks to replace an instance with uncorrected errors in the memory or the SRAM of a device (Neuron's runtime
-# troubleshooting guide, hardware errors). unhealthy_components is there since driver 2.30, on Trn2; 2.31 moved parts of the
-# tree, so the files are looked for by name. A counter is a number or a directory with its total.
+# troubleshooting guide, hardware errors). unhealthy_components is there since driver 2.30, on Trn2; 2.31 moved parts of
+# the tree, so the files are looked for by name. A counter is a number or a directory with its total.
 check_hardware() {
   local tree="${ROOT}/sys/devices/virtual/neuron_device" node device value
   if [[ ! -d "$tree" ]]; then

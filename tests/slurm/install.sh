@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Unpacks Debian's or Ubuntu's own Slurm into a directory, for the tests: no root rights, nothing on the machine changes.
+# Unpacks Debian's or Ubuntu's own Slurm into a directory, for the tests. It needs no root rights and changes nothing on
+# the machine.
 #
 #   install.sh DIRECTORY
 #
@@ -33,7 +34,8 @@ own_apt() {
 
 # Packages that the machine has are downloaded too; of what they depend on, only what it lacks.
 download() {
-  own_apt install --download-only --reinstall --yes --no-install-recommends "${PACKAGES[@]}" >"${DIRECTORY}/apt/log" 2>&1
+  own_apt install --download-only --reinstall --yes --no-install-recommends "${PACKAGES[@]}" \
+    >"${DIRECTORY}/apt/log" 2>&1
 }
 
 rm -rf "${DIRECTORY:?}/root" "${DIRECTORY}/apt"
