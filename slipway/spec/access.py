@@ -55,9 +55,13 @@ class DirectoryService(Section):
 
     domain_addr: Annotated[
         str,
-        Form(r"(ldaps?://[^\s,]+)(,ldaps?://[^\s,]+)*", "LDAP URLs separated by commas", "ldaps://corp.example.com"),
+        Form(
+            r"ldaps://[^\s,]+(,ldaps://[^\s,]+)*",
+            "one or more ldaps:// addresses separated by commas",
+            "ldaps://corp.example.com",
+        ),
     ]
-    """URLs of the domain controllers, separated by commas: `ldaps://`, or `ldap://` with StartTLS."""
+    """Addresses of the domain controllers, separated by commas. Names and passwords cross the network encrypted."""
 
     password_secret_arn: SecretArn
     """ARN of the secret that holds the reading user's password as plain text."""

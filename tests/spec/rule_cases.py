@@ -166,6 +166,7 @@ NETWORK = [
         "network.private_subnet_prefix_length",
         "16 for nodes",
         {"network.private_subnet_prefix_length": 27, f"{RESOURCE}.max_count": 2, f"{RESOURCE}.efa": True},
+        also=frozenset({"efa-between-nodes"}),
     ),
     Case(
         # Login nodes bring a load balancer, the accounting database a second address for its replacement.

@@ -74,20 +74,6 @@ ACCESS = [
         also=frozenset({"node-type-offered", "head-node-offered"}),
     ),
     Case(
-        "directory-encrypted",
-        directory(domain_addr="ldaps://a.example.com,ldap://b.example.com"),
-        f"{DIRECTORY}.domain_addr",
-        "the directory would be read in clear text. Write ldaps://",
-        directory(domain_addr="ldap://b.example.com", additional_sssd_configs={"ldap_id_use_start_tls": "true"}),
-    ),
-    Case(
-        "directory-encrypted",
-        directory(additional_sssd_configs={"ldap_auth_disable_tls_never_use_in_production": "True"}),
-        f"{DIRECTORY}.additional_sssd_configs.ldap_auth_disable_tls_never_use_in_production",
-        "passwords would cross the network in clear text",
-        directory(additional_sssd_configs={"ldap_auth_disable_tls_never_use_in_production": "false"}),
-    ),
-    Case(
         "directory-settings-free",
         directory(additional_sssd_configs={"id_provider": "ad"}),
         f"{DIRECTORY}.additional_sssd_configs.id_provider",

@@ -194,6 +194,13 @@ NODES = [
         {f"{RESOURCE}.efa": True},
     ),
     Case(
+        "efa-between-nodes",
+        {f"{RESOURCE}.efa": False, f"{RESOURCE}.max_count": 2},
+        "training.queues[0].compute_resources[0].efa",
+        "2 nodes would not use the 8 EFA interfaces of each. Remove this line, or write `max_count: 1`.",
+        {f"{RESOURCE}.efa": False, f"{RESOURCE}.max_count": 1},
+    ),
+    Case(
         "efa-equal-for-type",
         {f"{QUEUE}.compute_resources": _same_type_twice(efa=False)},
         "training.queues[0].compute_resources[1].efa",

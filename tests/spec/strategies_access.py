@@ -34,16 +34,16 @@ def _login_nodes(draw: st.DrawFn, region: str, zone: str) -> Values:
 
 @st.composite
 def _directories(draw: st.DrawFn, region: str) -> Values:
-    start_tls = draw(st.booleans())
     required: Values = {
         "domain_name": draw(st.sampled_from(["corp.example.com", "dc=corp,dc=example,dc=com"])),
-        "domain_addr": "ldap://corp.example.com" if start_tls else "ldaps://a.example.com,ldaps://b.example.com",
+        "domain_addr": draw(
+            st.sampled_from(["ldaps://corp.example.com", "ldaps://a.example.com,ldaps://b.example.com"])
+        ),
         "password_secret_arn": f"arn:aws:secretsmanager:{region}:111122223333:secret:directory-reader-AbCdEf",
         "domain_read_only_user": "cn=reader,ou=users,dc=corp,dc=example,dc=com",
     }
-    if start_tls:
-        required["additional_sssd_configs"] = {"ldap_id_use_start_tls": "true"}
     optional = {
+        "additional_sssd_configs": {"access_provider": "ldap", "ldap_page_size": "500"},
         "ldap_tls_ca_cert": "/etc/ssl/certs/corp.pem",
         "ldap_tls_req_cert": draw(st.sampled_from(["hard", "demand"])),
         "ldap_access_filter": "memberOf=cn=ml,ou=groups,dc=corp,dc=example,dc=com",

@@ -146,7 +146,9 @@ def _compute_resources(
     # All nodes of one type in a queue have EFA, or none has. A node with it takes one address, else one for each card.
     fits_without = instance_type.network_cards <= addresses or not instance_type.efa_interfaces
     efa = draw(st.sampled_from([True] * (instance_type.efa_interfaces > 0) + [False] * fits_without))
-    most_nodes = max(1, addresses // (1 if efa else instance_type.network_cards))
+    # Without EFA between their network cards, nodes that train are alone.
+    alone = not efa and instance_type.neuron_devices and instance_type.network_cards > 1
+    most_nodes = 1 if alone else max(1, addresses // instance_type.network_cards if not efa else addresses)
     resources = []
     for name in names:
         most = draw(st.integers(1, most_nodes))

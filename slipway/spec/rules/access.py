@@ -16,10 +16,6 @@ _ALLOWED_CIDR = ("training", "ssh", "allowed_cidr")
 _LOGIN_NODE_TYPE = ("training", "login_nodes", "instance_type")
 _DIRECTORY = ("training", "directory_service")
 
-# sssd-ldap(5): with the first, passwords cross the network in clear text; with the second, ldap:// is encrypted too.
-_CLEAR_TEXT = "ldap_auth_disable_tls_never_use_in_production"
-_START_TLS = "ldap_id_use_start_tls"
-
 
 def _ssh(environment: Environment) -> Ssh:
     """Return the SSH section.
@@ -99,19 +95,6 @@ def login_node_offered(environment: Environment) -> Iterator[Finding]:
     """The training zone offers the login nodes' instance type."""
     zone = environment.network.training_availability_zone_id
     yield from not_offered(_LOGIN_NODE_TYPE, _login_nodes(environment).instance_type, environment.region, (zone,))
-
-
-@environment_rule
-def directory_encrypted(environment: Environment) -> Iterator[Finding]:
-    """Names and passwords cross the network encrypted: `ldaps://`, or `ldap://` with StartTLS."""
-    directory = _directory(environment)
-    settings = directory.additional_sssd_configs
-    if settings.get(_CLEAR_TEXT, "false").lower() == "true":
-        path = (*_DIRECTORY, "additional_sssd_configs", _CLEAR_TEXT)
-        yield Finding(path, "passwords would cross the network in clear text", "Remove this line.", at_key=True)
-    elif "ldap://" in directory.domain_addr and settings.get(_START_TLS, "false").lower() != "true":
-        fix = f"Write ldaps://, or add `{_START_TLS}: 'true'` to additional_sssd_configs."
-        yield Finding((*_DIRECTORY, "domain_addr"), "the directory would be read in clear text", fix)
 
 
 @environment_notice

@@ -70,6 +70,18 @@ def efa_available(environment: Environment, path: Path, queue: Queue, resource: 
         yield Finding((*path, "efa"), message, "Remove this line, or take a type with EFA such as trn1.32xlarge.")
 
 
+@compute_resource_rule
+def efa_between_nodes(
+    environment: Environment, path: Path, queue: Queue, resource: ComputeResource
+) -> Iterator[Finding]:
+    """EFA is off only for a single node where the type trains over several network cards: jobs of two would crawl."""
+    instance_type = facts.instance_type(resource.instance_type)
+    several_cards = instance_type.neuron_devices and instance_type.network_cards > 1
+    if resource.efa is False and several_cards and resource.max_count > 1:
+        message = f"{resource.max_count} nodes would not use the {instance_type.efa_interfaces} EFA interfaces of each"
+        yield Finding((*path, "efa"), message, "Remove this line, or write `max_count: 1`.")
+
+
 @queue_rule
 def efa_equal_for_type(environment: Environment, path: Path, queue: Queue) -> Iterator[Finding]:
     """Within a queue, all nodes of one instance type have EFA or none has: a node checks itself by its type."""
