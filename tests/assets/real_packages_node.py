@@ -83,8 +83,8 @@ def neuron_debs(directory: Path, pins: dict[str, str]) -> list[Path]:
 class RealPackagesNode(ClusterNode):
     """An Ubuntu node whose package managers are real and whose package sources are on loopback."""
 
-    def __init__(self, directory: Path, source: PackageSource) -> None:
-        super().__init__(directory, "ubuntu2204")
+    def __init__(self, directory: Path, source: PackageSource, operating_system: str = "ubuntu2204") -> None:
+        super().__init__(directory, operating_system)
         self.source = source
         for command in ("apt-get", "apt-mark"):
             self.stub(command, SYSTEM_PATH + APT.format(program=real(command)))

@@ -67,6 +67,18 @@ def test_first_run_installs_and_holds_exactly_the_pinned_versions(node: RealPack
     assert neuron(node.installed()) == pinned()
 
 
+def test_ubuntu_without_a_suite_of_its_own_installs_the_pins_from_an_older_one(
+    node: RealPackagesNode, tmp_path: Path
+) -> None:
+    noble = RealPackagesNode(tmp_path / "noble", node.source, "ubuntu2404")
+
+    outcome = noble.set_up()
+
+    assert outcome.status == 0, outcome.stderr
+    assert neuron(noble.installed()) == pinned()
+    assert "no suite noble in " in outcome.stderr
+
+
 def test_second_run_asks_no_package_source_and_writes_no_file(node: RealPackagesNode) -> None:
     node.set_up()
     node.source.requests.clear()
