@@ -133,8 +133,10 @@ QUEUES = [
     Edit("raise `min_count`, and `max_count` by as much", {f"{_RESOURCE}.min_count": 1, f"{_RESOURCE}.max_count": 5}),
     Edit("lower `min_count`", {f"{_RESOURCE}.min_count": 1}, {f"{_RESOURCE}.min_count": 2}),
     Edit("`instance_type`, both with EFA", {f"{_RESOURCE}.instance_type": "trn1n.32xlarge"}),
-    Edit("switch `efa` off: the placement group goes", {**_ONE_NODE, f"{_RESOURCE}.efa": False}, _ONE_NODE),
-    Edit("switch `efa` on: a placement group comes", _ONE_NODE, {**_ONE_NODE, f"{_RESOURCE}.efa": False}),
+    Edit("switch `efa` off: the placement group goes", {f"{_RESOURCE}.efa": False}, _ONE_NODE),
+    Edit(
+        "switch `efa` on: a placement group comes", {f"{_RESOURCE}.efa": True}, {**_ONE_NODE, f"{_RESOURCE}.efa": False}
+    ),
     Edit("`capacity_type: spot`", {f"{_QUEUE}.capacity_type": "spot"}),
     Edit(
         "add `capacity_reservation_id` to a queue with EFA: the placement group goes",
