@@ -17,6 +17,7 @@ from slipway.rehearsal.rehearsal import Rehearsal
 from slipway.rehearsal.report_text import report_console, show
 from slipway.rehearsal.session import Session, Subject
 from slipway.rehearsal.toolchain import SetUpMissingError, Toolchain
+from slipway.spec.environment import Environment
 from slipway.spec.loader import load_environment
 from slipway.spec.problems import InvalidEnvironment
 
@@ -82,8 +83,15 @@ def _subject(environment: str) -> Subject:
     except InvalidEnvironment as invalid:
         typer.echo(str(invalid), err=True)
         raise typer.Exit(FAILED) from invalid
-    lifecycle = content.storage.lifecycle or content.lifecycle
-    return Subject(content.name, file, keeps_data=lifecycle == "persistent")
+    return Subject(content.name, file, keeps_data=_keeps_data(content))
+
+
+def _keeps_data(environment: Environment) -> bool:
+    """Tell whether anything of the environment's storage is `persistent`."""
+    storage = environment.storage
+    of_storage = storage.lifecycle or environment.lifecycle
+    apart = [part.lifecycle for part in (storage.lustre, storage.home) if part]
+    return "persistent" in (of_storage, *apart)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,19 @@
-"""FSx: ids, network interfaces and the Lustre members that clients read."""
+"""FSx: ids, network interfaces, the members that clients read, volumes and last backups."""
 
 import uuid
 from typing import Any
 
+from moto.core.responses import ActionResult
 from moto.ec2.models import ec2_backends
-from moto.fsx.models import FileSystem, FSxBackend
+from moto.fsx.models import Backup, FileSystem, FSxBackend
+from moto.fsx.responses import FSxResponse
 
 from slipway.rehearsal.emulator.deviations.deviation import Deviation
 
 _INTERFACES = 2
 _MOUNT_NAME = "rehrsl01"  # 8 characters, like AWS's own
+_OPEN_ZFS = "OPENZFS"
+_ROOT_VOLUME_PATH = "/fsx"
 
 
 def _default_group(network: Any, vpc_id: str) -> list[str]:
@@ -30,6 +34,9 @@ def _complete_file_systems() -> None:
         subnet = network.get_subnet(self.subnet_ids[0])
         groups = self.security_group_ids or _default_group(network, subnet.vpc_id)
         self.vpc_id = subnet.vpc_id  # type: ignore[attr-defined]
+        if self.file_system_type == _OPEN_ZFS:
+            root_volume_id = f"fsvol-{uuid.uuid4().hex[:17]}"
+            self.open_zfs_configuration = {**(self.open_zfs_configuration or {}), "RootVolumeId": root_volume_id}
         self.interfaces = [  # type: ignore[attr-defined]
             network.create_network_interface(
                 subnet, None, group_ids=groups, description=f"Created By Amazon FSx {self.file_system_id}"
@@ -55,6 +62,48 @@ def _complete_file_systems() -> None:
     FileSystem.to_dict = describe_completely  # type: ignore[method-assign]
 
 
+def _describe_root_volumes() -> None:
+    def describe_volumes(self: FSxResponse) -> ActionResult:
+        wanted = self._get_param("VolumeIds")
+        volumes = [
+            {
+                "VolumeId": root_volume_id,
+                "VolumeType": _OPEN_ZFS,
+                "FileSystemId": file_system.file_system_id,
+                "Lifecycle": "AVAILABLE",
+                "OpenZFSConfiguration": {"VolumePath": _ROOT_VOLUME_PATH},
+            }
+            for file_system in self.fsx_backend.file_systems.values()
+            if (root_volume_id := (file_system.open_zfs_configuration or {}).get("RootVolumeId"))
+        ]
+        return ActionResult({"Volumes": [item for item in volumes if not wanted or item["VolumeId"] in wanted]})
+
+    FSxResponse.describe_volumes = describe_volumes  # type: ignore[attr-defined]
+
+
+def _take_last_backups() -> None:
+    delete = FSxBackend.delete_file_system
+
+    def delete_file_system(self: FSxBackend, file_system_id: str, *arguments: Any, **named: Any) -> Any:
+        file_system = self.file_systems.get(file_system_id)
+        skipped = (named.get("open_zfs_configuration") or {}).get("SkipFinalBackup", False)
+        if file_system and file_system.file_system_type == _OPEN_ZFS and not skipped:
+            tags = self.list_tags_for_resource(file_system.resource_arn)
+            self.create_backup(file_system_id, client_request_token=None, volume_id=None, tags=tags)
+        return delete(self, file_system_id, *arguments, **named)
+
+    FSxBackend.delete_file_system = delete_file_system  # type: ignore[method-assign]
+
+
+def _describe_backups_completely() -> None:
+    describe = Backup.to_dict
+
+    def describe_completely(self: Backup) -> dict[str, Any]:
+        return {**describe(self), "Lifecycle": "AVAILABLE", "FileSystem": {"FileSystemId": self.file_system_id}}
+
+    Backup.to_dict = describe_completely  # type: ignore[method-assign]
+
+
 def _release_interfaces() -> None:
     delete = FSxBackend.delete_file_system
 
@@ -73,12 +122,29 @@ def _release_interfaces() -> None:
 DEVIATIONS = (
     Deviation(
         "fsx-file-system-description",
-        "moto's ids have 8 digits (AWS: 17), and VpcId, Lifecycle, NetworkInterfaceIds and MountName are missing",
+        "moto's ids have 8 digits (AWS: 17), and VpcId, Lifecycle, NetworkInterfaceIds, MountName and RootVolumeId are "
+        "missing",
         _complete_file_systems,
     ),
     Deviation(
         "fsx-network-interfaces",
         "the interfaces made for a file system have to go with it, or its subnet could not be deleted on AWS",
         _release_interfaces,
+    ),
+    Deviation(
+        "fsx-describe-volumes",
+        "moto has no FSx volumes; DescribeVolumes answers the root volumes of OpenZFS file systems",
+        _describe_root_volumes,
+    ),
+    Deviation(
+        "fsx-last-backups",
+        "AWS takes a last backup of an OpenZFS file system that is deleted, unless told not to, and CloudFormation "
+        "cannot tell it; moto takes none",
+        _take_last_backups,
+    ),
+    Deviation(
+        "fsx-backup-description",
+        "moto's backups are being created for ever and do not say of which file system they are",
+        _describe_backups_completely,
     ),
 )

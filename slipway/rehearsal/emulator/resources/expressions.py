@@ -38,6 +38,11 @@ class _Functions(functions.Functions):
                 permission[target] = [{key: rule[member], **description}]
         return [permission]
 
+    @functions.signature({"types": ["object"]})
+    def _func_items(self, value: dict[str, Any]) -> list[list[Any]]:
+        """An object's members as pairs of name and value, for APIs that want a list of them."""
+        return [[name, item] for name, item in value.items()]
+
     @functions.signature({"types": ["object"]}, {"types": ["string"]})
     def _func_without(self, value: dict[str, Any], name: str) -> dict[str, Any]:
         """An object without one of its members."""

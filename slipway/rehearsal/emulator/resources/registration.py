@@ -6,6 +6,7 @@ from slipway.rehearsal.emulator.functions.runner import DEVIATIONS, FunctionRunn
 from slipway.rehearsal.emulator.ledger import Ledger
 from slipway.rehearsal.emulator.resources.bucket_policy import BucketPolicyHandler
 from slipway.rehearsal.emulator.resources.custom_resource import CustomResourceHandler
+from slipway.rehearsal.emulator.resources.databases import DatabaseHandler
 from slipway.rehearsal.emulator.resources.lambda_functions import FunctionHandler, LayerHandler
 from slipway.rehearsal.emulator.resources.nested_stack import NestedStackHandler
 from slipway.rehearsal.emulator.resources.record_handler import RecordHandler
@@ -19,6 +20,7 @@ from slipway.rehearsal.emulator.stacks.engine import Engine
 _FUNCTION = "AWS::Lambda::Function"
 _LAYER = "AWS::Lambda::LayerVersion"
 _BUCKET_POLICY = "AWS::S3::BucketPolicy"
+_DATABASE = "AWS::RDS::DBInstance"
 _EGRESS = "AWS::EC2::SecurityGroupEgress"
 _SECRET = "AWS::SecretsManager::Secret"
 _VOLUME = "AWS::EC2::Volume"
@@ -38,6 +40,7 @@ def fill_catalogue(
             "AWS::CloudFormation::CustomResource": CustomResourceHandler(runner, responses),
             "AWS::CloudFormation::Stack": NestedStackHandler(engine, clients),
             _BUCKET_POLICY: BucketPolicyHandler(rows[_BUCKET_POLICY], clients, ledger),
+            _DATABASE: DatabaseHandler(rows[_DATABASE], clients),
             _EGRESS: SecurityGroupEgressHandler(rows[_EGRESS], clients),
             _FUNCTION: FunctionHandler(rows[_FUNCTION], clients, runner),
             _LAYER: LayerHandler(rows[_LAYER], clients, runner),
