@@ -213,7 +213,7 @@ def slurm_configuration(
         "SuspendProgram": directory / "suspend",
         "SuspendTime": 600,
         "ResumeTimeout": 60,
-        "SuspendTimeout": 10,
+        "SuspendTimeout": 2,
         "SlurmctldParameters": "idle_on_node_suspend,power_save_interval=1,power_save_min_interval=0",
         "PrivateData": "cloud",
         "TreeWidth": 65533,

@@ -105,3 +105,7 @@ def test_dynamic_nodes_come_up_with_the_prolog_and_a_faulty_one_is_drained(start
     assert run_on_one_node(cluster) == SECOND
     assert "DRAIN" in cluster.node(FIRST)["State"]
     assert cluster.node(FIRST)["Reason"].startswith("slipway: 15 of 16 Neuron devices [")
+
+    # What ParallelCluster's clustermgtd does with a drained dynamic node: its next instance is not drained.
+    cluster.run("scontrol", "update", f"nodename={FIRST}", "state=power_down_force")
+    cluster.wait("the power-down", lambda: cluster.node(FIRST)["State"] == "IDLE+CLOUD+POWERED_DOWN")
