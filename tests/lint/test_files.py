@@ -62,7 +62,7 @@ def test_everything_is_found_at_once_and_in_the_order_of_the_lines() -> None:
         (16, 7, "warning", "jobs-get-whole-nodes"),
         (16, 7, "error", "neuron-gets-installed"),
         (19, 25, "warning", "operating-system-has-training-stack"),
-        (21, 21, "error", "no-static-nodes-at-first"),
+        (21, 21, "warning", "no-static-nodes-at-first"),
         (25, 35, "warning", "placement-group-with-efa"),
         (30, 1, "error", "yaml"),
         (31, 3, "error", "data-outlives-cluster"),

@@ -143,7 +143,7 @@ def jobs_get_whole_nodes(cluster: Cluster, queue: Section) -> Iterator[Finding]:
 
 @rule(
     Cluster.compute_resources,
-    severity="error",
+    severity="warning",
     reason="The head node waits for its static nodes. When EC2 has none, creation fails after the bootstrap time-out.",
     fix="Write `MinCount: 0` and raise it when the cluster stands, or name a capacity reservation.",
     source="aws/aws-parallelcluster-cookbook, finalize_head_node.rb (wait_static_fleet_running); issue 3373",
