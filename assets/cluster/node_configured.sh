@@ -69,5 +69,5 @@ for stack in "${stacks[@]}"; do
 done
 # Retries and waits end at the deadline and say why; the timeout is for a command that hangs outside of them.
 export SLIPWAY_SETUP_SECONDS="${SLIPWAY_SETUP_SECONDS:-$NODE_SETUP_SECONDS}"
-exec timeout --kill-after=30 "$((SLIPWAY_SETUP_SECONDS - SECONDS + 10))" \
-  bash "${SCRIPT_DIRECTORY}/${ROLE}_node.sh" "${@:4}"
+left=$((SLIPWAY_SETUP_SECONDS + 10 - SECONDS))
+exec timeout --kill-after=30 "$((left > 0 ? left : 1))" bash "${SCRIPT_DIRECTORY}/${ROLE}_node.sh" "${@:4}"

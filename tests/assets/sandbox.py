@@ -114,6 +114,8 @@ class Sandbox:
             text=True,
             timeout=60,
             check=False,
+            # A script may signal its process group, which must not be the tests' own.
+            start_new_session=True,
         )
         calls = log.read_text(encoding="utf-8").splitlines()
         return Outcome(process.returncode, process.stdout, process.stderr, calls)
