@@ -8,6 +8,8 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 
+from slipway.lint.assembly import lint_assembly
+from slipway.lint.rules import RULES
 from tests.assembly import Assembly, synthesize
 from tests.spec.files import load
 from tests.spec.strategies import environments
@@ -65,6 +67,12 @@ def assert_subnets_fit(assembly: Assembly) -> None:
     assert not any(a.overlaps(b) for i, a in enumerate(subnets) for b in subnets[i + 1 :])
 
 
+def assert_cluster_rules_find_no_error(assembly: Assembly) -> None:
+    """What the environment file may say, `slipway lint` does not refuse."""
+    findings = [finding for cluster in lint_assembly(assembly.directory) for finding in cluster.result.findings]
+    assert [finding for finding in findings if RULES[finding.rule].severity == "error"] == []
+
+
 @settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(values=environments())
 def test_every_valid_environment_synthesizes(values: dict[str, Any]) -> None:
@@ -74,5 +82,6 @@ def test_every_valid_environment_synthesizes(values: dict[str, Any]) -> None:
         assert_references_resolve(assembly)
         assert_within_cloudformations_limits(assembly)
         assert_subnets_fit(assembly)
+        assert_cluster_rules_find_no_error(assembly)
         for template in assembly.templates().values():
             assert "${Token[" not in json.dumps(template)
