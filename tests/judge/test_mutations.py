@@ -169,7 +169,7 @@ def image_of_another_system(draft: Draft) -> None:
 
 
 def unknown_image(draft: Draft) -> None:
-    draft.queue("trn1")["Image"] = {"CustomAmi": "ami-00000000000000000"}
+    draft.queue("trn1")["Image"] = {"CustomAmi": "ami-11111111111111111"}
 
 
 def image_text(part: str, wrong: str) -> Callable[[Draft], None]:
@@ -219,7 +219,7 @@ DEFECTS = [
     Defect("broken reference", broken_reference, "references", "there is no resource Nothing"),
     Defect("image of the last release", image_of_the_last_release, "CustomAmiTagValidator", "with pcluster 3.15.1"),
     Defect("image of another system", image_of_another_system, "AmiOsCompatibleValidator", "is not compatible with"),
-    Defect("unknown image", unknown_image, "create-cluster", "ami-00000000000000000"),
+    Defect("unknown image", unknown_image, "create-cluster", "ami-11111111111111111"),
     Defect("unknown image key", image_text("Components:", "Parts:"), "ImageSchemaValidator", "Unknown field"),
     Defect("old parent image", OLD_PARENT, "InstanceTypeBaseAMICompatibleValidator", "Invalid image"),
     Defect("unknown group of an image", OTHER_GROUP, "SecurityGroupsValidator", "sg-00000000000000000"),

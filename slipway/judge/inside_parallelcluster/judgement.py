@@ -44,9 +44,10 @@ def judge(request: Mapping[str, Any]) -> Answer:
         except UnresolvedReferenceError as problem:
             outcome.findings.append(Finding(Level.ERROR, "references", str(problem)))
         else:
-            _judge_cluster(cluster, outcome)
+            # Images first: a refused cluster leaves a thread behind that still imports ParallelCluster's CDK.
             for build in builds:
                 judge_image_build(build, outcome)
+            _judge_cluster(cluster, outcome)
     return Answer(release, deviations, outcome)
 
 
