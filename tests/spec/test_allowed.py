@@ -75,7 +75,7 @@ def test_a_cluster_without_accelerators(tmp_path: Path) -> None:
     assert training.training_stack_of(training.queues[0]) is None
 
 
-@pytest.mark.parametrize(("policy", "lifecycle"), product(POLICIES, LIFECYCLES))
+@pytest.mark.parametrize(("policy", "lifecycle"), [*product(POLICIES, LIFECYCLES)])
 def test_volumes_and_file_systems_live_as_long_as_each_is_told(
     policy: str | None, lifecycle: str | None, tmp_path: Path
 ) -> None:
