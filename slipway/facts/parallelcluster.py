@@ -37,8 +37,6 @@ class ParallelClusterRelease(Row):
         custom_resource_timeout_seconds: Time CloudFormation gives the cluster's custom resource to finish.
         addresses_per_efa_node: VPC addresses of a compute node with EFA: its EFA-only interfaces have none.
         script_bucket_prefixes: A bucket whose name starts so may be read by the provider's default role.
-        node_managed_policies: AWS managed policies that the provider's default role may attach to node roles.
-        node_policy_prefixes: A customer managed policy whose name starts so may be attached too.
     """
 
     version: Text
@@ -61,8 +59,6 @@ class ParallelClusterRelease(Row):
     custom_resource_timeout_seconds: _PositiveCount
     addresses_per_efa_node: _PositiveCount
     script_bucket_prefixes: FrozenList[Text]
-    node_managed_policies: FrozenList[Text]
-    node_policy_prefixes: FrozenList[Text]
 
 
 @cache

@@ -116,27 +116,13 @@ def unknown_reservation(draft: Draft) -> None:
     draft.queue("reserved")["CapacityReservationTarget"]["CapacityReservationId"] = "cr-00000000000000000"
 
 
-def registry_policy(draft: Draft) -> None:
-    policy = {"Policy": "arn:aws:iam::aws:policy/AmazonEC2ContainerRegistryReadOnly"}
-    draft.queue("trn1")["Iam"]["AdditionalIamPolicies"].append(policy)
-
-
 def zone_without_trainium(draft: Draft) -> None:
     for subnet in draft.resources("AWS::EC2::Subnet"):
         subnet["Properties"]["AvailabilityZoneId"] = "usw2-az3"
 
 
-def missing_scripts(draft: Draft) -> None:
-    for paths in draft.assembly["uploads"].values():
-        paths[:] = [path for path in paths if not path.endswith(".sh")]
-
-
 def unreadable_script(draft: Draft) -> None:
     draft.configuration["HeadNode"]["Iam"]["AdditionalIamPolicies"] = []
-
-
-def access_to_nothing(draft: Draft) -> None:
-    draft.queue("trn1")["Iam"]["S3Access"] = [{"BucketName": "nobody-makes-this-bucket"}]
 
 
 def service_timeout(draft: Draft) -> None:
@@ -208,11 +194,8 @@ DEFECTS = [
     Defect("port 1020 closed", closed_lustre_port(1020), "closed lustre ports", "1018, 1019, 1020"),
     Defect("min above max", more_at_least_than_at_most, "ComputeResourceSizeValidator", "Max count must be greater"),
     Defect("block without id", capacity_block_without_reservation, "CapacityTypeValidator", "id is required"),
-    Defect("policy not attachable", registry_policy, "policies not attachable", "AmazonEC2ContainerRegistryReadOnly"),
     Defect("zone without Trainium", zone_without_trainium, "types not offered", "is not offered in usw2-az3"),
-    Defect("missing scripts", missing_scripts, "missing scripts", "head node: no stack puts an object at s3://"),
     Defect("unreadable script", unreadable_script, "unreadable scripts", "head node: neither S3Access nor a policy"),
-    Defect("access to nothing", access_to_nothing, "unknown buckets", "nobody-makes-this-bucket"),
     Defect("service timeout", service_timeout, "unknown properties", "ServiceTimeout"),
     Defect("name of a stack", name_of_a_stack, "name taken", "is the name of a stack"),
     Defect("absent attribute", public_address_of_private_head_node, "unknown attributes", "headNode.publicIpAddress"),

@@ -1,6 +1,7 @@
 """Checks of what aws-parallelcluster's own validators let through and AWS does not.
 
-Each was found by mutation: the broken configuration passed all validators. docs/judge.md lists them.
+Each was found by mutation: the broken configuration passed all validators. docs/judge.md lists them. What can be seen
+without an account, in the text of configuration and templates, is a rule of `slipway.lint`, which runs at synth.
 """
 
 import fnmatch
@@ -17,7 +18,6 @@ from pcluster.validators.cluster_validators import _is_access_allowed  # type: i
 
 from slipway.judge.inside_parallelcluster.answer import Finding, Level
 from slipway.judge.inside_parallelcluster.cluster import Cluster, Node
-from slipway.judge.inside_parallelcluster.references import ACCOUNT_ID
 
 PROVIDER: Mapping[str, Any] = json.loads((Path(__file__).parent / "provider.json").read_text("utf-8"))
 """What the AWS-hosted provider accepts, answers and may do: data with source and date."""
@@ -34,10 +34,7 @@ def configuration_findings(cluster: Cluster) -> list[Finding]:
         _unknown_attributes,
         _types_not_offered,
         _subnets_without_way_out,
-        _unknown_buckets,
-        _missing_scripts,
         _unreadable_scripts,
-        _policies_not_attachable,
         _capacity_blocks_outside_their_type,
         _closed_lustre_ports,
     ]
@@ -135,29 +132,6 @@ def _leads_out(route: Mapping[str, Any], node: Node, subnet_id: str) -> bool:
     return has_address and str(route.get("GatewayId", "")).startswith("igw-")
 
 
-def _unknown_buckets(cluster: Cluster) -> Iterator[str]:
-    for node in cluster.nodes:
-        for access in node.s3_access:
-            if not _bucket_exists(access["BucketName"]):
-                yield f"{node.where}: S3Access names bucket {access['BucketName']}, which no stack makes"
-
-
-def _bucket_exists(bucket: str) -> bool:
-    try:
-        boto3.client("s3").head_bucket(Bucket=bucket)
-    except ClientError:
-        return False
-    return True
-
-
-def _missing_scripts(cluster: Cluster) -> Iterator[str]:
-    for node, url, bucket, key in _s3_scripts(cluster):
-        try:
-            boto3.client("s3").head_object(Bucket=bucket, Key=key)
-        except ClientError:
-            yield f"{node.where}: no stack puts an object at {url}"
-
-
 def _unreadable_scripts(cluster: Cluster) -> Iterator[str]:
     allows = cache(_allows)  # All nodes have the same policies.
     for node, url, bucket, key in _s3_scripts(cluster):
@@ -202,15 +176,6 @@ def _as_list(value: Any) -> list[Any]:
     if value is None:
         return []
     return value if isinstance(value, list) else [value]
-
-
-def _policies_not_attachable(cluster: Cluster) -> Iterator[str]:
-    facts = PROVIDER["attachable_policies"]
-    patterns = [pattern.format(account=ACCOUNT_ID) for pattern in facts["patterns"]]
-    for node in cluster.nodes:
-        for arn in node.policy_arns:
-            if not any(fnmatch.fnmatchcase(arn, pattern) for pattern in patterns):
-                yield f"{node.where}: {arn}: {facts['why']}"
 
 
 def _capacity_blocks_outside_their_type(cluster: Cluster) -> Iterator[str]:
