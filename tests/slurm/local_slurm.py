@@ -165,7 +165,7 @@ class LocalSlurm:
         """Let a requeued job start at once: after a failed prolog Slurm holds it back until its credentials expired."""
         self.run("scontrol", "update", f"JobId={job}", "StartTime=now")
 
-    def wait_for_end(self, job: str, seconds: float = 120) -> dict[str, str]:
+    def wait_for_end(self, job: str, seconds: float = 90) -> dict[str, str]:
         """Wait until a job has ended and return its fields.
 
         Raises:
@@ -174,7 +174,7 @@ class LocalSlurm:
         self.wait(f"job {job} to end", lambda: self.job(job)["JobState"] in ENDED, seconds)
         return self.job(job)
 
-    def wait(self, what: str, condition: Callable[[], bool], seconds: float = 120) -> None:
+    def wait(self, what: str, condition: Callable[[], bool], seconds: float = 90) -> None:
         """Wait until a condition holds.
 
         Raises:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.assets.health_node import HealthNode
 from tests.slurm.conftest import Start
+from tests.slurm.local_slurm import ENDED
 from tests.slurm.trainium_cluster import NODES, TrainiumCluster
 
 pytestmark = pytest.mark.slurm
@@ -31,13 +32,20 @@ def lose_the_lustre_servers(node: HealthNode) -> None:
     node.stub("stat", "exec sleep 600")
 
 
+def has_ended(cluster: TrainiumCluster, job: str) -> bool:
+    return cluster.job(job)["JobState"] in ENDED
+
+
+def is_requeued(cluster: TrainiumCluster, job: str) -> bool:
+    fields = cluster.job(job)
+    return fields["Restarts"] == "1" and fields["JobState"] == "PENDING"
+
+
 def run_on_one_node(cluster: TrainiumCluster) -> str:
     """Submit a job that Slurm places on the first free node, and return where it ran in the end."""
     job = cluster.submit("--exclusive", "--wrap", "srun true")
-    cluster.wait(
-        "the prolog", lambda: cluster.job(job)["JobState"] == "COMPLETED" or cluster.job(job)["Restarts"] == "1"
-    )
-    if cluster.job(job)["JobState"] == "PENDING":
+    cluster.wait("the prolog's verdict", lambda: has_ended(cluster, job) or is_requeued(cluster, job))
+    if is_requeued(cluster, job):
         cluster.start_now(job)
     ended = cluster.wait_for_end(job)
     assert ended["JobState"] == "COMPLETED"
@@ -81,7 +89,7 @@ def test_a_job_over_several_nodes_is_requeued_even_if_no_step_would_have_run_on_
     remove_a_device(cluster.machines[SECOND])
 
     job = cluster.submit("--nodes=2", "--exclusive", "--wrap", "sleep 600")
-    cluster.wait("the job to be requeued", lambda: cluster.job(job)["Restarts"] == "1")
+    cluster.wait("the job to be requeued", lambda: is_requeued(cluster, job))
 
     assert "DRAIN" in cluster.node(SECOND)["State"]
     assert cluster.node(FIRST)["Reason"] == ""
