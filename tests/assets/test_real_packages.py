@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from pysequoia import Tsk
 
-from tests.assets.cluster_node import KERNEL, LOCK, assert_failed
+from neuron_constructs.cluster.image_build import bake_script
+from slipway import facts
+from tests.assets.cluster_node import KERNEL, LOCK, STACK, assert_failed
 from tests.assets.package_source import (
     REPOSITORY_KEY,
     Deb,
@@ -18,6 +20,7 @@ from tests.assets.package_source import (
     write_apt_repository,
 )
 from tests.assets.real_packages_node import HEADERS, NODE_PACKAGES, PINS, SUFFIX, RealPackagesNode, neuron_debs
+from tests.assets.sandbox import ASSETS
 
 NEWER = "99.0.0.0"
 STEP = "install the Neuron packages"
@@ -160,3 +163,18 @@ def test_source_that_does_not_answer_ends_the_set_up_at_its_deadline(node: RealP
     assert_failed(
         outcome, "install the kernel headers", f"of the set-up, last status 124: bash -c apt_install '{HEADERS}'"
     )
+
+
+def test_node_of_a_baked_image_asks_no_package_source(node: RealPackagesNode) -> None:
+    official = facts.operating_system("ubuntu2204").neuron_repository
+    script = bake_script(ASSETS / "cluster", STACK, "ubuntu2204").replace(official, f"{node.source.address}/neuron")
+    baked = node.run(node.write("/bake.sh", script), SLIPWAY_PACKAGE_SECONDS="60")
+    assert baked.status == 0, baked.stderr
+    assert not list(node.root.glob("var/lib/apt/lists/*Packages*"))
+    node.source.requests.clear()
+
+    outcome = node.set_up()
+
+    assert outcome.status == 0, outcome.stderr
+    assert node.source.requests == []
+    assert neuron(node.installed()) == pinned()
