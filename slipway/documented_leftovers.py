@@ -42,9 +42,6 @@ class KeptData(_Row):
     type: str
     """CloudFormation type."""
 
-    holds_data: bool = False
-    """Whether users' data is lost when it is deleted; false for what only belongs to such a resource."""
-
 
 class Rules(BaseModel):
     """All rows."""
@@ -53,6 +50,8 @@ class Rules(BaseModel):
 
     documented: tuple[DocumentedLeftover, ...]
     kept_data: tuple[KeptData, ...]
+    holds_data: tuple[str, ...]
+    """CloudFormation types with which users' data go."""
 
 
 @cache

@@ -18,6 +18,8 @@ class Account:
         region: AWS Region.
         cloudformation: boto3 client.
         ec2: boto3 client.
+        fsx: boto3 client.
+        rds: boto3 client.
         s3: boto3 client.
     """
 
@@ -25,6 +27,8 @@ class Account:
     region: str
     cloudformation: Any
     ec2: Any
+    fsx: Any
+    rds: Any
     s3: Any
 
 
@@ -42,6 +46,8 @@ def open_account(region: str) -> Account:
             region=region,
             cloudformation=session.client("cloudformation"),
             ec2=session.client("ec2"),
+            fsx=session.client("fsx"),
+            rds=session.client("rds"),
             s3=session.client("s3"),
         )
     except (BotoCoreError, ClientError) as error:

@@ -84,7 +84,6 @@ def read_extent(assembly: Path) -> Extent:
         for stack in stacks
         for logical_id, definition in stack.template.get("Resources", {}).items()
     ]
-    holders = {row.type for row in rules().kept_data if row.holds_data}
     return Extent(
         environment=_only({stack.tags.get(ENVIRONMENT_TAG, "") for stack in stacks}, f"tag {ENVIRONMENT_TAG}"),
         region=_only({stack.region for stack in stacks}, "Region"),
@@ -93,7 +92,7 @@ def read_extent(assembly: Path) -> Extent:
         lost=tuple(
             resource
             for resource, definition in resources
-            if resource.type in holders and definition.get("DeletionPolicy", "Delete") == "Delete"
+            if resource.type in rules().holds_data and definition.get("DeletionPolicy", "Delete") == "Delete"
         ),
         kept=tuple(
             resource for resource, definition in resources if definition.get("DeletionPolicy", "Delete") != "Delete"

@@ -4,11 +4,10 @@ from dataclasses import dataclass
 
 from slipway.teardown.account import Account
 from slipway.teardown.compute_nodes import ComputeNode, compute_nodes
+from slipway.teardown.copies import FILE_SYSTEM, DataHolders, backups, find_data_holders
 from slipway.teardown.errors import RefusedError
 from slipway.teardown.extent import ENVIRONMENT_TAG, Extent
 from slipway.teardown.stacks import StandingStack, physical_ids, standing_stacks, with_nested
-
-VOLUME = "AWS::EC2::Volume"
 
 
 @dataclass(frozen=True)
@@ -18,13 +17,17 @@ class Inspection:
     Attributes:
         stacks: the environment's stacks that stand, by name, the clusters' own among them.
         stack_ids: ARNs of these and of the stacks nested in them.
-        volumes: ids of the clusters' volumes.
+        data: what holds data and of which copies may be left.
+        lost_file_systems: ids of the FSx file systems that are deleted with their stack.
+        backups: ids of the backups that these have already.
         nodes: compute nodes that are not terminated, by cluster.
     """
 
     stacks: dict[str, StandingStack]
     stack_ids: tuple[str, ...]
-    volumes: tuple[str, ...]
+    data: DataHolders
+    lost_file_systems: tuple[str, ...]
+    backups: frozenset[str]
     nodes: dict[str, list[ComputeNode]]
 
     @property
@@ -61,12 +64,23 @@ def inspect(extent: Extent, account: Account) -> Inspection:
             "longer has it: deploy the file first, or delete that stack. Nothing was changed"
         )
     stacks = {name: everything[name] for name in extent.stack_names if name in everything}
-    clusters = [stacks[cluster.name].id for cluster in extent.clusters if cluster.name in stacks]
+    lost = _lost_file_systems(extent, stacks, account)
     return Inspection(
         stacks=stacks,
         stack_ids=tuple(with_nested(account.cloudformation, [stack.id for stack in stacks.values()])),
-        volumes=tuple(
-            volume for stack_id in clusters for volume in physical_ids(account.cloudformation, stack_id, VOLUME)
-        ),
+        data=find_data_holders(account, [stack.id for stack in stacks.values()]),
+        lost_file_systems=lost,
+        backups=frozenset(backup.id for backup in backups(account, lost)),
         nodes={cluster.name: compute_nodes(account.ec2, cluster.name) for cluster in extent.clusters},
+    )
+
+
+def _lost_file_systems(extent: Extent, stacks: dict[str, StandingStack], account: Account) -> tuple[str, ...]:
+    lost = [resource for resource in extent.lost if resource.type == FILE_SYSTEM and resource.stack in stacks]
+    ids = {
+        stack: physical_ids(account.cloudformation, stacks[stack].id, FILE_SYSTEM)
+        for stack in {resource.stack for resource in lost}
+    }
+    return tuple(
+        ids[resource.stack][resource.logical_id] for resource in lost if resource.logical_id in ids[resource.stack]
     )

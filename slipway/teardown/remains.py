@@ -6,8 +6,9 @@ from fnmatch import fnmatchcase
 
 from slipway.documented_leftovers import rules
 from slipway.teardown.account import Account
+from slipway.teardown.copies import find_copies
 from slipway.teardown.extent import Extent
-from slipway.teardown.inspection import VOLUME, Inspection
+from slipway.teardown.inspection import Inspection
 from slipway.teardown.stacks import SkippedResource, skipped_resources, standing_stacks
 
 
@@ -27,7 +28,7 @@ class Remainder:
 
 
 def find_remains(extent: Extent, before: Inspection, account: Account) -> list[Remainder]:
-    """Ask CloudFormation, EC2 and S3 what is left of an environment."""
+    """Ask CloudFormation and the services what is left of an environment."""
     standing = standing_stacks(account.cloudformation)
     return [
         *(
@@ -36,7 +37,7 @@ def find_remains(extent: Extent, before: Inspection, account: Account) -> list[R
             if name in standing
         ),
         *(_skipped(extent, resource) for resource in skipped_resources(account.cloudformation, before.stack_ids)),
-        *_snapshots(before, account),
+        *_copies(before, account),
         *_buckets(account),
     ]
 
@@ -51,22 +52,17 @@ def _skipped(extent: Extent, resource: SkippedResource) -> Remainder:
         if data.type == resource.type and (resource.stack, resource.logical_id) in chosen:
             return Remainder(what, data.reason, documented=True)
     for cluster in extent.clusters:
-        if resource.type == VOLUME and resource.stack == cluster.name and "Retain" in cluster.volumes.values():
+        keeps_volumes = resource.stack == cluster.name and "Retain" in cluster.volumes.values()
+        if keeps_volumes and resource.type == "AWS::EC2::Volume":
             return Remainder(what, "The environment file keeps a volume of the cluster.", documented=True)
     return Remainder(
         what, f"the deletion policy of {resource.stack}/{resource.logical_id} left it alone", documented=False
     )
 
 
-def _snapshots(before: Inspection, account: Account) -> Iterator[Remainder]:
-    if not before.volumes:
-        return
-    filters = [{"Name": "volume-id", "Values": list(before.volumes)}]
-    pages = account.ec2.get_paginator("describe_snapshots").paginate(OwnerIds=["self"], Filters=filters)
-    for page in pages:
-        for snapshot in page["Snapshots"]:
-            what = f"EBS snapshot {snapshot['SnapshotId']} of {snapshot['VolumeId']}"
-            yield Remainder(what, "A volume of the cluster as it was last.", documented=True)
+def _copies(before: Inspection, account: Account) -> Iterator[Remainder]:
+    for copy in find_copies(account, before.data):
+        yield Remainder(f"{copy.kind} {copy.id} of {copy.original}", "A copy of the data; it costs by size.", True)
 
 
 def _buckets(account: Account) -> Iterator[Remainder]:

@@ -118,5 +118,6 @@ def _destroy(teardown: Teardown) -> None:
     teardown.empty_clusters()
     teardown.take_protection_off()
     teardown.delete_stacks()
+    teardown.delete_last_backups()
     teardown.verify()
     typer.echo(f"environment {teardown.extent.environment} is destroyed")

@@ -52,22 +52,22 @@ def standing_stacks(cloudformation: Any) -> dict[str, StandingStack]:
     }
 
 
-def physical_ids(cloudformation: Any, stack_id: str, resource_type: str) -> list[str]:
-    """Return the physical ids of a stack's resources of one type."""
+def physical_ids(cloudformation: Any, stack_id: str, resource_type: str) -> dict[str, str]:
+    """Return the physical ids of a stack's resources of one type, by logical id."""
     pages = cloudformation.get_paginator("list_stack_resources").paginate(StackName=stack_id)
-    return [
-        resource["PhysicalResourceId"]
+    return {
+        resource["LogicalResourceId"]: resource["PhysicalResourceId"]
         for page in pages
         for resource in page["StackResourceSummaries"]
         if resource["ResourceType"] == resource_type and resource.get("PhysicalResourceId")
-    ]
+    }
 
 
 def with_nested(cloudformation: Any, stack_ids: Iterable[str]) -> Iterator[str]:
     """Yield stacks and, after each, the stacks nested in it."""
     for stack_id in stack_ids:
         yield stack_id
-        yield from with_nested(cloudformation, physical_ids(cloudformation, stack_id, NESTED_STACK))
+        yield from with_nested(cloudformation, physical_ids(cloudformation, stack_id, NESTED_STACK).values())
 
 
 def skipped_resources(cloudformation: Any, stack_ids: Iterable[str]) -> Iterator[SkippedResource]:

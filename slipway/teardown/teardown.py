@@ -4,9 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from botocore.exceptions import ClientError
+
 from slipway.teardown.account import Account
 from slipway.teardown.compute_fleet import ComputeFleet, NoAnswerError
 from slipway.teardown.compute_nodes import terminate_all
+from slipway.teardown.copies import backups
 from slipway.teardown.errors import UnfinishedError
 from slipway.teardown.extent import Cluster, Extent
 from slipway.teardown.inspection import Inspection
@@ -90,6 +93,19 @@ class Teardown:
             f"cdk destroy failed {ATTEMPTS} times. Mend what its output names and run this again; "
             "docs/teardown.md says what usually holds a stack"
         )
+
+    def delete_last_backups(self) -> None:
+        """Delete the backup that FSx takes of an OpenZFS file system when it is deleted.
+
+        CloudFormation cannot tell FSx not to. Backups that were there before are somebody's, and stay.
+        """
+        for backup in list(backups(self.account, self.found.lost_file_systems)):
+            if backup.id not in self.found.backups:
+                try:
+                    self.account.fsx.delete_backup(BackupId=backup.id)
+                    self.tell(f"last backup {backup.id} of {backup.original} deleted")
+                except ClientError as error:
+                    self.tell(f"last backup {backup.id} of {backup.original} stays: {error}")
 
     def verify(self) -> list[Remainder]:
         """Ask AWS what is left, and say it.

@@ -21,8 +21,8 @@ from slipway.rehearsal.toolchain import Toolchain
 
 pytestmark = pytest.mark.rehearsal
 
-ENVIRONMENT = "small"
-CLUSTER = "trainium-small"
+ENVIRONMENT = "team"
+CLUSTER = "trainium-team"
 TABLE = f"parallelcluster-{CLUSTER}"
 
 
@@ -124,5 +124,5 @@ def test_an_environment_with_a_running_node_is_destroyed_and_leaves_what_is_docu
     assert any(line.startswith("left: S3 bucket parallelcluster-") for line in lines)
     (instance,) = ec2.describe_instances(InstanceIds=[node])["Reservations"][0]["Instances"]
     assert instance["State"]["Name"] == "terminated"
-    assert "nothing of environment small stands" in again.stdout
+    assert f"nothing of environment {ENVIRONMENT} stands" in again.stdout
     phases.find_leftovers(session)

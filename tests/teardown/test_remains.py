@@ -8,13 +8,25 @@ from typing import Any
 import pytest
 
 from slipway.teardown.account import Account
+from slipway.teardown.copies import DataHolders, backups
 from slipway.teardown.extent import Extent, read_extent
 from slipway.teardown.inspection import Inspection
+from slipway.teardown.programs import Programs
 from slipway.teardown.remains import Remainder, find_remains
 from slipway.teardown.stacks import failed_deletions
+from slipway.teardown.teardown import Teardown
 from tests.teardown.fakes import CLUSTER, NETWORK, REGION, write_assembly
 
 Event = Mapping[str, str]
+
+BEFORE = Inspection(
+    stacks={},
+    stack_ids=(NETWORK, CLUSTER),
+    data=DataHolders(),
+    lost_file_systems=(),
+    backups=frozenset(),
+    nodes={},
+)
 
 
 @dataclass
@@ -49,8 +61,7 @@ def extent(tmp_path: Path) -> Extent:
 
 
 def remains(extent: Extent, account: Account, *events: Event) -> list[Remainder]:
-    before = Inspection(stacks={}, stack_ids=(NETWORK, CLUSTER), volumes=(), nodes={})
-    return find_remains(extent, before, replace(account, cloudformation=History(events)))
+    return find_remains(extent, BEFORE, replace(account, cloudformation=History(events)))
 
 
 @pytest.mark.parametrize(
@@ -89,14 +100,50 @@ def test_what_was_deleted_is_not_left(extent: Extent, account: Account) -> None:
     assert remains(extent, account, event(NETWORK, "AWS::EC2::VPC", "DELETE_COMPLETE")) == []
 
 
-def test_the_last_snapshots_of_the_clusters_volumes_are_named(extent: Extent, account: Account) -> None:
+def test_snapshots_and_backups_of_what_held_data_are_named(extent: Extent, account: Account) -> None:
     volume = account.ec2.create_volume(Size=1, AvailabilityZone=f"{REGION}a")["VolumeId"]
     snapshot = account.ec2.create_snapshot(VolumeId=volume)["SnapshotId"]
-    before = Inspection(stacks={}, stack_ids=(), volumes=(volume,), nodes={})
+    file_system, backup = file_system_with_backup(account)
+    database = "accounting"
+    account.rds.create_db_instance(
+        DBInstanceIdentifier=database,
+        Engine="mysql",
+        DBInstanceClass="db.t4g.medium",
+        AllocatedStorage=20,
+        BackupRetentionPeriod=0,
+    )
+    account.rds.create_db_snapshot(DBInstanceIdentifier=database, DBSnapshotIdentifier="last")
+    data = DataHolders(volumes=(volume,), file_systems=(file_system,), databases=(database,))
 
-    (left,) = find_remains(extent, before, account)
+    left = find_remains(extent, replace(BEFORE, stack_ids=(), data=data), account)
 
-    assert left == Remainder(f"EBS snapshot {snapshot} of {volume}", "A volume of the cluster as it was last.", True)
+    assert [remainder.what for remainder in left] == [
+        f"EBS snapshot {snapshot} of {volume}",
+        f"FSx backup {backup} of {file_system}",
+        f"RDS snapshot last of {database}",
+    ]
+    assert all(remainder.documented for remainder in left)
+
+
+def file_system_with_backup(account: Account) -> tuple[str, str]:
+    file_system = account.fsx.create_file_system(
+        FileSystemType="OPENZFS", StorageCapacity=64, SubnetIds=["subnet-12345678"]
+    )["FileSystem"]["FileSystemId"]
+    return file_system, account.fsx.create_backup(FileSystemId=file_system)["Backup"]["BackupId"]
+
+
+def test_of_a_lost_file_system_the_last_backup_goes_and_older_ones_stay(
+    account: Account, extent: Extent, tmp_path: Path
+) -> None:
+    file_system, older = file_system_with_backup(account)
+    last = account.fsx.create_backup(FileSystemId=file_system)["Backup"]["BackupId"]
+    found = replace(BEFORE, lost_file_systems=(file_system,), backups=frozenset({older}))
+    said: list[str] = []
+
+    Teardown(extent, found, account, Programs(tmp_path, tmp_path), tmp_path, 0, said.append).delete_last_backups()
+
+    assert [backup.id for backup in backups(account, [file_system])] == [older]
+    assert said == [f"last backup {last} of {file_system} deleted"]
 
 
 def test_parallelclusters_bucket_of_the_region_is_named(extent: Extent, account: Account) -> None:
