@@ -8,6 +8,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from neuron_constructs.acknowledgements import accept_cluster_rules
 from neuron_constructs.bucket_access import PARALLELCLUSTER_PATH, BucketAccess
 from neuron_constructs.buckets import PrivateBucket, PrivateBucketProps
 from neuron_constructs.cluster.cluster import Cluster, ClusterProps
@@ -112,6 +113,13 @@ class TrainingStack(EnvironmentStack):
                 permissions_boundary_arn=environment.permissions_boundary_arn,
                 tags={ENVIRONMENT_TAG: environment.name, **environment.tags},
             ),
+        )
+        accept_cluster_rules(
+            self.cluster,
+            {
+                "shared-volumes-for-few-nodes": "Jobs read and write data and checkpoints on /fsx. /home and /apps are "
+                "read when a job starts, which a large job feels for minutes, not throughout."
+            },
         )
         own_provided_functions(self, retention=log_retention(environment))
         self._say_how_to_log_in()

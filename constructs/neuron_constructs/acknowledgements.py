@@ -22,6 +22,18 @@ def acknowledge(construct: IConstruct, reasons: Mapping[str, str]) -> None:
     )
 
 
+def accept_cluster_rules(cluster: IConstruct, reasons: Mapping[str, str]) -> None:
+    """Accept findings of the rules for a cluster configuration (docs/cluster-rules.md) on one cluster.
+
+    Args:
+        cluster: the construct of the cluster.
+        reasons: rule id -> why its finding is right here.
+    """
+    cdk.Validations.of(cluster).acknowledge(
+        *(cdk.Acknowledgment(id=f"slipway-cluster-rules::{rule}", reason=reason) for rule, reason in reasons.items())
+    )
+
+
 def skip_checkov(resource: IConstruct | None, reasons: Mapping[str, str]) -> None:
     """Accept findings of checkov on one resource, in the resource's template metadata, where checkov reads it.
 
