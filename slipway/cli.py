@@ -1,4 +1,4 @@
-"""The `slipway` command. Each command is a function of its own package, which imports what it needs when it is called."""
+"""The `slipway` command. Each command is a function of its own package, which imports what it needs when called."""
 
 import typer
 
