@@ -123,6 +123,7 @@ class TrainingStack(EnvironmentStack):
         )
         own_provided_functions(self, retention=log_retention(environment))
         self._say_how_to_log_in()
+        self._say_how_to_start()
         self._say_how_to_bake_images()
 
     def _secret_policy_arns(self, storage: StorageStack) -> tuple[str, ...]:
@@ -145,6 +146,16 @@ class TrainingStack(EnvironmentStack):
             value=f"aws ssm start-session --region {self._environment.region} --target {instance_id}",
             description="How to log in to the head node (AWS CLI with the Session Manager plugin)",
         )
+
+    def _say_how_to_start(self) -> None:
+        queue = next((queue.name for queue in self._environment.training.queues if queue.accelerated), None)
+        if queue:
+            cdk.CfnOutput(
+                self,
+                "FirstJob",
+                value=f"sbatch --partition {queue} /apps/slipway/smoke/neuron_ls.sbatch",
+                description="First job, on the head node: starts a node and counts its devices (docs/health.md)",
+            )
 
     def _say_how_to_bake_images(self) -> None:
         for training_stack, command in self._node_images.commands.items():

@@ -8,7 +8,7 @@ import pytest
 
 from neuron_constructs.cluster.node_scripts import neuron_lock
 from slipway import facts
-from tests.assembly import Assembly
+from tests.assembly import PROJECT, Assembly
 
 
 @pytest.fixture
@@ -212,3 +212,12 @@ def test_the_lock_pins_every_package_of_the_release_in_words_that_bash_reads() -
         *pins.python_indexes,
         *pins.operating_systems,
     ]
+
+
+def test_the_first_job_is_one_that_the_head_node_has(each_assembly: Assembly) -> None:
+    command = each_assembly.template("training")["Outputs"]["FirstJob"]["Value"].split()
+    script = PROJECT / "assets" / "cluster" / command[-1].removeprefix("/apps/slipway/")
+
+    assert command[:2] == ["sbatch", "--partition"]
+    assert command[2] in {queue.name for queue in each_assembly.environment.training.queues if queue.accelerated}
+    assert script.is_file()
