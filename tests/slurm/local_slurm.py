@@ -30,6 +30,9 @@ ENDED = frozenset(
 )
 """States of a job that has ended (squeue's manual page, JOB STATE CODES)."""
 
+WAIT_SECONDS = 90
+"""The longest wait for anything: slurmctld looks for dynamic nodes that came up twice a minute."""
+
 
 class SlurmError(Exception):
     """A command of Slurm failed, a daemon did not start, or what was waited for did not come."""
@@ -102,19 +105,12 @@ class LocalSlurm:
             munge_key=secrets.token_bytes(1024),
         )
         try:
-            self._daemon("munged", *self.files.munged_command())
-            self.wait("munge to answer", self.files.munge_socket.exists)
-            self._daemon("slurmctld", *self.files.slurmctld_command())
-            self.wait("slurmctld to listen", lambda: listens(ports[0]))
-            if not self._cloud:
-                for node in self.nodes:
-                    self._daemon(f"slurmd.{node}", *self.files.slurmd_command(node))
-            self.wait(
-                "the nodes to be idle", lambda: all(self.node(node)["State"].startswith("IDLE") for node in self.nodes)
-            )
-        except SlurmError as error:
+            self._start_daemons(ports[0])
+        except BaseException as error:
             self.stop()
-            raise SlurmError(f"{error}\n{self.files.log_ends()}") from None
+            if isinstance(error, SlurmError):
+                raise SlurmError(f"{error}\n{self.files.log_ends()}") from None
+            raise
 
     def stop(self) -> None:
         """End every process of this cluster: daemons, nodes and what jobs left behind. Twice is once."""
@@ -165,29 +161,41 @@ class LocalSlurm:
         """Let a requeued job start at once: after a failed prolog Slurm holds it back until its credentials expired."""
         self.run("scontrol", "update", f"JobId={job}", "StartTime=now")
 
-    def wait_for_end(self, job: str, seconds: float = 90) -> dict[str, str]:
+    def wait_for_end(self, job: str) -> dict[str, str]:
         """Wait until a job has ended and return its fields.
 
         Raises:
             SlurmError: it still runs or waits.
         """
-        self.wait(f"job {job} to end", lambda: self.job(job)["JobState"] in ENDED, seconds)
+        self.wait(f"job {job} to end", lambda: self.job(job)["JobState"] in ENDED)
         return self.job(job)
 
-    def wait(self, what: str, condition: Callable[[], bool], seconds: float = 90) -> None:
-        """Wait until a condition holds.
+    def wait(self, what: str, condition: Callable[[], bool]) -> None:
+        """Wait until a condition holds, at most `WAIT_SECONDS`.
 
         Raises:
             SlurmError: a daemon ended, or the condition still does not hold; the message says `what` was waited for.
         """
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + WAIT_SECONDS
         while not condition():
             ended = [daemon.args for daemon in self._daemons if daemon.poll() is not None]
             if ended:
                 raise SlurmError(f"ended by itself: {ended}")
             if time.monotonic() > deadline:
-                raise SlurmError(f"waited {seconds:.0f} s for {what}")
+                raise SlurmError(f"waited {WAIT_SECONDS} s for {what}")
             time.sleep(0.1)
+
+    def _start_daemons(self, controller_port: int) -> None:
+        self._daemon("munged", *self.files.munged_command())
+        self.wait("munge to answer", self.files.munge_socket.exists)
+        self._daemon("slurmctld", *self.files.slurmctld_command())
+        self.wait("slurmctld to listen", lambda: listens(controller_port))
+        if not self._cloud:
+            for node in self.nodes:
+                self._daemon(f"slurmd.{node}", *self.files.slurmd_command(node))
+        self.wait(
+            "the nodes to be idle", lambda: all(self.node(node)["State"].startswith("IDLE") for node in self.nodes)
+        )
 
     def _daemon(self, name: str, *command: str | Path) -> None:
         with self.files.log(name).open("ab") as log:

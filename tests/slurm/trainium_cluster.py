@@ -21,21 +21,13 @@ class TrainiumCluster(LocalSlurm):
     A real node has its own file system and its own /opt/slurm; here `machines` holds one directory for each node.
     """
 
-    def __init__(
-        self,
-        directory: Path,
-        *,
-        cloud: bool = False,
-        health_check_seconds: int = 0,
-        settings: dict[str, str] | None = None,
-    ) -> None:
+    def __init__(self, directory: Path, *, cloud: bool = False, health_check_seconds: int = 0) -> None:
         """Prepare the machines and install the programs.
 
         Args:
             directory: everything is kept below it.
             cloud: nodes start when a job needs them.
             health_check_seconds: how often Slurm runs the health check on idle nodes; 0 for never.
-            settings: further lines of slurm.conf.
         """
         self.head = directory / "head"
         self.machines = {name: HealthNode(directory / "machines" / name) for name in NODES}
@@ -51,7 +43,6 @@ class TrainiumCluster(LocalSlurm):
                 "HealthCheckInterval": str(health_check_seconds),
                 "HealthCheckNodeState": "IDLE",
                 "TaskProlog": str(directory / "task_prolog"),
-                **(settings or {}),
             },
         )
         for node in self.machines.values():
