@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from slipway.documented_leftovers import rules
 from slipway.teardown.account import Account
 from slipway.teardown.copies import find_copies
-from slipway.teardown.extent import Extent
+from slipway.teardown.extent import ENVIRONMENT_TAG, Extent
 from slipway.teardown.inspection import Inspection
 from slipway.teardown.stacks import SkippedResource, skipped_resources, standing_stacks
 
@@ -38,6 +38,7 @@ def find_remains(extent: Extent, before: Inspection, account: Account) -> list[R
         ),
         *(_skipped(extent, resource) for resource in skipped_resources(account.cloudformation, before.stack_ids)),
         *_copies(before, account),
+        *_images(extent, account),
         *_buckets(account),
     ]
 
@@ -63,6 +64,14 @@ def _skipped(extent: Extent, resource: SkippedResource) -> Remainder:
 def _copies(before: Inspection, account: Account) -> Iterator[Remainder]:
     for copy in find_copies(account, before.data):
         yield Remainder(f"{copy.kind} {copy.id} of {copy.original}", "A copy of the data; it costs by size.", True)
+
+
+def _images(extent: Extent, account: Account) -> Iterator[Remainder]:
+    filters = [{"Name": f"tag:{ENVIRONMENT_TAG}", "Values": [extent.environment]}]
+    for page in account.ec2.get_paginator("describe_images").paginate(Owners=["self"], Filters=filters):
+        for image in page["Images"]:
+            reason = "A baked node image; `pcluster delete-image` deletes it (docs/node-image.md)."
+            yield Remainder(f"AMI {image['ImageId']}", reason, documented=True)
 
 
 def _buckets(account: Account) -> Iterator[Remainder]:

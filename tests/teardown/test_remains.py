@@ -156,6 +156,16 @@ def test_parallelclusters_bucket_of_the_region_is_named(extent: Extent, account:
     assert left.documented
 
 
+def test_node_images_of_the_environment_are_named(extent: Extent, account: Account) -> None:
+    image = account.ec2.register_image(Name="tiny-cluster-xla-2-28-1-ubuntu2204")["ImageId"]
+    account.ec2.create_tags(Resources=[image], Tags=[{"Key": "slipway:environment", "Value": "tiny"}])
+    account.ec2.register_image(Name="somebody-elses")
+
+    (left,) = remains(extent, account)
+
+    assert (left.what, left.documented) == (f"AMI {image}", True)
+
+
 def test_only_failures_of_the_last_deletion_are_told() -> None:
     history = History(
         [
