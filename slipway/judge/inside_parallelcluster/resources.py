@@ -140,6 +140,12 @@ def _permission(properties: Properties, peer: str) -> dict[str, Any]:
     return permission
 
 
+def _key_pair(region: Region, properties: Properties, _: str) -> Made:
+    # EC2's default type by name: moto describes a pair by what it was told.
+    pair = region.ec2.create_key_pair(KeyName=properties["KeyName"], KeyType=properties.get("KeyType", "rsa"))
+    return Made(pair["KeyName"], {"KeyPairId": pair["KeyPairId"]})
+
+
 def _file_system(region: Region, properties: Properties, _: str) -> Made:
     # What the API's call takes of them; CloudFormation alone knows the options of a deletion, for example.
     taken = ("DeploymentType", "ThroughputCapacity")
@@ -209,6 +215,7 @@ def _managed_policy(region: Region, properties: Properties, name: str) -> Made:
 MAKERS: Mapping[str, Callable[[Region, Properties, str], Made]] = {
     "AWS::EC2::EIP": _elastic_ip,
     "AWS::EC2::InternetGateway": _internet_gateway,
+    "AWS::EC2::KeyPair": _key_pair,
     "AWS::EC2::NatGateway": _nat_gateway,
     "AWS::EC2::Route": _route,
     "AWS::EC2::RouteTable": _route_table,
