@@ -61,8 +61,8 @@ def inspect(extent: Extent, account: Account) -> Inspection:
     if strays:
         raise RefusedError(
             f"{', '.join(strays)} carries the tag of environment {extent.environment!r}, but the environment file does "
-            "not have it: a part that was taken out of the file (deploy the file first, or delete that stack), or a node "
-            "image that is being built (wait for it). Nothing was changed"
+            "not have it: a part that was taken out of the file (deploy the file first, or delete that stack), or a "
+            "node image that is being built (wait for it). Nothing was changed"
         )
     stacks = {name: everything[name] for name in extent.stack_names if name in everything}
     lost = _lost_file_systems(extent, stacks, account)
