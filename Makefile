@@ -95,7 +95,7 @@ cost: setup .plan ## Print what the environment costs while it only stands, from
 
 .PHONY: diff
 diff: setup .tools/parallelcluster/.installed .plan ## Show what a deployment would change, and whether it can update the cluster
-	@node_modules/.bin/cdk diff --all -c environment=$(ENVIRONMENT) --output .plan/$(ENVIRONMENT)
+	@node_modules/.bin/cdk diff -c environment=$(ENVIRONMENT) --output .plan/$(ENVIRONMENT)
 	@slipway cluster-update --assembly .plan/$(ENVIRONMENT)
 
 .plan:

@@ -4,9 +4,12 @@ import copy
 import json
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from slipway.cli import app
 from slipway.judge.inside_parallelcluster.update_answer import Stop
 from slipway.judge.updates import ask_about_updates
 from slipway.plan.cluster_update.comparison import Comparison, Question, Verdict, question
@@ -81,3 +84,16 @@ def table(edits: list[Edit], results: Results) -> str:
 def test_the_document_says_what_parallelcluster_says(heading: str, results: Results) -> None:
     wanted = f"### {heading}\n\n{table(TABLES[heading], results)}\n"
     assert wanted in DOCUMENT.read_text(encoding="utf-8"), f"docs/updates.md should say:\n\n{wanted}"
+
+
+def test_the_command_asks_the_real_policies(tmp_path: Path) -> None:
+    edited = changed(BASE, {"training.head_node.instance_type": "m6i.8xlarge"})
+    deployed, wanted = (
+        synthesize(load(tmp_path, values), tmp_path / name).directory
+        for name, values in (("deployed", BASE), ("wanted", edited))
+    )
+    asked = ["cluster-update", "--assembly", str(wanted), "--against", str(deployed)]
+    result = CliRunner().invoke(app, asked, env={"COLUMNS": "120"})
+    assert result.exit_code == Verdict.REFUSED, result.output
+    assert "HeadNode.InstanceType" in result.output
+    assert "m6i.2xlarge -> m6i.8xlarge" in result.output
