@@ -139,4 +139,7 @@ step "count the EFA interfaces" check_efa_interfaces
 step "check /fsx" check_fsx
 step "limit dirty pages" limit_dirty_pages
 step "check /scratch" check_scratch
+# What Slurm will ask before every job: a node that would be drained then had better fail now, where ParallelCluster
+# counts it. The head node has put the program onto the shared /opt/slurm.
+step "check the node's health" bash "${ROOT}/opt/slurm/etc/slipway/health_check.sh"
 say "compute node ready for training stack ${STACK} after ${SECONDS} s"

@@ -175,6 +175,14 @@ def test_broken_node_fails_with_step_and_reason(
     assert_failed(ubuntu.set_up_compute(), step, reason)
 
 
+def test_node_that_slurm_would_drain_at_once_is_refused(ubuntu: ClusterNode) -> None:
+    (ubuntu.state / "fault").write_text("neuron3 mem_ecc_uncorrected: 2\n")
+
+    outcome = ubuntu.set_up_compute()
+
+    assert_failed(outcome, "check the node's health", "neuron3 mem_ecc_uncorrected: 2")
+
+
 def test_unknown_operating_system_is_refused_before_anything_is_changed(tmp_path: Path) -> None:
     node = ClusterNode(tmp_path, "rocky9")
 
