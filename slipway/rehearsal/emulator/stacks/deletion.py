@@ -1,11 +1,14 @@
 """Deleting a whole stack."""
 
+import logging
 from collections.abc import Collection
 
 from slipway.rehearsal.emulator.failures import ProvisioningError
 from slipway.rehearsal.emulator.stacks.model import ProvisionedResource, Stack
 from slipway.rehearsal.emulator.stacks.provisioner import Provisioner
 from slipway.rehearsal.emulator.template.references import creation_order, dependencies
+
+_log = logging.getLogger(__name__)
 
 
 def delete_stack(
@@ -51,5 +54,9 @@ def _removed(resource: ProvisionedResource, policy: str, provisioner: Provisione
     try:
         provisioner.remove(resource, policy)
     except ProvisioningError:
+        return False
+    except Exception:
+        # The client polls for a final status: a defect of the emulator must not leave it waiting for ever.
+        _log.exception("defect while deleting %s", resource.physical_id)
         return False
     return True
