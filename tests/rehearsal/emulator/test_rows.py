@@ -8,12 +8,12 @@ import pytest
 from botocore import xform_name
 from botocore.model import OperationModel, StructureShape
 from botocore.session import get_session
+from cfnlint.schema import PROVIDER_SCHEMA_MANAGER  # type: ignore[import-untyped]
 from moto.core.utils import camelcase_to_underscores
 
 from slipway.rehearsal.emulator.resources.expressions import compiled
 from slipway.rehearsal.emulator.resources.row import Call, Record, Row, calls
 from slipway.rehearsal.emulator.resources.rows import api_rows, records
-from slipway.rehearsal.emulator.stacks.registry import declared_properties
 
 REGION = "us-west-2"
 MOTO_PACKAGES = {"lambda": "awslambda", "application-autoscaling": "applicationautoscaling"}
@@ -25,6 +25,11 @@ def operations(service: str) -> dict[str, OperationModel]:
     """boto3's method names of a service and what they take."""
     model = get_session().get_service_model(service)
     return {xform_name(name): model.operation_model(name) for name in model.operation_names}
+
+
+def declared_properties(resource_type: str) -> frozenset[str]:
+    """Every top-level property of a type of CloudFormation's registry, attributes included."""
+    return frozenset(PROVIDER_SCHEMA_MANAGER.get_resource_schema(REGION, resource_type).schema["properties"])
 
 
 EVERY_CALL = [
@@ -68,7 +73,7 @@ def test_expressions_are_well_formed(resource_type: str) -> None:
 
 @pytest.mark.parametrize("resource_type", sorted(ALL_ROWS.keys() - NOT_IN_REGISTRY))
 def test_type_is_one_of_cloudformation(resource_type: str) -> None:
-    assert declared_properties(resource_type, REGION)
+    assert declared_properties(resource_type)
 
 
 @pytest.mark.parametrize("resource_type", sorted(api_rows()))
@@ -77,7 +82,7 @@ def test_properties_are_those_of_the_type(resource_type: str) -> None:
     named = {*row.settings, *(path.split(".")[0] for path in row.rename)}
     if row.name:
         named.add(row.name.property)
-    assert named <= declared_properties(resource_type, REGION)
+    assert named <= declared_properties(resource_type)
 
 
 @pytest.mark.parametrize("resource_type", sorted(api_rows()))

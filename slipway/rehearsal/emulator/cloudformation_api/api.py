@@ -1,5 +1,6 @@
 """The actions of the CloudFormation query API that the CDK CLI, ParallelCluster and boto3 users need."""
 
+from contextlib import suppress
 from typing import Any
 
 import moto.cloudformation.urls as moto_urls
@@ -202,10 +203,8 @@ class CloudFormationApi(BaseResponse):
 
     def delete_change_set(self) -> ActionResult:
         """DeleteChangeSet; deleting what is not there succeeds, as on AWS."""
-        try:
+        with suppress(ChangeSetNotFound):
             self.engine.change_sets.remove(self._change_set())
-        except ChangeSetNotFound:
-            return EmptyResult()
         return EmptyResult()
 
     # ---- exports and what the CLI asks after a failure -----------------------------------------------------

@@ -6,8 +6,8 @@ from slipway.rehearsal.emulator.failures import TemplateError
 from slipway.rehearsal.emulator.resources.handler import ResourceHandler, SnapshotTaker
 from slipway.rehearsal.emulator.template.document import ResourceDefinition
 
+CUSTOM_RESOURCE = "AWS::CloudFormation::CustomResource"
 _CUSTOM_PREFIX = "Custom::"
-_CUSTOM_TYPE = "AWS::CloudFormation::CustomResource"
 _POLICIES = ("DeletionPolicy", "UpdateReplacePolicy")
 
 
@@ -39,10 +39,11 @@ class Catalogue:
         """The handler of a type that `check` let pass."""
         return self._handlers[_canonical(resource_type)]
 
-    def types(self) -> list[str]:
-        """Every known type, sorted."""
-        return sorted(self._handlers)
+
+def is_custom(resource_type: str) -> bool:
+    """Whether a Lambda function of the user stands behind the type."""
+    return resource_type.startswith(_CUSTOM_PREFIX) or resource_type == CUSTOM_RESOURCE
 
 
 def _canonical(resource_type: str) -> str:
-    return _CUSTOM_TYPE if resource_type.startswith(_CUSTOM_PREFIX) else resource_type
+    return CUSTOM_RESOURCE if is_custom(resource_type) else resource_type

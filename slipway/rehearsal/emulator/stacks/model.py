@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from slipway.rehearsal.emulator.failures import ProvisioningError
 from slipway.rehearsal.emulator.ledger import Backing
+from slipway.rehearsal.emulator.resources.catalogue import is_custom
 from slipway.rehearsal.emulator.settings import ACCOUNT, PARTITION
 from slipway.rehearsal.emulator.template.document import EMPTY_TEMPLATE, Template
 from slipway.rehearsal.emulator.template.intrinsics import StackIdentity
@@ -20,11 +21,6 @@ _LONGEST_REASON = 1000  # characters; CloudFormation cuts longer status reasons 
 def now() -> datetime:
     """The current time as CloudFormation's answers carry it."""
     return datetime.now(UTC)
-
-
-def is_custom(resource_type: str) -> bool:
-    """Whether a Lambda function of the user stands behind the type."""
-    return resource_type.startswith("Custom::") or resource_type == "AWS::CloudFormation::CustomResource"
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,6 @@ class Provisioner:
         changed: frozenset[str],
         *,
         action: Action = "update",
-        **ledger_fields: Any,
     ) -> ProvisionedResource:
         """Update a resource in place.
 
@@ -108,7 +107,7 @@ class Provisioner:
             attributes={**resource.attributes, **done.attributes},
             status="UPDATE_COMPLETE",
         )
-        self._note(action, updated, started, changed=sorted(changed), unmapped=done.unmapped, **ledger_fields)
+        self._note(action, updated, started, changed=sorted(changed), unmapped=done.unmapped)
         self._stack.add_event(logical_id, resource_type, "UPDATE_COMPLETE", physical_id=done.physical_id)
         return updated
 

@@ -50,8 +50,3 @@ def _at(value: Any, path: tuple[str, ...]) -> Any:
             return value
         value = value.get(name)
     return value
-
-
-def declared_properties(resource_type: str, region: str) -> frozenset[str]:
-    """Every top-level property of the type, attributes included; empty when the type is not in the registry."""
-    return frozenset(_schema(resource_type, region).get("properties", {}))

@@ -54,7 +54,7 @@ class Template:
         """The whole template.
 
         Raises:
-            TemplateError: The text is neither JSON nor YAML, or has no resources.
+            TemplateError: The text is neither JSON nor YAML, or not an object whose resources are one.
         """
         try:
             document = json.loads(self.body) if self.body.lstrip().startswith("{") else _from_yaml(self.body)

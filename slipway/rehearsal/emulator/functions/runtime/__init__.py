@@ -1,1 +1,1 @@
-"""What runs inside the Lambda processes: they find this folder on their path, nothing imports it as a package."""
+"""What runs inside Lambda processes, which find it on their path; the emulator takes its own guard from here."""
