@@ -1,7 +1,7 @@
 """Every kind of node that the facts allow, spread over as few clusters as hold them all.
 
-A kind is an instance type, how it is bought and the operating system; the training stacks take turns. ParallelCluster
-takes 50 compute resources in a cluster, so a handful of clusters in zones that offer the types holds everything.
+A kind is an instance type, how it is bought, its training stack and the operating system. ParallelCluster takes 50
+compute resources in a cluster, so a handful of clusters in zones that offer the types holds everything.
 """
 
 import itertools
@@ -108,17 +108,27 @@ def group_arn(region: str, number: int) -> str:
     return f"arn:aws:resource-groups:{region}:111122223333:group/group-{number}"
 
 
-def _kinds_of(instance_type: facts.InstanceType, system: str) -> Iterator[Kind]:
-    """All ways to buy a type; each of its training stacks with one of them at least, since neither knows the other."""
-    stacks = [
-        stack.name
-        for stack in facts.training_stacks().values()
-        if instance_type.family in stack.instance_families and system in stack.operating_systems
+def _stacks(instance_type: facts.InstanceType, system: str) -> list[str | None]:
+    """The training stacks of a type on an operating system; a single none for a type without accelerator."""
+    if not instance_type.neuron_devices:
+        return [None]
+    rows = facts.training_stacks().values()
+    return [
+        row.name for row in rows if instance_type.family in row.instance_families and system in row.operating_systems
     ]
-    turns = itertools.cycle(stacks if instance_type.neuron_devices else [None])
-    if stacks or not instance_type.neuron_devices:
-        sold = [capacity for capacity, usage_class in CAPACITY.items() if usage_class in instance_type.usage_classes]
-        yield from (Kind(instance_type.name, capacity, next(turns), system) for capacity in sold)
+
+
+def _kinds_of(instance_type: facts.InstanceType, system: str) -> Iterator[Kind]:
+    """On the first operating system that a type can have, all ways to buy it; on others, one for each training stack.
+
+    How nodes are bought, what they run and on what system know nothing of each other, so not all triples are needed.
+    """
+    stacks = _stacks(instance_type, system)
+    sold = [capacity for capacity, usage_class in CAPACITY.items() if usage_class in instance_type.usage_classes]
+    first = next(name for name in facts.operating_systems() if _stacks(instance_type, name))
+    count = max(len(sold), len(stacks)) if system == first else len(stacks)
+    for capacity, stack in itertools.islice(zip(itertools.cycle(sold), itertools.cycle(stacks), strict=False), count):
+        yield Kind(instance_type.name, capacity, stack, system)
 
 
 CPU_TYPE = "c6i.4xlarge"
