@@ -8,8 +8,8 @@ to a ledger.
 Rooms, from the bottom up:
 
 * ``template``: a template's text, its references and its intrinsic functions;
-* ``resources``: resource types, most of them rows of data, to API calls;
 * ``functions``: runs Lambda code on this machine;
+* ``resources``: resource types, most of them rows of data, to API calls;
 * ``stacks``: stack operations with their events, rollback and change sets;
 * ``cloudformation_api``: the CloudFormation query API on moto's server;
 * ``deviations`` and ``seeds``: where moto departs from AWS, and what a real region already holds.

@@ -53,7 +53,7 @@ class Emulator:
 
         from slipway.rehearsal.emulator import cloudformation_api  # noqa: PLC0415
         from slipway.rehearsal.emulator.deviations import bridge_all  # noqa: PLC0415
-        from slipway.rehearsal.emulator.resources.registration import fill_catalogue  # noqa: PLC0415
+        from slipway.rehearsal.emulator.registration import fill_catalogue  # noqa: PLC0415
         from slipway.rehearsal.emulator.stacks.engine import Engine  # noqa: PLC0415
 
         self._settings = settings

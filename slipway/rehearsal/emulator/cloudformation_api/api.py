@@ -16,8 +16,8 @@ from slipway.rehearsal.emulator.cloudformation_api.errors import (
 )
 from slipway.rehearsal.emulator.failures import ProvisioningError
 from slipway.rehearsal.emulator.stacks.change_sets import ChangeSet
-from slipway.rehearsal.emulator.stacks.engine import Engine, Submission
-from slipway.rehearsal.emulator.stacks.model import Stack, StackState
+from slipway.rehearsal.emulator.stacks.engine import Engine
+from slipway.rehearsal.emulator.stacks.model import Stack, StackState, Submission
 from slipway.rehearsal.emulator.template.document import Template
 
 _ROUTE = "{0}/$"

@@ -6,9 +6,8 @@ from typing import Any
 from slipway.rehearsal.emulator.clients import Clients
 from slipway.rehearsal.emulator.cloudformation_api.errors import ValidationError
 from slipway.rehearsal.emulator.failures import ProvisioningError
-from slipway.rehearsal.emulator.resources.nested_stack import template_at
-from slipway.rehearsal.emulator.stacks.engine import Submission
-from slipway.rehearsal.emulator.stacks.model import StackState
+from slipway.rehearsal.emulator.stacks.model import StackState, Submission
+from slipway.rehearsal.emulator.stacks.nested_stack import template_at
 from slipway.rehearsal.emulator.template.document import Template
 
 

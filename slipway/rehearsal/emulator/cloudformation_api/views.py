@@ -104,11 +104,11 @@ def change_set_view(change_set: ChangeSet) -> dict[str, Any]:
     return {
         **change_set_summary(change_set),
         "Parameters": [
-            {"ParameterKey": name, "ParameterValue": value} for name, value in change_set.parameters.items()
+            {"ParameterKey": name, "ParameterValue": value} for name, value in change_set.submission.parameters.items()
         ],
         "NotificationARNs": [],
         "Capabilities": [],
-        "Tags": list(change_set.tags),
+        "Tags": list(change_set.submission.tags),
         "Changes": [{"Type": "Resource", "ResourceChange": _change_view(change)} for change in change_set.changes],
     }
 

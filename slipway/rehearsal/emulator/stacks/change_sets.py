@@ -1,6 +1,5 @@
 """Change sets: an operation that was prepared and waits to be executed."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
@@ -8,8 +7,7 @@ from uuid import uuid4
 
 from slipway.rehearsal.emulator.settings import ACCOUNT, PARTITION
 from slipway.rehearsal.emulator.stacks.changes import Change
-from slipway.rehearsal.emulator.stacks.model import Stack, now
-from slipway.rehearsal.emulator.template.document import Template
+from slipway.rehearsal.emulator.stacks.model import Stack, Submission, now
 
 NO_CHANGES = "The submitted information didn't contain changes. Submit different information to create a change set."
 
@@ -25,9 +23,7 @@ class ChangeSet:
     name: str
     stack: Stack
     kind: Literal["CREATE", "UPDATE"]
-    template: Template
-    parameters: Mapping[str, str]
-    tags: tuple[Mapping[str, str], ...]
+    submission: Submission
     description: str | None
     changes: tuple[Change, ...] = ()
     failure: str = ""

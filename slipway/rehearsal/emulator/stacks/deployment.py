@@ -1,7 +1,7 @@
 """Creating or updating a whole stack, with rollback."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -74,12 +74,12 @@ class Deployment:
         self._before = dict(stack.resources)
         self._steps: list[_Step] = []
 
-    def run(self, imports: set[str], output_check: "OutputCheck") -> None:
+    def run(self, imports: set[str], stacks: Iterable[Stack]) -> None:
         """Carry the operation out; the stack ends in a final status whatever happens.
 
         Args:
             imports: Collects the exports that the template imports while it is resolved.
-            output_check: Refuses outputs that clash with other stacks' exports.
+            stacks: All stacks, this one included: their exports and imports stand in the way of new outputs.
         """
         # Clients see the new template and tags at once, outputs when the operation has succeeded.
         self._stack.state = replace(self._target, outputs=self._previous.outputs, imports=self._previous.imports)
@@ -88,7 +88,7 @@ class Deployment:
             for logical_id in creation_order(definitions):
                 self._provision(logical_id, definitions[logical_id])
             outputs = self._outputs()
-            output_check(self._stack, outputs)
+            _check_exports(self._stack, outputs, stacks)
         except ProvisioningError as failure:
             self._end_in_failure(failure)
         except Exception as bug:
@@ -232,28 +232,20 @@ class Deployment:
         return True
 
 
-class OutputCheck:
-    """Refuses outputs that other stacks stand in the way of."""
-
-    def __init__(self, stacks: list[Stack]) -> None:
-        self._stacks = stacks
-
-    def __call__(self, stack: Stack, outputs: tuple[Output, ...]) -> None:
-        """Raise ProvisioningError when an export is taken, or is dropped or changed while in use."""
-        others = [
-            other for other in self._stacks if other is not stack and not other.deleted and other.region == stack.region
-        ]
-        exports = {output.export_name: output.value for output in outputs if output.export_name}
-        for other in others:
-            for output in other.state.outputs:
-                if output.export_name in exports:
-                    raise ProvisioningError(
-                        f"Export with name {output.export_name} is already exported by stack {other.name}."
-                    )
-        for output in stack.state.outputs:
-            if output.export_name and exports.get(output.export_name) != output.value:
-                users = [other.name for other in others if output.export_name in other.state.imports]
-                if users:
-                    raise ProvisioningError(
-                        f"Cannot update or delete export {output.export_name} as it is in use by {', '.join(users)}"
-                    )
+def _check_exports(stack: Stack, outputs: tuple[Output, ...], stacks: Iterable[Stack]) -> None:
+    """Refuse an export whose name is taken, and one that is dropped or changed while another stack imports it."""
+    others = [other for other in stacks if other is not stack and not other.deleted and other.region == stack.region]
+    exports = {output.export_name: output.value for output in outputs if output.export_name}
+    for other in others:
+        for output in other.state.outputs:
+            if output.export_name in exports:
+                raise ProvisioningError(
+                    f"Export with name {output.export_name} is already exported by stack {other.name}."
+                )
+    for output in stack.state.outputs:
+        if output.export_name and exports.get(output.export_name) != output.value:
+            users = [other.name for other in others if output.export_name in other.state.imports]
+            if users:
+                raise ProvisioningError(
+                    f"Cannot update or delete export {output.export_name} as it is in use by {', '.join(users)}"
+                )

@@ -1,8 +1,8 @@
 """The engine: all stacks and change sets of the emulator, and the operations a client can start on them."""
 
 import threading
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from slipway.rehearsal.emulator.clients import Clients
@@ -12,26 +12,14 @@ from slipway.rehearsal.emulator.resources.catalogue import Catalogue
 from slipway.rehearsal.emulator.stacks.change_sets import NO_CHANGES, ChangeSet
 from slipway.rehearsal.emulator.stacks.changes import changes
 from slipway.rehearsal.emulator.stacks.deletion import delete_stack
-from slipway.rehearsal.emulator.stacks.deployment import Deployment, OutputCheck
-from slipway.rehearsal.emulator.stacks.model import Stack, StackState
+from slipway.rehearsal.emulator.stacks.deployment import Deployment
+from slipway.rehearsal.emulator.stacks.model import Stack, StackState, Submission
 from slipway.rehearsal.emulator.stacks.provisioner import Provisioner
 from slipway.rehearsal.emulator.stacks.surroundings import RegionSurroundings
-from slipway.rehearsal.emulator.template.document import Template
 from slipway.rehearsal.emulator.template.intrinsics import Resolver
 from slipway.rehearsal.emulator.template.parameters import parameter_values
 from slipway.rehearsal.emulator.template.references import creation_order
 from slipway.rehearsal.emulator.template.rules import check_rules
-
-Tags = tuple[Mapping[str, str], ...]
-
-
-@dataclass(frozen=True)
-class Submission:
-    """What a client hands in to create or update a stack."""
-
-    template: Template
-    parameters: Mapping[str, str] = field(default_factory=dict)
-    tags: Tags = ()
 
 
 @dataclass(frozen=True)
@@ -129,9 +117,7 @@ class Engine:
                 found["failure"] = NO_CHANGES
         except ProvisioningError as failure:
             found["failure"] = str(failure)
-        change_set = ChangeSet(
-            name, stack, kind, submission.template, submission.parameters, submission.tags, description, **found
-        )
+        change_set = ChangeSet(name, stack, kind, submission, description, **found)
         with self._lock:
             self.change_sets.append(change_set)
         return change_set
@@ -140,8 +126,8 @@ class Engine:
         """Start the operation of a change set; the stack's other change sets lapse."""
         with self._lock:
             self.change_sets = [other for other in self.change_sets if other.stack is not change_set.stack]
-        submission = Submission(change_set.template, change_set.parameters, change_set.tags)
-        self.deploy(change_set.stack, submission, creating=change_set.kind == "CREATE", keep_failures=keep_failures)
+        creating = change_set.kind == "CREATE"
+        self.deploy(change_set.stack, change_set.submission, creating=creating, keep_failures=keep_failures)
 
     def add(self, stack: Stack) -> None:
         """Take a stack in, once."""
@@ -182,7 +168,7 @@ class Engine:
         if creating:
             self.add(stack)
         stack.enter("CREATE_IN_PROGRESS" if creating else "UPDATE_IN_PROGRESS", "User Initiated")
-        self._run(stack, lambda: deployment.run(prepared.surroundings.imports, OutputCheck(self.stacks)), wait=wait)
+        self._run(stack, lambda: deployment.run(prepared.surroundings.imports, self.stacks), wait=wait)
 
     def delete(self, stack: Stack, retained: Collection[str] = (), *, wait: bool = False) -> None:
         """Delete a stack."""

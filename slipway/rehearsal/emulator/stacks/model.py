@@ -85,6 +85,15 @@ class Output:
 
 
 @dataclass(frozen=True)
+class Submission:
+    """What a client hands in to create or update a stack."""
+
+    template: Template
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    tags: tuple[Mapping[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
 class StackState:
     """What an operation replaces as a whole and a rollback puts back."""
 

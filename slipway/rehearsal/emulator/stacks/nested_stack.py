@@ -8,8 +8,8 @@ from slipway.rehearsal.emulator.clients import Clients
 from slipway.rehearsal.emulator.failures import ProvisioningError, UnfinishedCreationError
 from slipway.rehearsal.emulator.ledger import Backing
 from slipway.rehearsal.emulator.resources.handler import Existing, Provisioned, Request
-from slipway.rehearsal.emulator.stacks.engine import Engine, Submission
-from slipway.rehearsal.emulator.stacks.model import Stack
+from slipway.rehearsal.emulator.stacks.engine import Engine
+from slipway.rehearsal.emulator.stacks.model import Stack, Submission
 from slipway.rehearsal.emulator.template.document import Template
 
 _VIRTUAL_HOST_URL = re.compile(r"https://([^/]+?)\.s3[.-][^/]*amazonaws\.com/([^?]+)")

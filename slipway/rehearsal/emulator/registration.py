@@ -8,7 +8,6 @@ from slipway.rehearsal.emulator.resources.bucket_policy import BucketPolicyHandl
 from slipway.rehearsal.emulator.resources.custom_resource import CustomResourceHandler
 from slipway.rehearsal.emulator.resources.databases import DatabaseHandler
 from slipway.rehearsal.emulator.resources.lambda_functions import FunctionHandler, LayerHandler
-from slipway.rehearsal.emulator.resources.nested_stack import NestedStackHandler
 from slipway.rehearsal.emulator.resources.record_handler import RecordHandler
 from slipway.rehearsal.emulator.resources.row_handler import RowHandler
 from slipway.rehearsal.emulator.resources.rows import api_rows, records
@@ -16,6 +15,7 @@ from slipway.rehearsal.emulator.resources.secrets import SecretHandler
 from slipway.rehearsal.emulator.resources.security_group_egress import SecurityGroupEgressHandler
 from slipway.rehearsal.emulator.resources.volumes import VolumeHandler
 from slipway.rehearsal.emulator.stacks.engine import Engine
+from slipway.rehearsal.emulator.stacks.nested_stack import NestedStackHandler
 
 _FUNCTION = "AWS::Lambda::Function"
 _LAYER = "AWS::Lambda::LayerVersion"
