@@ -1,15 +1,10 @@
 """Provisions a type that nothing stands behind: it gets an id and is reported as a record."""
 
-from dataclasses import replace
-from typing import Any
-
 from slipway.rehearsal.emulator.ledger import Backing
 from slipway.rehearsal.emulator.resources.expressions import evaluate
 from slipway.rehearsal.emulator.resources.handler import Existing, Provisioned, Request
+from slipway.rehearsal.emulator.resources.known import known, with_generated_name
 from slipway.rehearsal.emulator.resources.row import Record
-from slipway.rehearsal.emulator.settings import ACCOUNT
-
-_LONGEST_GENERATED = 60
 
 
 class RecordHandler:
@@ -22,19 +17,10 @@ class RecordHandler:
 
     def create(self, request: Request) -> Provisioned:
         """Make an id up."""
-        name = self.record.name
-        if name:
-            generated = request.generated_name(name.longest)
-            request = replace(request, properties={name.property: generated, **request.properties})
-        known: dict[str, Any] = {
-            "properties": dict(request.properties),
-            "generated": request.generated_name(_LONGEST_GENERATED),
-            "region": request.stack.region,
-            "account": ACCOUNT,
-        }
-        known["id"] = str(evaluate(self.record.physical_id, known))
-        attributes = {name: evaluate(text, known) for name, text in self.record.attributes.items()}
-        return Provisioned(known["id"], attributes)
+        about = known(with_generated_name(request, self.record.name))
+        about["id"] = str(evaluate(self.record.physical_id, about))
+        attributes = {name: evaluate(text, about) for name, text in self.record.attributes.items()}
+        return Provisioned(about["id"], attributes)
 
     def can_update(self, changed: frozenset[str]) -> bool:
         """Always: there is nothing that could refuse."""

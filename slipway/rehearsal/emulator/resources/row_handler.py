@@ -12,11 +12,10 @@ from slipway.rehearsal.emulator.failures import ProvisioningError, UnfinishedCre
 from slipway.rehearsal.emulator.ledger import Backing
 from slipway.rehearsal.emulator.resources.expressions import evaluate
 from slipway.rehearsal.emulator.resources.handler import Existing, Provisioned, Request
-from slipway.rehearsal.emulator.resources.row import Call, GeneratedName, Row, Setting
+from slipway.rehearsal.emulator.resources.known import known, with_generated_name, with_name
+from slipway.rehearsal.emulator.resources.row import Call, Row, Setting
 from slipway.rehearsal.emulator.resources.shapes import Fitter, member_named
-from slipway.rehearsal.emulator.settings import ACCOUNT
 
-_LONGEST_GENERATED = 60
 _TAG_PROPERTIES = frozenset({"Tags", "TagSpecifications"})
 _GONE = ("NotFound", "NoSuch", "DoesNotExist")
 """Parts of the error codes with which services say that a resource is not there."""
@@ -35,20 +34,18 @@ class RowHandler:
 
     def create(self, request: Request) -> Provisioned:
         """Make the create call, then apply every setting that the template has."""
-        if naming := self.row.name:
-            generated = request.generated_name(naming.longest, lower_case=naming.lower_case)
-            request = _named(request, naming, generated)
-        known = _known(request)
+        request = with_generated_name(request, self.row.name)
+        about = known(request)
         unmapped: list[str] = []
         if self.row.operation:
             with api_reasons():
-                known["answer"] = self._call_with_properties(self.row, request, known, unmapped)
-        physical_id = known["id"] = str(evaluate(self.row.physical_id, known))
+                about["answer"] = self._call_with_properties(self.row, request, about, unmapped)
+        physical_id = about["id"] = str(evaluate(self.row.physical_id, about))
         try:
             for name, setting in self.row.settings.items():
                 if name in request.properties and not setting.in_create:
-                    self._apply(setting, request.properties[name], known, unmapped, name)
-            attributes = self._attributes(request, known)
+                    self._apply(setting, request.properties[name], about, unmapped, name)
+            attributes = self._attributes(request, about)
         except ProvisioningError as failure:
             raise UnfinishedCreationError(str(failure), physical_id) from failure
         return Provisioned(physical_id, attributes, tuple(unmapped))
@@ -62,45 +59,45 @@ class RowHandler:
     def update(self, request: Request, existing: Existing, changed: frozenset[str]) -> Provisioned:
         """Make the update call when it is needed, then bring the changed settings up to date."""
         if self.row.name and self.row.physical_id == f"properties.{self.row.name.property}":
-            request = _named(request, self.row.name, existing.physical_id)
-        known = _known(request, existing)
+            request = with_name(request, self.row.name, existing.physical_id)
+        about = known(request, existing)
         unmapped: list[str] = []
         beyond_settings = {name for name in changed - _TAG_PROPERTIES if not self._in_settings(name)}
         if self.row.updates_only_recorded:
             unmapped += sorted(beyond_settings)
         elif self.row.update and beyond_settings:
             with api_reasons():
-                known["answer"] = self._call_with_properties(self.row.update, request, known, unmapped)
+                about["answer"] = self._call_with_properties(self.row.update, request, about, unmapped)
             unmapped = [path for path in unmapped if path.split(".")[0] in changed]
         for name, setting in self.row.settings.items():
             if name in changed or _reads(setting.apply, changed):
                 self._change(setting, name, request, existing, changed)
         if tags := (changed & _TAG_PROPERTIES) - self.row.settings.keys():
             unmapped += self._change_tags(request, existing, tags)
-        attributes = self._attributes(request, known) if self.row.update else {}
+        attributes = self._attributes(request, about) if self.row.update else {}
         return Provisioned(existing.physical_id, attributes, tuple(unmapped))
 
     def delete(self, request: Request, existing: Existing) -> None:
         """Clear the way, then make the delete call; what is already gone is no failure."""
-        known = _known(request, existing)
+        about = known(request, existing)
         for name, setting in self.row.settings.items():
             if setting.release and setting.remove:
                 for value in _values(setting, request.properties.get(name)):
-                    self._call_unless_gone(setting.remove, {**known, "value": value})
+                    self._call_unless_gone(setting.remove, {**about, "value": value})
         for call in self.row.before_delete:
-            self._call_unless_gone(call, known)
+            self._call_unless_gone(call, about)
         if self.row.delete:
-            self._call_unless_gone(self.row.delete, known)
+            self._call_unless_gone(self.row.delete, about)
 
     # ---- settings ------------------------------------------------------------------------------------------
 
-    def _apply(self, setting: Setting, wanted: Any, known: dict[str, Any], unmapped: list[str], path: str) -> None:
+    def _apply(self, setting: Setting, wanted: Any, about: dict[str, Any], unmapped: list[str], path: str) -> None:
         values = _values(setting, wanted)
         if setting.first and values:
-            self._call_unless_gone(setting.first, known)
+            self._call_unless_gone(setting.first, about)
         for value in values:
             with api_reasons():
-                self._call(setting.apply, {**known, "value": value}, unmapped, path)
+                self._call(setting.apply, {**about, "value": value}, unmapped, path)
 
     def _change(
         self, setting: Setting, name: str, request: Request, existing: Existing, changed: frozenset[str]
@@ -110,18 +107,18 @@ class RowHandler:
         wanted = _values(setting, request.properties.get(name))
         removed_by_name = setting.remove is not None and _reads(setting.remove, changed)
         if setting.remove and (setting.each or not wanted):
-            old = _known(replace(request, properties=existing.properties), existing)
+            old = known(replace(request, properties=existing.properties), existing)
             for value in before:
                 if removed_by_name or value not in wanted:
                     self._call_unless_gone(setting.remove, {**old, "value": value})
         stays = setting.each and not removed_by_name and not _reads(setting.apply, changed)
-        known = _known(request, existing)
+        about = known(request, existing)
         if setting.first and wanted and not before:
-            self._call_unless_gone(setting.first, known)
+            self._call_unless_gone(setting.first, about)
         for value in wanted:
             if not (stays and value in before):
                 with api_reasons():
-                    self._call(setting.apply, {**known, "value": value}, [], name)
+                    self._call(setting.apply, {**about, "value": value}, [], name)
 
     def _change_tags(self, request: Request, existing: Existing, names: frozenset[str]) -> list[str]:
         """EC2 has one call for all its types; for others a change of tags is reported as not made."""
@@ -159,7 +156,7 @@ class RowHandler:
         target = update.rename.get(name, name).split(".")[0]
         return update.uses(name) or member_named(shape, target) is not None
 
-    def _call_with_properties(self, call: Call, request: Request, known: dict[str, Any], unmapped: list[str]) -> Any:
+    def _call_with_properties(self, call: Call, request: Request, about: dict[str, Any], unmapped: list[str]) -> Any:
         """Fit all properties to a call, except those that settings or expressions take care of."""
         apart = {name for name, setting in self.row.settings.items() if not setting.in_create}
         if self.row.tag_resource_type:
@@ -173,40 +170,40 @@ class RowHandler:
         if self.row.tag_resource_type and tags and "TagSpecifications" in shape.members:
             texts = [{"Key": tag["Key"], "Value": str(tag["Value"])} for tag in tags]
             arguments["TagSpecifications"] = [{"ResourceType": self.row.tag_resource_type, "Tags": texts}]
-        return self._call(call, known, unmapped, "", arguments)
+        return self._call(call, about, unmapped, "", arguments)
 
     def _call(
         self,
         call: Call,
-        known: Mapping[str, Any],
+        about: Mapping[str, Any],
         unmapped: list[str],
         path: str,
         fitted: Mapping[str, Any] | None = None,
     ) -> Any:
-        region = known["region"]
+        region = about["region"]
         fitter = Fitter(call.rename if fitted is None else {})
-        computed = {name: evaluate(text, dict(known)) for name, text in call.arguments.items()}
+        computed = {name: evaluate(text, dict(about)) for name, text in call.arguments.items()}
         plain = {name: value for name, value in (fitted or {}).items() if name not in computed}
         arguments = fitter.fit(self._input_shape(call.operation, region), computed)
         unmapped += [f"{path}: {place}" if path else place for place in fitter.unmapped]
         return getattr(self._client(region), call.operation)(**plain, **arguments)
 
-    def _call_unless_gone(self, call: Call, known: Mapping[str, Any]) -> None:
+    def _call_unless_gone(self, call: Call, about: Mapping[str, Any]) -> None:
         with api_reasons():
             try:
-                self._call(call, known, [], "")
+                self._call(call, about, [], "")
             except ClientError as error:
                 code = error.response["Error"]["Code"]
                 if not any(part in code for part in _GONE):
                     raise
 
-    def _attributes(self, request: Request, known: dict[str, Any]) -> dict[str, Any]:
+    def _attributes(self, request: Request, about: dict[str, Any]) -> dict[str, Any]:
         with api_reasons():
-            reads = {name: self._call(call, known, [], "") for name, call in self.row.reads.items()}
-        known = {**known, "reads": reads, "properties": request.properties}
+            reads = {name: self._call(call, about, [], "") for name, call in self.row.reads.items()}
+        about = {**about, "reads": reads, "properties": request.properties}
         found: dict[str, Any] = {}
         for name, text in self.row.attributes.items():
-            value = evaluate(text, {**known, "attributes": found})
+            value = evaluate(text, {**about, "attributes": found})
             if value is not None:
                 found[name] = value
         return found
@@ -229,19 +226,6 @@ def api_reasons() -> Iterator[None]:
         raise ProvisioningError(f"Properties validation failed: {type(error).__name__}: {error}") from error
 
 
-def _known(request: Request, existing: Existing | None = None) -> dict[str, Any]:
-    return {
-        "properties": dict(request.properties),
-        "id": existing.physical_id if existing else None,
-        "attributes": dict(existing.attributes) if existing else {},
-        "answer": {},
-        "generated": request.generated_name(_LONGEST_GENERATED),
-        "region": request.stack.region,
-        "account": ACCOUNT,
-        "stack": request.stack.name,
-    }
-
-
 def _reads(call: Call, changed: frozenset[str]) -> bool:
     return any(call.uses(name) for name in changed)
 
@@ -250,8 +234,3 @@ def _values(setting: Setting, value: Any) -> list[Any]:
     if value is None:
         return []
     return list(value) if setting.each else [value]
-
-
-def _named(request: Request, name: GeneratedName, text: str) -> Request:
-    """The request with a physical name, unless the template gave one."""
-    return replace(request, properties={name.property: text, **request.properties})
