@@ -67,7 +67,8 @@ def test_a_file_in_which_nothing_can_change_is_refused(tmp_path: Path) -> None:
     original = tmp_path / "original.yaml"
     content = yaml.safe_load(ENVIRONMENT.read_text(encoding="utf-8"))
     del content["inference"], content["operations"]
-    content["training"]["queues"][0]["capacity_reservation_id"] = "cr-0123456789abcdef0"
+    (reserved,) = content["training"]["queues"] = content["training"]["queues"][:1]
+    reserved["capacity_reservation_id"] = "cr-0123456789abcdef0"
     original.write_text(yaml.safe_dump(content), encoding="utf-8")
     with pytest.raises(NoChangeError, match="monthly_budget_usd"):
         write_changed_environment(original, tmp_path / "changed.yaml")
