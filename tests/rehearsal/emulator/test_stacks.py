@@ -54,6 +54,24 @@ def test_failed_update_goes_back_to_what_was(emulator: RunningEmulator) -> None:
     assert emulator.cloudformation.get_template(StackName="back")["TemplateBody"]["Resources"].keys() == before.keys()
 
 
+def test_what_a_failed_update_without_rollback_created_goes_with_the_stack(emulator: RunningEmulator) -> None:
+    assert emulator.create("kept-failure", {"Vpc": VPC}) == "CREATE_COMPLETE"
+    broken = {"Vpc": VPC, "New": parameter("new"), "Net": {**subnet("192.168.0.0/24"), "DependsOn": "New"}}
+    body = template(broken)
+    emulator.cloudformation.update_stack(StackName="kept-failure", TemplateBody=body, DisableRollback=True)
+    assert emulator.settled("kept-failure") == "UPDATE_FAILED"
+    name = emulator.physical_id("kept-failure", "New")
+    emulator.cloudformation.create_change_set(
+        StackName="kept-failure", ChangeSetName="again", TemplateBody=template({**broken, "Net": subnet("10.0.1.0/24")})
+    )
+    again = emulator.cloudformation.describe_change_set(StackName="kept-failure", ChangeSetName="again")
+    changes = [change["ResourceChange"] for change in again["Changes"]]
+    assert [(change["Action"], change["LogicalResourceId"]) for change in changes] == [("Add", "Net")]
+    assert emulator.delete("kept-failure") == "DELETE_COMPLETE"
+    parameters = emulator.client("ssm").get_parameters(Names=[name])
+    assert parameters["InvalidParameters"] == [name]
+
+
 def test_half_made_resource_is_deleted_by_the_rollback(emulator: RunningEmulator) -> None:
     role = {
         "Type": "AWS::IAM::Role",

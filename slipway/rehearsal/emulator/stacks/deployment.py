@@ -196,11 +196,12 @@ class Deployment:
 
     def _end_in_failure(self, failure: ProvisioningError) -> None:
         reason = self._failure_reason(failure)
-        if not self._creating:
-            self._stack.state = self._previous
         if self._keep_failures:
+            # The new template stays too: the old one does not know what was created.
             self._stack.enter(f"{self._verb}_FAILED", reason)
             return
+        if not self._creating:
+            self._stack.state = self._previous
         prefix = "ROLLBACK" if self._creating else "UPDATE_ROLLBACK"
         self._stack.enter(f"{prefix}_IN_PROGRESS", f"{reason} Rollback requested by user.")
         undone = [self._undo(step) for step in reversed(self._steps)]
