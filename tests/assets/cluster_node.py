@@ -142,7 +142,8 @@ VENV_PYTHON = """
 while (($# > 1)) && [[ "$1" != --target ]]; do shift; done
 [[ "$1" != --target ]] || mkdir -p "$2"
 """
-# Says what the file "fault" holds, if there is one.
+# What the head node shares. The real one looks at the machine's mounts and disks and has tests of its own; this one
+# says what the file "fault" holds, if there is one.
 HEALTH_CHECK = '! cat "$STATE/fault" >&2'
 STUBS = {
     "apt-mark": "",
@@ -184,6 +185,7 @@ class ClusterNode(Sandbox):
             (self.root / folder).mkdir(parents=True)
         (self.root / "scratch").chmod(0o1777)
         self.write("/dev/disk/by-id/nvme-Amazon_EC2_NVMe_Instance_Storage_AWS0")
+        self.write("/opt/slurm/etc/slipway/health_check.sh", f"{HEALTH_CHECK}\n")
         self.add_devices(neuron=16, efa=8)
 
     def _create_stubs(self, operating_system: str) -> None:
@@ -223,11 +225,7 @@ class ClusterNode(Sandbox):
         )
 
     def set_up_compute(self, *expectations: str, stack: str = STACK, **environment: str) -> Outcome:
-        """Run the queue's custom action as ParallelCluster does, on a node that the health check likes.
-
-        The check looks at mounts and disks of the machine and has tests of its own; the set-up believes its status.
-        """
-        self.write("/opt/slurm/etc/slipway/health_check.sh", f"{HEALTH_CHECK}\n")
+        """Run the queue's custom action as ParallelCluster does."""
         return self._set_up("compute", stack, *(expectations or EXPECTATIONS), **environment)
 
     def set_up_head(self, **environment: str) -> Outcome:

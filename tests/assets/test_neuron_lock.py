@@ -22,13 +22,16 @@ RELEASE = max(facts.parallelcluster_releases())
 
 @pytest.mark.parametrize(("stack", "operating_system"), STACKS)
 def test_nodes_install_exactly_what_the_facts_pin(tmp_path: Path, stack: str, operating_system: str) -> None:
-    pins = facts.training_stack(stack)
-    node = ClusterNode(tmp_path, operating_system)
-    node.stub(f"python{facts.operating_system(operating_system).python_version}", PYTHON)
-    (node.bucket / lock_file(stack)).write_text(neuron_lock(stack, operating_system), encoding="utf-8")
-    (node.bucket / "training_stacks.sh").write_text(cluster_file((stack,), RELEASE), encoding="utf-8")
+    def node(name: str) -> ClusterNode:
+        created = ClusterNode(tmp_path / name, operating_system)
+        created.stub(f"python{facts.operating_system(operating_system).python_version}", PYTHON)
+        (created.bucket / lock_file(stack)).write_text(neuron_lock(stack, operating_system), encoding="utf-8")
+        (created.bucket / "training_stacks.sh").write_text(cluster_file((stack,), RELEASE), encoding="utf-8")
+        return created
 
-    head, compute = node.set_up_head(), node.set_up_compute(stack=stack)
+    pins, compute_node = facts.training_stack(stack), node("compute")
+
+    head, compute = node("head").set_up_head(), compute_node.set_up_compute(stack=stack)
 
     assert (head.status, compute.status) == (0, 0), head.stderr + compute.stderr
     [pip] = [call for call in head.calls_of("venv-python") if "--target" not in call]
@@ -36,7 +39,7 @@ def test_nodes_install_exactly_what_the_facts_pin(tmp_path: Path, stack: str, op
         argument for argument in pip.split() if "==" in argument
     }
     installed = dict(
-        line.split()[1:3] for line in (node.state / "packages").read_text().splitlines() if "neuronx" in line
+        line.split()[1:3] for line in (compute_node.state / "packages").read_text().splitlines() if "neuronx" in line
     )
     assert {name: version.split("-")[0] for name, version in installed.items()} == {
         name: version for name, version in pins.system_packages.items() if name != "aws-neuronx-oci-hook"

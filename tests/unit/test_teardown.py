@@ -18,20 +18,23 @@ KEPT_WHEN_PERSISTENT = Counter(
         ("network", "AWS::S3::BucketPolicy"): 1,
         ("storage", "AWS::S3::Bucket"): 3,
         ("storage", "AWS::S3::BucketPolicy"): 3,
-        ("storage", "AWS::FSx::FileSystem"): 1,
+        # /fsx and /home, each with its group.
+        ("storage", "AWS::FSx::FileSystem"): 2,
+        ("storage", "AWS::EC2::SecurityGroup"): 2,
         ("storage", "AWS::FSx::DataRepositoryAssociation"): 2,
-        ("storage", "AWS::EC2::SecurityGroup"): 1,
     }
 )
 
 # Persistent too, but /fsx set apart: it goes, and with it its group and its links to the buckets.
-KEPT_WITHOUT_LUSTRE = KEPT_WHEN_PERSISTENT + Counter(
+KEPT_WITHOUT_LUSTRE = KEPT_WHEN_PERSISTENT - Counter(
     {
-        # A last snapshot is taken, then the database goes.
-        ("storage", "AWS::RDS::DBInstance"): 1,
+        ("storage", "AWS::FSx::FileSystem"): 1,
+        ("storage", "AWS::EC2::SecurityGroup"): 1,
+        ("storage", "AWS::FSx::DataRepositoryAssociation"): 2,
     }
 )
-del KEPT_WITHOUT_LUSTRE["storage", "AWS::FSx::DataRepositoryAssociation"]
+# A last snapshot is taken, then the database goes.
+KEPT_WITHOUT_LUSTRE["storage", "AWS::RDS::DBInstance"] = 1
 
 # The CDK keeps these when nobody says otherwise.
 KEPT_BY_THE_CDK = {
