@@ -5,10 +5,7 @@ log group (aws-parallelcluster 3.16.1, templates/cw_dashboard_builder.py). Their
 """
 
 from neuron_constructs.operations.metrics import Source
-from neuron_constructs.operations.watch import Alarm, Graph, WatchedPart
-
-_AN_HOUR = 12
-"""Five-minute periods: trouble that comes back with every retry is told once in an hour, not every time."""
+from neuron_constructs.operations.watch import Alarm, Graph, WatchedPart, error_alarms
 
 _IDLE_GRACE_MINUTES = 30
 """How much longer than the idle time a node may stand: Slurm and EC2 need some minutes each."""
@@ -99,18 +96,7 @@ def watch_compute_fleet(cluster_name: str, scaledown_idletime_minutes: int) -> W
     return WatchedPart(
         title="Compute nodes",
         alarms=[
-            *(
-                Alarm(
-                    name=name,
-                    metric=source.metric(metric, "Sum"),
-                    fires="above",
-                    threshold=0,
-                    periods=1,
-                    among=_AN_HOUR,
-                    means=means,
-                )
-                for metric, (name, means) in errors.items()
-            ),
+            *error_alarms(source, errors),
             Alarm(
                 name="NodeIdleTooLong",
                 metric=idle,

@@ -3,13 +3,10 @@
 from aws_cdk import aws_cloudwatch as cloudwatch
 
 from neuron_constructs.operations.metrics import FIVE_MINUTES, ONE_MINUTE, Source, Statistic
-from neuron_constructs.operations.watch import Alarm, Graph, WatchedPart
+from neuron_constructs.operations.watch import Graph, WatchedPart, error_alarms
 
 NAMESPACE = "Slipway/Neuron"
 """Where the nodes send them, each once for the cluster and once for its queue."""
-
-_AN_HOUR = 12
-"""Five-minute periods: a broken device is told once in an hour."""
 
 _BROKEN = {
     "HardwareErrors": (
@@ -26,8 +23,8 @@ _BROKEN = {
     ),
     "DrainedNodes": (
         "NodesDrained",
-        "The health check drained a node: it takes no job and still costs money. `sinfo -R` names node and reason. "
-        "Mend and resume it, or end it: `scontrol update nodename=<node> state=power_down_force`.",
+        "The health check drained a node, and ParallelCluster replaces it. `sinfo -R` names the reason while the node "
+        "is there, the cluster's log group later (docs/health.md). When new nodes have it too, look at their set-up.",
     ),
 }
 """Metric -> name of the alarm, what it means."""
@@ -42,18 +39,7 @@ def watch_neuron_devices(cluster_name: str) -> WatchedPart:
     source = Source(NAMESPACE, {"ClusterName": cluster_name})
     return WatchedPart(
         title="Neuron devices",
-        alarms=[
-            Alarm(
-                name=name,
-                metric=source.metric(metric, "Sum"),
-                fires="above",
-                threshold=0,
-                periods=1,
-                among=_AN_HOUR,
-                means=means,
-            )
-            for metric, (name, means) in _BROKEN.items()
-        ],
+        alarms=error_alarms(source, _BROKEN),
         graphs=[
             Graph(
                 title="Nodes that report, by queue",

@@ -1,6 +1,6 @@
 """What is watched: a metric, when it alarms, and where it stands on the dashboard."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,6 +9,8 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_sns as sns
 from constructs import Construct
+
+from neuron_constructs.operations.metrics import Source
 
 _COMPARISONS = {
     "above": cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD,
@@ -68,6 +70,30 @@ class WatchedPart:
 
     graphs: Sequence[Graph] = ()
     """What the dashboard shows below the heading, two in a row."""
+
+
+_FIVE_MINUTE_PERIODS_OF_AN_HOUR = 12
+
+
+def error_alarms(source: Source, meanings: Mapping[str, tuple[str, str]]) -> list[Alarm]:
+    """Return an alarm for each metric that counts errors; errors that come back are told once in an hour.
+
+    Args:
+        source: where the metrics come from.
+        meanings: metric -> name of the alarm, what it means.
+    """
+    return [
+        Alarm(
+            name=name,
+            metric=source.metric(metric, "Sum"),
+            fires="above",
+            threshold=0,
+            periods=1,
+            among=_FIVE_MINUTE_PERIODS_OF_AN_HOUR,
+            means=means,
+        )
+        for metric, (name, means) in meanings.items()
+    ]
 
 
 class Watch(Construct):
