@@ -203,12 +203,16 @@ DEFECTS = [
     Defect("image of the last release", image_of_the_last_release, "CustomAmiTagValidator", "with pcluster 3.15.1"),
     Defect("image of another system", image_of_another_system, "AmiOsCompatibleValidator", "is not compatible with"),
     Defect("unknown image", unknown_image, "create-cluster", "ami-11111111111111111"),
+    Defect("no cluster", no_cluster, "references", "exactly one Custom::PclusterCluster, it has 0"),
+]
+
+IMAGE_BUILD_DEFECTS = [
     Defect("unknown image key", image_text("Components:", "Parts:"), "ImageSchemaValidator", "Unknown field"),
     Defect("old parent image", OLD_PARENT, "InstanceTypeBaseAMICompatibleValidator", "Invalid image"),
     Defect("unknown group of an image", OTHER_GROUP, "SecurityGroupsValidator", "sg-00000000000000000"),
     Defect("missing image script", OTHER_SCRIPT, "missing image scripts", "/bake_none.sh"),
-    Defect("no cluster", no_cluster, "references", "exactly one Custom::PclusterCluster, it has 0"),
 ]
+"""Defects of the configurations from which node images are built."""
 
 RESERVATION_DEFECTS = [
     Defect("block that scales", capacity_block_that_scales, "ComputeResourceSizeValidator", "Min count must be"),
@@ -223,9 +227,10 @@ RESERVATION_DEFECTS = [
 def answers(assemblies: AssemblyFactory, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answer]:
     """The answer to every defect; side by side, because each is a process of several seconds."""
     default, ultracluster = (read_assembly(assemblies(name).directory) for name in ("default", "ultracluster"))
-    cases = [(NO_DEFECT, ultracluster), (BAKED, default)]
-    cases += [(defect, default) for defect in DEFECTS]
-    cases += [(defect, ultracluster) for defect in RESERVATION_DEFECTS]
+    cases = [(case, default) for case in (BAKED, *IMAGE_BUILD_DEFECTS)]
+    # The others are about clusters: without the images that an environment offers to bake, which cost seconds each.
+    cases += [(defect, {**default, "documents": {}}) for defect in DEFECTS]
+    cases += [(case, {**ultracluster, "documents": {}}) for case in (NO_DEFECT, *RESERVATION_DEFECTS)]
 
     def answer(case: tuple[Defect, Mapping[str, Any]]) -> tuple[str, Answer]:
         defect, assembly = case
@@ -248,7 +253,7 @@ def test_builds_the_image_of_every_training_stack(answers: Mapping[str, Answer])
     assert answers[BAKED.name].outcome.node_images == ["trainium-xla-2-28-1-ubuntu2204"]
 
 
-@pytest.mark.parametrize("defect", DEFECTS + RESERVATION_DEFECTS, ids=lambda defect: defect.name)
+@pytest.mark.parametrize("defect", DEFECTS + IMAGE_BUILD_DEFECTS + RESERVATION_DEFECTS, ids=lambda defect: defect.name)
 def test_finds(defect: Defect, answers: Mapping[str, Answer]) -> None:
     findings = answers[defect.name].outcome.findings
     errors = [finding for finding in findings if finding.level is Level.ERROR]

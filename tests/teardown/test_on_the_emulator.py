@@ -1,4 +1,4 @@
-"""`slipway destroy` on the emulator: the real CDK CLI, the real pcluster command, the stacks of a real environment."""
+"""What `slipway` says of, and does to, deployed stacks: on the emulator, with the real CDK CLI and pcluster command."""
 
 import subprocess
 import sys
@@ -26,10 +26,10 @@ CLUSTER = "trainium-team"
 TABLE = f"parallelcluster-{CLUSTER}"
 
 
-@pytest.fixture
-def session(tmp_path: Path) -> Iterator[Session]:
-    """The environment, deployed."""
-    folder = RunFolder(tmp_path / ENVIRONMENT)
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """The environment, deployed once; the test that destroys it is the last."""
+    folder = RunFolder(tmp_path_factory.mktemp("run") / ENVIRONMENT)
     subject = Subject(ENVIRONMENT, PROJECT / "environments" / f"{ENVIRONMENT}.yaml", keeps_data=False)
     with LockedFolder(folder):
         session = Session(subject, Toolchain.of_project(PROJECT), folder, Progress(Console(), {"CI": "1"}))
@@ -88,10 +88,10 @@ def start_compute_node(ec2: Any) -> str:
     return str(answer["Instances"][0]["InstanceId"])
 
 
-def slipway_destroy(session: Session, *options: str) -> subprocess.CompletedProcess[str]:
+def slipway(session: Session, command: str, *options: str) -> subprocess.CompletedProcess[str]:
     assert session.emulated is not None
     return subprocess.run(
-        [sys.executable, "-m", "slipway", "destroy", "--assembly", session.folder.assembly, *options],
+        [sys.executable, "-m", "slipway", command, *options],
         cwd=PROJECT,
         env=session.emulated.variables,
         stdin=subprocess.DEVNULL,
@@ -99,6 +99,23 @@ def slipway_destroy(session: Session, *options: str) -> subprocess.CompletedProc
         text=True,
         check=False,
     )
+
+
+def slipway_destroy(session: Session, *options: str) -> subprocess.CompletedProcess[str]:
+    return slipway(session, "destroy", "--assembly", str(session.folder.assembly), *options)
+
+
+def test_an_update_is_judged_against_the_deployed_stacks(session: Session, tmp_path: Path) -> None:
+    larger_head_node = tmp_path / "larger.yaml"
+    deployed = session.subject.environment_file.read_text("utf-8")
+    larger_head_node.write_text(deployed.replace("instance_type: m6i.2xlarge", "instance_type: m6i.4xlarge"), "utf-8")
+
+    same = slipway(session, "cluster-update", "--assembly", str(session.folder.assembly))
+    changed = slipway(session, "cluster-update", "--environment", str(larger_head_node))
+
+    assert same.returncode == 0, same.stdout + same.stderr
+    assert changed.returncode == 4, changed.stdout + changed.stderr
+    assert "HeadNode" in changed.stdout
 
 
 def test_an_environment_with_a_running_node_is_destroyed_and_leaves_what_is_documented(session: Session) -> None:
