@@ -252,3 +252,19 @@ def test_node_without_local_disks_needs_no_scratch(ubuntu: ClusterNode) -> None:
 
     assert outcome.status == 0, outcome.stderr
     assert "no local NVMe disks" in outcome.stdout
+
+
+def test_scratch_is_opened_for_every_user(ubuntu: ClusterNode) -> None:
+    (ubuntu.root / "scratch").chmod(0o755)
+
+    assert ubuntu.set_up_compute().status == 0
+    assert (ubuntu.root / "scratch").stat().st_mode & 0o7777 == 0o1777
+
+
+def test_slower_mount_options_are_said_and_no_reason_to_end_a_node(ubuntu: ClusterNode) -> None:
+    ubuntu.stub("findmnt", "echo rw,flock")
+
+    outcome = ubuntu.set_up_compute()
+
+    assert outcome.status == 0, outcome.stderr
+    assert "WARNING: /fsx is mounted without noatime: rw,flock" in outcome.stdout
