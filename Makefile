@@ -53,7 +53,7 @@ node_modules/.installed: package.json package-lock.json | $(VENV)/.installed
 
 # ---- work ----------------------------------------------------------------------------------------------------
 .PHONY: test
-test: setup .tools/checkov/.installed ## Lint, type-check and test everything that needs no emulator
+test: setup .tools/checkov/.installed .tools/parallelcluster/.installed ## Lint, type-check and test everything that needs no emulator
 	ruff check .
 	ruff format --check .
 	mypy
