@@ -11,6 +11,7 @@ from pydantic import Field
 from slipway.facts.rows import FrozenList, FrozenMapping, Row, Text, find, load_rows
 
 _PositiveCount = Annotated[int, Field(ge=1)]
+_MIB_PER_GIB = 1024
 
 
 class ConfigurationLimits(Row):
@@ -56,6 +57,11 @@ class ConfigurationLimits(Row):
     denied_queue_settings: FrozenList[Text]
     denied_compute_resource_settings: FrozenList[Text]
     attachable_policies: FrozenList[Text]
+
+    def head_node_memory_gib(self, nodes: int) -> float:
+        """Return the memory in GiB that a head node needs for this many compute nodes."""
+        needed = nodes / self.nodes_per_gib_of_head_node + self.head_node_system_mib / _MIB_PER_GIB
+        return min(needed, self.most_gib_asked_of_head_node)
 
 
 class BroadPolicy(Row):

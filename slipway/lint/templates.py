@@ -14,13 +14,12 @@ from slipway.lint.cluster import Cluster
 from slipway.lint.context import Context, Subnet
 from slipway.lint.sections import Section, UnknownValue, with_open_texts
 from slipway.spec.problems import Path
+from slipway.spec.ranges import RESERVED_ADDRESSES
 
 Template = Mapping[str, Any]
 
 CLUSTER_TYPE = "Custom::PclusterCluster"
 _PROVIDER_RELEASE = re.compile(r"/parallelcluster/([0-9]+\.[0-9]+\.[0-9]+)/templates/")
-# EC2 keeps the first four addresses of a subnet and the last (Amazon VPC user guide, subnet sizing).
-_ADDRESSES_KEPT_BY_EC2 = 5
 _SCRIPTS_TYPE = "Custom::CDKBucketDeployment"
 
 
@@ -209,6 +208,6 @@ def _texts(section: Section, key: str) -> list[str]:
 
 def _addresses(cidr: str | None) -> int | None:
     try:
-        return ipaddress.ip_network(cidr or "").num_addresses - _ADDRESSES_KEPT_BY_EC2
+        return ipaddress.ip_network(cidr or "").num_addresses - RESERVED_ADDRESSES
     except ValueError:
         return None

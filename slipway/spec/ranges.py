@@ -8,6 +8,9 @@ from slipway.spec.problems import Finding, Path
 PRIVATE_RANGES = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")))
 """What no one in the internet owns: RFC 1918 and RFC 6598."""
 
+RESERVED_ADDRESSES = 5
+"""What EC2 keeps of each subnet: the first four addresses and the last (Amazon VPC user guide, subnet sizing)."""
+
 
 def parse_range(text: str) -> IPv4Network | None:
     """Return the range that a text such as `10.40.0.0/16` names; None when it names none or has host bits."""

@@ -19,7 +19,6 @@ from slipway.spec.problems import Finding, listed
 
 _GUIDE = "https://docs.aws.amazon.com/parallelcluster/latest/ug"
 _SCHEDULING = f"{_GUIDE}/Scheduling-v3.html"
-_MIB_PER_GIB = 1024
 _EFA_GUIDE = f"{_GUIDE}/efa-v3.html"
 
 
@@ -167,8 +166,7 @@ def head_node_carries_all_nodes(cluster: Cluster, root: Section) -> Iterator[Fin
     head, limits = cluster.head_node()[0], cluster.limits
     has = facts.instance_type(head.required("InstanceType")).memory_gib
     nodes = sum(max_count(cluster, resource) for resource in cluster.compute_resources())
-    needs = nodes / limits.nodes_per_gib_of_head_node + limits.head_node_system_mib / _MIB_PER_GIB
-    needs = min(needs, limits.most_gib_asked_of_head_node)
+    needs = limits.head_node_memory_gib(nodes)
     if has < needs:
         yield head.finding(f"{has} GiB of memory for up to {nodes} nodes, which need {needs:.1f}", "InstanceType")
 

@@ -7,13 +7,12 @@ from slipway import facts
 from slipway.spec.environment import Environment
 from slipway.spec.problems import Finding, listed
 from slipway.spec.queues import ComputeResource
+from slipway.spec.ranges import RESERVED_ADDRESSES
 from slipway.spec.rules.registry import environment_notice, environment_rule
 
 _PRIVATE_PREFIX = ("network", "private_subnet_prefix_length")
 _LARGEST_SUBNET_PREFIX_LENGTH = 16
 
-# AWS keeps the first four addresses and the last one of every subnet (VPC user guide, subnet sizing).
-_RESERVED_ADDRESSES = 5
 # Free addresses that a load balancer wants in each of its subnets (ELB user guide; Application and Network ones alike).
 _LOAD_BALANCER_ADDRESSES = 8
 # AWS publishes no number of file servers. One per 1,200 GiB and one for metadata is more than has been seen.
@@ -28,7 +27,7 @@ _DATABASE_ADDRESSES = 2
 def training_subnet_large_enough(environment: Environment) -> Iterator[Finding]:
     """The training zone's private subnet has addresses for all nodes, file systems, the database and the endpoint."""
     length = environment.network.private_subnet_prefix_length
-    usable = 2 ** (32 - length) - _RESERVED_ADDRESSES
+    usable = 2 ** (32 - length) - RESERVED_ADDRESSES
     needs = {
         "nodes": _node_addresses(environment),
         "the head node": 1,
@@ -41,7 +40,7 @@ def training_subnet_large_enough(environment: Environment) -> Iterator[Finding]:
     needed = sum(needs.values())
     if needed > usable:
         shares = ", ".join(f"{count} for {user}" for user, count in needs.items() if count)
-        fitting = 32 - (needed + _RESERVED_ADDRESSES - 1).bit_length()
+        fitting = 32 - (needed + RESERVED_ADDRESSES - 1).bit_length()
         yield Finding(
             _PRIVATE_PREFIX,
             f"a /{length} subnet has {usable} usable addresses and {needed} can be needed: {shares}",

@@ -17,11 +17,6 @@ _OPERATING_SYSTEM = ("training", "operating_system")
 _QUEUES = ("training", "queues")
 _HEAD_NODE_TYPE = ("training", "head_node", "instance_type")
 
-# slurmctld's need of memory, from aws-parallelcluster 3.16.1, cluster_validators.py, HeadNodeMemorySizeValidator.
-_OPERATING_SYSTEM_MEMORY_GIB = 0.6
-_NODES_PER_GIB = 25
-_LARGEST_NEED_GIB = 16
-
 
 def _release(environment: Environment) -> ParallelClusterRelease:
     return facts.parallelcluster_release(environment.training.parallelcluster_version)
@@ -148,10 +143,11 @@ def head_node_memory(environment: Environment) -> Iterator[Finding]:
     """The head node has memory for its nodes: 1 GiB for each 25 of them, up to 16 GiB."""
     instance_type = facts.instance_type(environment.training.head_node.instance_type)
     nodes = sum(resource.max_count for queue in environment.training.queues for resource in queue.compute_resources)
-    needed = min(nodes / _NODES_PER_GIB + _OPERATING_SYSTEM_MEMORY_GIB, _LARGEST_NEED_GIB)
+    limits = facts.configuration_limit(environment.training.parallelcluster_version)
+    needed = limits.head_node_memory_gib(nodes)
     if instance_type.memory_gib < needed:
         possible = [row.name for row in plain_types() if row.memory_gib >= needed]
-        message = f"{instance_type.name} has {instance_type.memory_gib} GiB and {nodes} nodes need {needed:g} GiB"
+        message = f"{instance_type.name} has {instance_type.memory_gib} GiB and {nodes} nodes need {needed:.2f} GiB"
         yield Finding(_HEAD_NODE_TYPE, message, f"Write {listed(possible)}.")
 
 
