@@ -64,6 +64,11 @@ test: setup .tools/checkov/.installed .tools/parallelcluster/.installed ## Lint,
 test-slurm: setup .tools/slurm/.installed ## Run health check and smoke jobs on a real Slurm with fake nodes
 	python -m pytest $(SIDE_BY_SIDE) tests/slurm -m slurm
 
+.PHONY: test-training
+test-training: setup .tools/training/.installed ## Type-check and test the training code and the converter on CPUs
+	.tools/training/bin/python -m mypy --config-file tests/training/mypy.ini
+	.tools/training/bin/python -m pytest -c tests/training/pytest.ini --numprocesses auto --maxprocesses 2 --dist loadfile tests/training
+
 .PHONY: snapshots
 snapshots: setup ## Rewrite the template snapshots after a wanted change (review them with git diff)
 	python -m pytest tests/snapshot --snapshot-update

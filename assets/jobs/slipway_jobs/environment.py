@@ -1,0 +1,143 @@
+"""What the kit knows of the environment it is in: a file that is written when the environment is deployed."""
+
+from pathlib import Path
+from typing import Literal
+
+from slipway_jobs.recipe.section import Section
+
+ENVIRONMENT_FILE = Path("/apps/slipway/jobs/environment.json")
+"""Where the head node puts the file."""
+
+
+class InstanceType(Section):
+    """One EC2 instance type of the cluster's queues, or of the endpoint's hosts."""
+
+    vcpus: int
+    """Virtual CPUs."""
+
+    memory_gib: int
+    """Host memory."""
+
+    neuron_devices: int
+    """Neuron chips; 0 without."""
+
+    logical_neuron_cores: int
+    """NeuronCores as the runtime counts them: training processes on a node."""
+
+    neuron_memory_gib: int
+    """High-bandwidth memory of all chips."""
+
+    efa_interfaces: int
+    """EFA interfaces."""
+
+    nvme_gib: int
+    """Local disks, mounted as /scratch."""
+
+    usd_per_hour: float | None
+    """On-demand list price in the environment's Region; none where none is published."""
+
+    price_as_of: str | None
+    """Date of the price, YYYY-MM-DD."""
+
+
+class Queue(Section):
+    """One Slurm partition."""
+
+    name: str
+    """Its name."""
+
+    training_stack: str | None
+    """Training stack of its nodes; none without accelerators."""
+
+    instance_types: dict[str, int]
+    """EC2 instance types of its nodes, and how many nodes of each there can be."""
+
+    efa: bool
+    """Whether its nodes reach each other by EFA."""
+
+
+class TrainingStack(Section):
+    """One Neuron release on the cluster."""
+
+    release: str
+    """Version of the Neuron SDK."""
+
+    framework: Literal["xla", "native"]
+    """`xla` is PyTorch/XLA with NeuronX Distributed, `native` is TorchNeuron."""
+
+    compiler: str
+    """Version of neuronx-cc."""
+
+    job_kit: bool
+    """Whether the kit's training code runs with it."""
+
+
+class Inference(Section):
+    """The endpoint that models are published for."""
+
+    engine: str
+    """Name of the inference engine."""
+
+    engine_release: str | None
+    """Neuron SDK release in the engine's image; none where it is not known."""
+
+    instance_type: str
+    """EC2 instance type of its hosts, a key of `instance_types`."""
+
+    served_model: str | None
+    """Name of the model whose rolled-out version it serves; none where the environment file fixes a prefix."""
+
+
+class Environment(Section):
+    """The cluster, its buckets, its directories on /fsx, and the endpoint."""
+
+    name: str
+    """The environment's name."""
+
+    region: str
+    """AWS Region."""
+
+    cluster_name: str
+    """The cluster's name."""
+
+    data_bucket: str
+    """Bucket that /fsx/data shows."""
+
+    checkpoint_bucket: str
+    """Bucket that /fsx/checkpoints is copied to; it holds the compile cache too."""
+
+    model_bucket: str
+    """Bucket that the endpoint reads."""
+
+    runs_directory: str = "/fsx/runs"
+    """Where each run has its folder: scripts, logs, metrics."""
+
+    checkpoints_directory: str = "/fsx/checkpoints"
+    """Where each run has its folder of checkpoints."""
+
+    prepared_directory: str = "/fsx/prepared"
+    """Tokenized data, shared by the runs that use the same."""
+
+    training_stacks_directory: str = "/apps/neuron"
+    """Where each training stack has its Python environment."""
+
+    scratch_directory: str = "/scratch"
+    """Local disks of a node."""
+
+    master_port: int = 44000
+    """TCP port of torchrun's rendezvous, reserved on the nodes."""
+
+    queues: tuple[Queue, ...]
+    """The partitions; the first is the default one."""
+
+    instance_types: dict[str, InstanceType]
+    """What the queues' nodes and the endpoint's hosts are."""
+
+    training_stacks: dict[str, TrainingStack]
+    """The cluster's Neuron releases; the first is the default one."""
+
+    lustre_throughput_mb_s: int
+    """Throughput of /fsx in MB/s: capacity times tier."""
+
+    inference: Inference | None
+    """The endpoint; none where the environment has none."""

@@ -1,0 +1,225 @@
+"""A recipe: what `slipway-job submit` turns into a chain of jobs."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from slipway_jobs.recipe.architecture import Architecture, PositiveInt
+from slipway_jobs.recipe.section import Section
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$")]
+"""Lower-case letters, digits, `.` and `-`, 63 at most: part of paths, S3 keys and job names."""
+
+
+class Hardware(Section):
+    """The nodes that the train job takes."""
+
+    device: Literal["neuron", "cpu"] = "neuron"
+    """`neuron` trains on Trainium; `cpu` trains with gloo on the processors, to try a recipe out."""
+
+    framework: Literal["xla", "native"]
+    """`xla` is PyTorch/XLA with NeuronX Distributed (Trn1), `native` is TorchNeuron (Trn2); on `cpu` it chooses the
+    code that would run there."""
+
+    instance_type: str | None = None
+    """EC2 instance type of the nodes, for example `trn1.32xlarge`; left out with `cpu`, where any queue will do."""
+
+    queue: str | None = None
+    """Slurm partition; left out, the first one that has the instance type."""
+
+    nodes: PositiveInt
+    """Nodes of the train job and of the compile job: graphs depend on the number of workers."""
+
+    workers_per_node: PositiveInt | None = None
+    """Training processes on a node; left out, one for each logical NeuronCore. Required with `cpu`."""
+
+
+class Data(Section):
+    """The text to train on."""
+
+    source: str
+    """File, folder or pattern (`/fsx/data/wiki/*.jsonl`) of .jsonl, .parquet or .txt files; a relative path counts from
+    the recipe's folder."""
+
+    text_field: str = "text"
+    """Field of a JSON line or Parquet row that holds the text."""
+
+    tokenizer: str
+    """Folder of a tokenizer, its name on the Hugging Face Hub, or `byte-level`, which needs no file (384 tokens)."""
+
+    sequence_length: Annotated[int, Field(ge=8)]
+    """Tokens of a sample."""
+
+    seed: Annotated[int, Field(ge=0)] = 42
+    """Where the order of the samples, dropout and masking come from."""
+
+
+class Parallelism(Section):
+    """How the model is split over the workers; what is left of them is data parallelism."""
+
+    strategy: Literal["data_parallel", "tensor_parallel", "fully_sharded"]
+    """`data_parallel`: the whole model on each worker. `tensor_parallel`: NeuronX Distributed with tensor and pipeline
+    parallelism and ZeRO-1 (framework `xla`). `fully_sharded`: FSDP2 with tensor parallelism (framework `native`)."""
+
+    tensor_parallel_size: PositiveInt = 1
+    """Workers that share each layer."""
+
+    pipeline_parallel_size: PositiveInt = 1
+    """Stages that the layers are divided into; `tensor_parallel` only."""
+
+    kv_size_multiplier: PositiveInt = 1
+    """How often key and value heads are repeated so that each worker of a tensor-parallel group has at least one."""
+
+    fuse_qkv: bool = False
+    """Whether query, key and value weights are one matrix."""
+
+    activation_checkpointing: Literal["none", "selective", "full"] = "selective"
+    """What is computed again in the backward pass to save device memory: nothing, attention, whole layers."""
+
+
+class Batch(Section):
+    """How many samples make an optimizer step."""
+
+    global_size: PositiveInt
+    """Samples of a step over all workers."""
+
+    micro_size: PositiveInt = 1
+    """Samples of one forward pass on one worker."""
+
+
+class Optimizer(Section):
+    """How weights change."""
+
+    name: Literal["adamw", "lamb"] = "adamw"
+    """AdamW, or LAMB for large batches of BERT."""
+
+    learning_rate: Annotated[float, Field(gt=0)]
+    """Peak learning rate, reached after the warm-up."""
+
+    minimum_learning_rate: Annotated[float, Field(ge=0)] = 0.0
+    """Learning rate at the last step."""
+
+    schedule: Literal["cosine", "linear"] = "cosine"
+    """How it falls from one to the other."""
+
+    warmup_steps: Annotated[int, Field(ge=0)] = 0
+    """Steps in which it rises from 0."""
+
+    weight_decay: Annotated[float, Field(ge=0)] = 0.1
+    """Weight decay; biases and norms have none."""
+
+    beta1: Annotated[float, Field(gt=0, lt=1)] = 0.9
+    """Decay of the mean gradient."""
+
+    beta2: Annotated[float, Field(gt=0, lt=1)] = 0.95
+    """Decay of the mean squared gradient."""
+
+    epsilon: Annotated[float, Field(gt=0)] = 1e-8
+    """Added to the denominator."""
+
+    gradient_clipping: Annotated[float, Field(gt=0)] = 1.0
+    """Largest norm of the gradient."""
+
+
+class Checkpoint(Section):
+    """When the state is saved to /fsx."""
+
+    interval_steps: PositiveInt
+    """Steps between two checkpoints; the last step and a signal save one too."""
+
+    keep: PositiveInt = 3
+    """Complete checkpoints that stay on /fsx; older ones are removed."""
+
+
+class Compile(Section):
+    """The compile job, which runs before the train job on as many nodes."""
+
+    ahead_of_time: bool = True
+    """Whether neuron_parallel_compile collects and compiles the graphs; without it the job just takes its steps, which
+    fills the compile cache of framework `native` and tries the recipe out on `cpu`."""
+
+    steps: Annotated[int, Field(ge=1, le=100)] = 4
+    """Training steps that the job takes."""
+
+
+class Restarts(Section):
+    """What happens when the train job fails or is told to stop."""
+
+    limit: Annotated[int, Field(ge=0, le=100)] = 3
+    """Failures after which the chain is given up. A stop by signal (time limit, Spot, maintenance) does not count."""
+
+    time_limit_hours: Annotated[int, Field(ge=1, le=720)] = 48
+    """Slurm's time limit for one run of the train job; shortly before it a checkpoint is saved and the job queued
+    again."""
+
+
+class Export(Section):
+    """Compiles the converted model for the endpoint (optimum-neuron), on a node without accelerator."""
+
+    batch_size: PositiveInt
+    """Requests that the engine answers at once."""
+
+    sequence_length: PositiveInt
+    """Longest prompt and answer together, in tokens."""
+
+    tensor_parallel_size: PositiveInt
+    """NeuronCores of the endpoint's host that share the model."""
+
+
+class Publish(Section):
+    """What goes to the model bucket."""
+
+    model: Name
+    """The model's name: its versions are folders below it."""
+
+    version: Name | None = None
+    """The version; left out, the run's name."""
+
+    export: Export | None = None
+    """How to compile it for the endpoint; left out, it is published as the transformers library reads it."""
+
+
+class Recipe(Section):
+    """What to train, where, and what becomes of it."""
+
+    name: Name
+    """The recipe's name, and the run's where no other is given."""
+
+    model: Architecture
+    """The model."""
+
+    initial_weights: str | None = None
+    """Folder of a model in the transformers format to go on from; left out, weights start at random."""
+
+    hardware: Hardware
+    """The nodes."""
+
+    data: Data
+    """The text."""
+
+    parallelism: Parallelism
+    """The split."""
+
+    precision: Literal["bfloat16", "float32"] = "bfloat16"
+    """`bfloat16` computes in bfloat16, with weights and optimizer states kept in float32; `float32` does all in it."""
+
+    batch: Batch
+    """Samples of a step."""
+
+    steps: PositiveInt
+    """Optimizer steps of the whole training."""
+
+    optimizer: Optimizer
+    """How weights change."""
+
+    checkpoint: Checkpoint
+    """When the state is saved."""
+
+    compile: Compile = Compile()
+    """The compile job."""
+
+    restarts: Restarts = Restarts()
+    """Failures and time limit."""
+
+    publish: Publish | None = None
+    """Left out, the chain ends with the converted model on /fsx."""

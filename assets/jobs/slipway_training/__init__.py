@@ -1,0 +1,1 @@
+"""Slipway's training code: runs below torchrun on each node of a train job."""

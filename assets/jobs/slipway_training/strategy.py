@@ -1,0 +1,47 @@
+"""What the training loop asks of a way to split a model over workers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import torch
+
+MicroBatch = Mapping[str, torch.Tensor]
+"""Tensors of shape (micro_size, sequence_length) in host memory: `input_ids` and `labels`; -100 is no label. A decoder
+shifts the labels itself, as transformers' models do. For an encoder also `attention_mask`, `token_type_ids` and, of
+shape (micro_size,), `next_sentence_label`."""
+
+
+class Strategy(Protocol):
+    """A model, its optimizer and their places on the workers. All workers call each method at the same time."""
+
+    data_parallel_rank: int
+    """Which share of a step's samples this worker reads; equal on the workers of one model replica."""
+
+    data_parallel_size: int
+    """Number of model replicas."""
+
+    checkpoint_format: str
+    """`nxd` (NeuronX Distributed's files) or `dcp` (torch.distributed.checkpoint)."""
+
+    def train_step(self, micro_batches: Sequence[MicroBatch], learning_rate: float) -> torch.Tensor:
+        """Take one optimizer step and return the loss, averaged over all samples of the step on all workers.
+
+        The tensor may still be on the device: reading it waits for the step.
+        """
+        ...
+
+    def save(self, directory: Path) -> None:
+        """Write model and optimizer state below a checkpoint's folder. The loop writes what else belongs there."""
+        ...
+
+    def load(self, directory: Path) -> None:
+        """Read what `save` wrote, with the same split.
+
+        Raises:
+            OSError: a file is missing or cannot be read.
+            ValueError: the files are of another model or split.
+        """
+        ...
