@@ -13,6 +13,7 @@ from neuron_constructs.bucket_access import PARALLELCLUSTER_PATH, BucketAccess
 from neuron_constructs.buckets import PrivateBucket, PrivateBucketProps
 from neuron_constructs.cluster.cluster import Cluster, ClusterProps
 from neuron_constructs.cluster.configuration import cluster_configuration
+from neuron_constructs.cluster.job_kit import job_kit_sources
 from neuron_constructs.cluster.node_access import NodeAccess
 from neuron_constructs.cluster.node_images import NodeImages, NodeImagesProps
 from neuron_constructs.cluster.node_scripts import NodeScripts, NodeScriptsProps
@@ -20,10 +21,12 @@ from neuron_constructs.provided_functions import own_provided_functions
 from slipway.spec.environment import Environment
 from stacks.cluster_settings import cluster_settings
 from stacks.environment_stack import ENVIRONMENT_TAG, EnvironmentStack
+from stacks.job_environment import job_environment
 from stacks.lifetimes import log_retention
 from stacks.storage import StorageStack
 
-CLUSTER_ASSETS = Path(__file__).parent.parent / "assets" / "cluster"
+ASSETS = Path(__file__).parent.parent / "assets"
+CLUSTER_ASSETS = ASSETS / "cluster"
 SCRIPT_PREFIX = "cluster"
 
 
@@ -70,6 +73,7 @@ class TrainingStack(EnvironmentStack):
                 training_stacks=training.training_stacks,
                 operating_system=training.operating_system,
                 parallelcluster_version=training.parallelcluster_version,
+                job_kit=job_kit_sources(ASSETS, job_environment(environment, storage)),
                 log_retention=log_retention(environment),
             ),
         )

@@ -25,6 +25,8 @@ class TrainingStack(Row):
         python_versions: Python versions its wheels exist for.
         system_packages: apt and dnf packages with their versions, without the build suffix (install ``NAME=VERSION*``).
         python_packages: pip packages with their exact versions.
+        job_packages: pip packages with their exact versions that the job kit's training code needs beside them; empty
+            where it does not run. PyTorch is not among them, nor what the Neuron packages pin themselves.
         python_indexes: Package indexes that hold them, besides PyPI.
         efa_installer: EFA installer the release was tested with; none where the release names none. Official
             ParallelCluster AMIs carry EFA, so nodes do not install it.
@@ -39,9 +41,15 @@ class TrainingStack(Row):
     python_versions: FrozenList[Text]
     system_packages: FrozenMapping[Text]
     python_packages: FrozenMapping[Text]
+    job_packages: FrozenMapping[Text]
     python_indexes: FrozenList[Text]
     efa_installer: Text | None
     note: Text
+
+    @property
+    def job_kit(self) -> bool:
+        """Whether the job kit's training code runs with the set."""
+        return bool(self.job_packages)
 
 
 class OperatingSystem(Row):

@@ -35,7 +35,7 @@ def test_nodes_install_exactly_what_the_facts_pin(tmp_path: Path, stack: str, op
 
     assert (head.status, compute.status) == (0, 0), head.stderr + compute.stderr
     [pip] = [call for call in head.calls_of("venv-python") if "--target" not in call]
-    assert {f"{name}=={version}" for name, version in pins.python_packages.items()} == {
+    assert {f"{name}=={version}" for name, version in {**pins.python_packages, **pins.job_packages}.items()} == {
         argument for argument in pip.split() if "==" in argument
     }
     installed = dict(

@@ -197,7 +197,8 @@ def training_stacks_pin_everything() -> Iterator[str]:
             PYTHON_PACKAGES[stack.framework] - set(stack.python_packages)
         )
         yield from (f"{stack.name}: {package} is not pinned" for package in sorted(missing))
-        for package, version in chain(stack.system_packages.items(), stack.python_packages.items()):
+        packages = (stack.system_packages, stack.python_packages, stack.job_packages)
+        for package, version in chain.from_iterable(part.items() for part in packages):
             if not VERSION.match(version):
                 yield f"{stack.name}: {package} {version} is no exact version"
 

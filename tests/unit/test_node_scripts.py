@@ -30,6 +30,7 @@ def test_what_python_leaves_behind_and_the_readme_are_not_uploaded(tmp_path: Pat
             training_stacks=(),
             operating_system="ubuntu2204",
             parallelcluster_version=max(facts.parallelcluster_releases()),
+            job_kit=(),
             log_retention=logs.RetentionDays.ONE_WEEK,
         ),
     )

@@ -208,7 +208,7 @@ def test_the_lock_pins_every_package_of_the_release_in_words_that_bash_reads() -
         "2.28.1",
         "3.10",
         *(f"{name}={version}" for name, version in sorted(pins.system_packages.items())),
-        *(f"{name}=={version}" for name, version in sorted(pins.python_packages.items())),
+        *(f"{name}=={version}" for name, version in sorted({**pins.python_packages, **pins.job_packages}.items())),
         *pins.python_indexes,
         *pins.operating_systems,
     ]

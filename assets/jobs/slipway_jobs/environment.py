@@ -33,10 +33,10 @@ class InstanceType(Section):
     nvme_gib: int
     """Local disks, mounted as /scratch."""
 
-    usd_per_hour: float | None
+    usd_per_hour: float | None = None
     """On-demand list price in the environment's Region; none where none is published."""
 
-    price_as_of: str | None
+    price_as_of: str | None = None
     """Date of the price, YYYY-MM-DD."""
 
 
@@ -46,7 +46,7 @@ class Queue(Section):
     name: str
     """Its name."""
 
-    training_stack: str | None
+    training_stack: str | None = None
     """Training stack of its nodes; none without accelerators."""
 
     instance_types: dict[str, int]
@@ -78,13 +78,13 @@ class Inference(Section):
     engine: str
     """Name of the inference engine."""
 
-    engine_release: str | None
+    engine_release: str | None = None
     """Neuron SDK release in the engine's image; none where it is not known."""
 
     instance_type: str
     """EC2 instance type of its hosts, a key of `instance_types`."""
 
-    served_model: str | None
+    served_model: str | None = None
     """Name of the model whose rolled-out version it serves; none where the environment file fixes a prefix."""
 
 
@@ -139,5 +139,5 @@ class Environment(Section):
     lustre_throughput_mb_s: int
     """Throughput of /fsx in MB/s: capacity times tier."""
 
-    inference: Inference | None
+    inference: Inference | None = None
     """The endpoint; none where the environment has none."""

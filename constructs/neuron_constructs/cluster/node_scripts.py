@@ -55,6 +55,9 @@ class NodeScriptsProps:
     parallelcluster_version: str
     """ParallelCluster release of the cluster, a row of the facts."""
 
+    job_kit: tuple[s3_deployment.ISource, ...]
+    """The job kit's files (`job_kit_sources`)."""
+
     log_retention: logs.RetentionDays
     """How long the copying function's log is kept."""
 
@@ -84,6 +87,7 @@ class NodeScripts(Construct):
                     s3_deployment.Source.data(lock_file(stack), neuron_lock(stack, props.operating_system))
                     for stack in props.training_stacks
                 ),
+                *props.job_kit,
             ],
             log_group=stack_log_group(self, "Logs", retention=props.log_retention),
         )
@@ -126,15 +130,20 @@ def lock_file(stack: str) -> str:
 def cluster_file(stacks: tuple[str, ...], parallelcluster_version: str) -> str:
     """Render what is the same on all nodes as Bash assignments.
 
-    `TRAINING_STACKS` are those that the head node prepares, the first is the default. `NODE_SETUP_SECONDS` is how long
-    a node's whole set-up may take: a slow package source must end in a message before ParallelCluster ends the node.
+    `TRAINING_STACKS` are those that the head node prepares, the first is the default. `JOB_KIT` is `yes` where the job
+    kit runs with one of them. `NODE_SETUP_SECONDS` is how long a node's whole set-up may take: a slow package source
+    must end in a message before ParallelCluster ends the node.
 
     Raises:
         slipway.facts.UnknownFact: there is no row for the ParallelCluster release.
     """
     release = facts.parallelcluster_release(parallelcluster_version)
     time_out = min(release.head_node_bootstrap_timeout_seconds, release.compute_node_bootstrap_timeout_seconds)
-    return f"TRAINING_STACKS={_array(stacks)}\nNODE_SETUP_SECONDS={time_out - SECONDS_BESIDE_THE_SET_UP}\n"
+    job_kit = "yes" if any(facts.training_stack(stack).job_kit for stack in stacks) else "no"
+    return (
+        f"TRAINING_STACKS={_array(stacks)}\nJOB_KIT={job_kit}\n"
+        f"NODE_SETUP_SECONDS={time_out - SECONDS_BESIDE_THE_SET_UP}\n"
+    )
 
 
 def neuron_lock(stack: str, operating_system: str) -> str:
@@ -156,7 +165,9 @@ def neuron_lock(stack: str, operating_system: str) -> str:
         "PACKAGE_REPOSITORY": system.neuron_repository,
         "SYSTEM_PACKAGES": _array(f"{name}={version}" for name, version in sorted(pins.system_packages.items())),
         "PYTHON_VERSION": system.python_version,
-        "PYTHON_PACKAGES": _array(f"{name}=={version}" for name, version in sorted(pins.python_packages.items())),
+        "PYTHON_PACKAGES": _array(
+            f"{name}=={version}" for name, version in sorted({**pins.python_packages, **pins.job_packages}.items())
+        ),
         "PYTHON_INDEXES": _array(pins.python_indexes),
     }
     return "".join(f"{key}={value}\n" for key, value in assignments.items())

@@ -1,0 +1,81 @@
+"""What the job kit on the cluster is told of its environment."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from slipway import facts
+from slipway.spec.environment import Environment
+from slipway.spec.inference import Inference
+from stacks.storage import StorageStack
+
+
+def job_environment(environment: Environment, storage: StorageStack) -> dict[str, Any]:
+    """Return the content of the kit's `environment.json`; `slipway_jobs.environment.Environment` says what it means.
+
+    Args:
+        environment: the environment file.
+        storage: the stack with the buckets and the file system.
+    """
+    training, inference, lustre = environment.training, environment.inference, environment.storage.lustre
+    types = {resource.instance_type for queue in training.queues for resource in queue.compute_resources}
+    if inference:
+        types.add(inference.instance_type)
+    return {
+        "name": environment.name,
+        "region": environment.region,
+        "cluster_name": training.cluster_name,
+        "data_bucket": storage.data_bucket.bucket_name,
+        "checkpoint_bucket": storage.checkpoint_bucket.bucket_name,
+        "model_bucket": storage.model_bucket.bucket_name,
+        "queues": [
+            {
+                "name": queue.name,
+                "training_stack": training.training_stack_of(queue),
+                "instance_types": {resource.instance_type: resource.max_count for resource in queue.compute_resources},
+                "efa": all(resource.uses_efa for resource in queue.compute_resources),
+            }
+            for queue in training.queues
+        ],
+        "instance_types": _instance_types(types, environment.region),
+        "training_stacks": {name: _training_stack(name) for name in training.training_stacks},
+        "lustre_throughput_mb_s": round(lustre.capacity_gib / 1024 * lustre.throughput_mb_s_per_tib),
+        "inference": _inference(inference) if inference else None,
+    }
+
+
+def _instance_types(names: Iterable[str], region: str) -> dict[str, Any]:
+    return {name: _instance_type(facts.instance_type(name), region) for name in sorted(names)}
+
+
+def _instance_type(row: facts.InstanceType, region: str) -> dict[str, Any]:
+    price = facts.on_demand_price(row.name, region)
+    return {
+        "vcpus": row.vcpus,
+        "memory_gib": row.memory_gib,
+        "neuron_devices": row.neuron_devices,
+        "logical_neuron_cores": row.logical_neuron_cores,
+        "neuron_memory_gib": row.neuron_memory_gib,
+        "efa_interfaces": row.efa_interfaces,
+        "nvme_gib": row.nvme_gib,
+        "usd_per_hour": price.usd if price else None,
+        "price_as_of": price.as_of.isoformat() if price and price.usd is not None else None,
+    }
+
+
+def _training_stack(name: str) -> dict[str, Any]:
+    row = facts.training_stack(name)
+    return {
+        "release": row.release,
+        "framework": row.framework,
+        "compiler": row.python_packages["neuronx-cc"],
+        "job_kit": row.job_kit,
+    }
+
+
+def _inference(inference: Inference) -> dict[str, Any]:
+    return {
+        "engine": inference.engine,
+        "engine_release": None,
+        "instance_type": inference.instance_type,
+        "served_model": None,
+    }

@@ -1,0 +1,74 @@
+"""What is uploaded for the job kit."""
+
+import hashlib
+import re
+from pathlib import Path
+
+import pytest
+
+from neuron_constructs.cluster.job_kit import kit_files
+from slipway_jobs.environment import Environment
+from tests.assembly import PROJECT, Assembly
+
+KIT = PROJECT / "assets" / "jobs"
+
+
+def uploaded(assembly: Assembly, name: str) -> Path:
+    """The only uploaded file of that name."""
+    (file,) = assembly.directory.glob(f"asset.*/jobs/{name}")
+    return file
+
+
+def kit_environment(assembly: Assembly) -> Environment:
+    """What the kit reads, with the markers that the deployment replaces taken as names."""
+    text = uploaded(assembly, "environment.json").read_text(encoding="utf-8")
+    return Environment.model_validate_json(re.sub(r"<<marker:(.*?)>>", r'"\1"', text))
+
+
+def test_the_kit_reads_what_it_is_told_of_the_environment(each_assembly: Assembly) -> None:
+    told, environment = kit_environment(each_assembly), each_assembly.environment
+
+    assert (told.name, told.region) == (environment.name, environment.region)
+    assert [queue.name for queue in told.queues] == [queue.name for queue in environment.training.queues]
+    assert {name for queue in told.queues for name in queue.instance_types} <= set(told.instance_types)
+    assert {queue.training_stack for queue in told.queues} - {None} <= set(told.training_stacks)
+    assert (told.inference is None) == (environment.inference is None)
+    assert len({told.data_bucket, told.checkpoint_bucket, told.model_bucket}) == 3
+
+
+def test_nodes_prices_and_bandwidth_of_the_default_environment(default: Assembly) -> None:
+    told = kit_environment(default)
+
+    trn1 = told.instance_types["trn1.32xlarge"]
+    assert (trn1.logical_neuron_cores, trn1.neuron_memory_gib, trn1.memory_gib) == (32, 512, 512)
+    assert (trn1.usd_per_hour, trn1.price_as_of) == (21.5, "2026-01-19")
+    assert told.training_stacks["xla-2.28.1"].compiler == "2.23.6484.0"
+    # 4,800 GiB are 4.6875 TiB of 250 MB/s each.
+    assert told.lustre_throughput_mb_s == 1172
+
+
+@pytest.mark.parametrize(
+    "name", ["slipway_jobs/run.py", "slipway_training/strategy.py", "slipway_conversion/__init__.py"]
+)
+def test_the_kit_is_uploaded_beside_the_node_scripts(default: Assembly, name: str) -> None:
+    assert uploaded(default, name).read_bytes() == (KIT / name).read_bytes()
+
+
+def test_each_uploaded_file_has_its_checksum_and_nothing_else_has(default: Assembly) -> None:
+    root = uploaded(default, "slipway_jobs/run.py").parents[1]
+
+    said = dict(line.split("  ")[::-1] for line in uploaded(default, "files.sha256").read_text().splitlines())
+
+    assert said == {
+        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in root.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_what_tools_leave_behind_is_not_part_of_the_kit(tmp_path: Path) -> None:
+    for name in ("slipway_jobs/run.py", "slipway_jobs/__pycache__/run.cpython-310.pyc", ".mypy_cache/x.json"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+
+    assert [name for name, _ in kit_files(tmp_path)] == ["slipway_jobs/run.py"]
