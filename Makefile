@@ -61,7 +61,7 @@ test: setup .tools/checkov/.installed .tools/parallelcluster/.installed ## Lint,
 	python -m pytest $(SIDE_BY_SIDE) -m "not judge and not rehearsal and not slurm"
 
 .PHONY: test-slurm
-test-slurm: setup .tools/slurm/.installed ## Run health check and smoke jobs on a real Slurm with fake nodes
+test-slurm: setup .tools/slurm/.installed .tools/training/.installed ## Run health check, smoke and training jobs on a real Slurm with fake nodes
 	python -m pytest $(SIDE_BY_SIDE) tests/slurm -m slurm
 
 .PHONY: test-training
