@@ -1,0 +1,49 @@
+"""The files that a recipe names: its text, and the weights it begins with."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterator
+from pathlib import Path
+
+from slipway_jobs.recipe.model import Recipe
+from slipway_jobs.recipe.problems import Finding
+
+BYTE_LEVEL = "byte-level"
+"""The tokenizer that needs no file."""
+
+SUFFIXES = (".jsonl", ".parquet", ".txt")
+"""Kinds of file that text is read from."""
+
+
+def absolute(path: str, folder: Path) -> str:
+    """Make a recipe's path absolute: it counts from the recipe's folder; `~` is the user's home."""
+    return str(folder / Path(path).expanduser())
+
+
+def source_files(recipe: Recipe) -> list[Path]:
+    """List the files of text, by name; none when there are none, or when this machine does not see them."""
+    source = Path(recipe.data.source)
+    files = source.rglob("*") if source.is_dir() else map(Path, glob.glob(recipe.data.source, recursive=True))  # noqa: PTH207 (an absolute pattern)
+    return sorted(file for file in files if file.suffix in SUFFIXES and file.is_file())
+
+
+def missing_files(recipe: Recipe) -> Iterator[Finding]:
+    """Yield a finding for each thing that the recipe names and that is not there.
+
+    A path whose first folder this machine does not have (`/fsx` on a laptop) tells nothing and is passed over.
+    """
+    source = recipe.data.source
+    if _visible(source) and not source_files(recipe):
+        fix = (
+            f"Name a file, folder or pattern of {', '.join(SUFFIXES)} files; on the cluster, put them below /fsx/data."
+        )
+        yield Finding(("data", "source"), f"no file of text is at {source}", fix)
+    weights = recipe.initial_weights
+    if weights and _visible(weights) and not Path(weights, "config.json").is_file():
+        fix = "Name the folder of a model in the transformers format, or wait until the run that makes it is done."
+        yield Finding(("initial_weights",), f"no model is at {weights} (it has no config.json)", fix)
+
+
+def _visible(path: str) -> bool:
+    return Path(*Path(path).parts[:2]).exists()
