@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Sets up the head node: one Python environment for each training stack on the shared /apps, and the health check that
-# all nodes run. The Neuron driver and runtime belong on the compute nodes. A second run finds everything done and
-# changes nothing.
+# Sets up the head node: one Python environment for each training stack and the job kit on the shared /apps, and the
+# health check that all nodes run. The Neuron driver and runtime belong on the compute nodes. A second run finds
+# everything done and changes nothing.
 set -euo pipefail
 umask 022
 
 SCRIPT_DIRECTORY="$(dirname "${BASH_SOURCE[0]}")"
 readonly SCRIPT_DIRECTORY
 readonly PIP_SECONDS="${SLIPWAY_PIP_SECONDS:-1500}"
-for part in steps operating_system training_stack storage_checks health neuron_monitor training_stacks; do
+for part in steps operating_system training_stack storage_checks health neuron_monitor job_kit training_stacks; do
   # shellcheck source=/dev/null
   source "${SCRIPT_DIRECTORY}/${part}.sh"
 done
@@ -61,6 +61,7 @@ install_training_packages() {
 }
 
 step "check /apps" check_apps
+step "read whether there is a job kit" check_job_kit_key
 for stack in "${TRAINING_STACKS[@]}"; do
   step "read the training stack ${stack}" load_training_stack "$stack"
   step "check the operating system for ${stack}" check_operating_system
@@ -79,4 +80,12 @@ link "${ROOT}/apps/neuron/current" "${TRAINING_STACKS[0]}"
 step "write the login profile" write_profile /apps/neuron/current
 step "check /fsx" check_fsx
 step "install what neuron-monitor needs" install_monitor_environment "${ROOT}/apps/neuron/current/bin/python"
+if [[ "$JOB_KIT" == yes ]]; then
+  load_training_stack "${TRAINING_STACKS[0]}"
+  step "make the directories of jobs" make_job_directories
+  step "install the job kit" install_job_kit
+  step "put slipway-job on the path" write_job_profile
+else
+  say_no_job_kit
+fi
 say "head node ready for ${TRAINING_STACKS[*]} after ${SECONDS} s"

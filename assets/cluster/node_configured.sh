@@ -43,9 +43,10 @@ files=(training_stacks.sh steps.sh operating_system.sh training_stack.sh storage
 stacks=()
 if [[ "${1:-}" == head && $# -eq 3 ]]; then
   files+=(health.sh health_check.sh smoke/{all_reduce,efa,fsx,neuron_ls}.sbatch neuron_monitor.sh neuron_metrics.py
-    neuron_monitor.json neuron_monitor_requirements.txt slipway-neuron-monitor.service head_node.sh)
+    neuron_monitor.json neuron_monitor_requirements.txt slipway-neuron-monitor.service job_kit.sh slipway_job.sh
+    head_node.sh)
 elif [[ "${1:-}" == login && $# -eq 3 ]]; then
-  files+=(login_node.sh)
+  files+=(job_kit.sh login_node.sh)
 elif [[ "${1:-}" == compute && $# -ge 5 && "$4" =~ ^[a-z0-9][a-z0-9.-]*$ ]]; then
   files+=(neuron_packages.sh baked_image.sh neuron_checks.sh neuron_monitor.sh compute_node.sh)
   if [[ "$4" != none ]]; then
@@ -56,6 +57,8 @@ else
  TRAINING_STACK|none EXPECTATION...', got '$*'"
 fi
 readonly ROLE="$1" BUCKET="$2" PREFIX="${3%/}"
+# The head node fetches the job kit itself, file by file as its list says.
+export JOB_KIT_ADDRESS="s3://${BUCKET}/${PREFIX}/jobs"
 
 mkdir -p "${SCRIPT_DIRECTORY}"/{training_stacks,smoke}
 fetch "${files[@]}"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.assets.sandbox import ASSETS, Outcome, Sandbox
@@ -32,6 +34,16 @@ OS_RELEASES = {
     "alinux2023": 'ID="amzn"\nVERSION_ID="2023"\n',
     "rocky9": 'ID="rocky"\nVERSION_ID="9.5"\n',
 }
+
+# The real kit is larger; what the set-up does with it is the same.
+JOB_KIT = {
+    "README.md": "kit\n",
+    "recipes/tiny.yaml": "name: tiny\n",
+    "requirements.txt": "# nothing\n",
+    "slipway_jobs/__main__.py": "print('kit')\n",
+    "slipway_jobs/chain/train.sbatch.j2": "#!/bin/bash\n",
+}
+JOB_ENVIRONMENT = '{"name": "team"}'
 
 # A bucket is a directory; the file "failures" holds how many of the next copies fail.
 AWS = """
@@ -133,7 +145,9 @@ PYTHON = """
 case "$*" in
   *ensurepip*) [[ -e "$STATE/venv" ]] ;;
   *version_info*) printf '%s\\n' "${0##*python}" ;;
-  "-m venv "*) mkdir -p "$3/bin"; ln -s "$(dirname "$0")/venv-python" "$3/bin/python" ;;
+  "-m venv "*)
+    mkdir -p "$3/bin" "$3/lib/python${0##*python}/site-packages"
+    ln -s "$(dirname "$0")/venv-python" "$3/bin/python" ;;
   *) exit 99 ;;
 esac
 """
@@ -174,6 +188,7 @@ class ClusterNode(Sandbox):
         (self.bucket / "training_stacks").mkdir()
         self.lock(STACK)
         self.set_stacks(STACK)
+        self.set_job_kit(JOB_KIT)
         self._create_files(operating_system)
         self._create_stubs(operating_system)
 
@@ -218,11 +233,25 @@ class ClusterNode(Sandbox):
         lines = [f"{key}={value}\n" for key, value in keys.items() if value]
         (self.bucket / "training_stacks" / f"{stack}.sh").write_text("".join(lines), encoding="utf-8")
 
-    def set_stacks(self, *stacks: str) -> None:
-        """Say which training stacks the cluster has."""
+    def set_stacks(self, *stacks: str, job_kit: str = "yes") -> None:
+        """Say which training stacks the cluster has, and whether the job kit runs with one of them."""
         (self.bucket / "training_stacks.sh").write_text(
-            f"TRAINING_STACKS=({' '.join(stacks)})\nNODE_SETUP_SECONDS=1500\n", encoding="utf-8"
+            f"TRAINING_STACKS=({' '.join(stacks)})\nJOB_KIT={job_kit}\nNODE_SETUP_SECONDS=1500\n", encoding="utf-8"
         )
+
+    def set_job_kit(self, files: Mapping[str, str], environment: str = JOB_ENVIRONMENT) -> str:
+        """Make these the job kit in the bucket, as the deployment does; return the name of its directory on /apps."""
+        kit = self.bucket / "jobs"
+        shutil.rmtree(kit, ignore_errors=True)
+        for name, content in files.items():
+            (kit / name).parent.mkdir(parents=True, exist_ok=True)
+            (kit / name).write_text(content, encoding="utf-8")
+        checksums = "".join(
+            f"{hashlib.sha256(content.encode()).hexdigest()}  {name}\n" for name, content in sorted(files.items())
+        )
+        (kit / "files.sha256").write_text(checksums, encoding="utf-8")
+        (kit / "environment.json").write_text(environment, encoding="utf-8")
+        return hashlib.sha256(checksums.encode()).hexdigest()[:16]
 
     def set_up_compute(self, *expectations: str, stack: str = STACK, **environment: str) -> Outcome:
         """Run the queue's custom action as ParallelCluster does."""
@@ -237,7 +266,7 @@ class ClusterNode(Sandbox):
         return self._set_up("login", **environment)
 
     def _set_up(self, role: str, *arguments: str, **environment: str) -> Outcome:
-        limits = dict.fromkeys(("DOWNLOAD", "PACKAGE", "PIP", "DEVICE"), "0")
+        limits = dict.fromkeys(("DOWNLOAD", "PACKAGE", "PIP", "DEVICE", "JOB_KIT"), "0")
         return self.run(
             ASSETS / "cluster" / "node_configured.sh",
             *(role, "scripts-bucket", "cluster/", *arguments),

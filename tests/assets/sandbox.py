@@ -34,6 +34,7 @@ HARMLESS_PROGRAMS = [
     "timeout",
     "touch",
     "wc",
+    "xargs",
 ]
 
 

@@ -36,7 +36,7 @@ def node(source: PackageSource, blank: Path, tmp_path: Path) -> ClusterNode:
     """Return the head node of a cluster with two training stacks.
 
     Its environments are copies of one that venv has made: venv takes seconds to put pip into each. What neuron-monitor
-    needs is there already: it is pinned by the checksums of the real packages.
+    needs is there already: it is pinned by the checksums of the real packages. The job kit has tests of its own.
     """
     node = ClusterNode(tmp_path / "node", "ubuntu2204")
     requirements = (node.bucket / "neuron_monitor_requirements.txt").read_text()
@@ -51,7 +51,7 @@ def node(source: PackageSource, blank: Path, tmp_path: Path) -> ClusterNode:
             PYTHON_PACKAGES=f"({packages})",
             PYTHON_INDEXES=f"({source.address}/neuron)",
         )
-    node.set_stacks(STACK, OTHER_STACK)
+    node.set_stacks(STACK, OTHER_STACK, job_kit="no")
     return node
 
 
@@ -117,7 +117,7 @@ def test_version_that_the_index_lacks_is_named_and_the_next_run_repairs_the_envi
     assert not (node.root / "apps/neuron" / STACK).is_symlink()
 
     wheel.write_bytes(content)
-    node.set_stacks(STACK)
+    node.set_stacks(STACK, job_kit="no")
     repaired = set_up(node, source)
 
     assert repaired.status == 0, repaired.stderr
