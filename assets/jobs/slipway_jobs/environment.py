@@ -1,5 +1,8 @@
 """What the kit knows of the environment it is in: a file that is written when the environment is deployed."""
 
+from __future__ import annotations
+
+import os
 from pathlib import Path
 from typing import Literal
 
@@ -141,3 +144,18 @@ class Environment(Section):
 
     inference: Inference | None = None
     """The endpoint; none where the environment has none."""
+
+
+def environment_file() -> Path:
+    """Return the path of the environment's file; `SLIPWAY_ENVIRONMENT` takes the place of `ENVIRONMENT_FILE`."""
+    return Path(os.environ.get("SLIPWAY_ENVIRONMENT") or ENVIRONMENT_FILE)
+
+
+def read_environment(file: Path) -> Environment:
+    """Read an environment's file.
+
+    Raises:
+        OSError: it cannot be read.
+        pydantic.ValidationError: it is not such a file, or one of another version of the kit.
+    """
+    return Environment.model_validate_json(file.read_text(encoding="utf-8"))
