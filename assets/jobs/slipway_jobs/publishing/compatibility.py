@@ -1,0 +1,132 @@
+"""Whether the endpoint can serve what is about to be published, with the numbers. Asked before anything is compiled.
+
+Sources: huggingface/optimum-neuron v0.3.0 and v0.4.5 (neuron_config.json's versions must be the engine's, exactly;
+layers are divided evenly over the cores); AWS Neuron documentation, inf2 architecture (16 GiB for each NeuronCore).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from slipway_jobs.environment import Environment, Inference, InstanceType
+from slipway_jobs.publishing.exporters import Exporter, exporters
+from slipway_jobs.publishing.model_folder import ModelFolder
+from slipway_jobs.publishing.refusal import PublishRefused
+from slipway_jobs.recipe.architecture import Llama
+from slipway_jobs.recipe.model import Export, Recipe
+
+EXPORT_PRECISION = "bfloat16"
+"""What both exporters are told to compile in."""
+
+_GIB = 2**30
+_DEVICE_SHARE = 0.9
+"""Part of the device memory that weights and keys and values may take; the program and its buffers need the rest."""
+
+
+def check_compatibility(recipe: Recipe, export: Export, model: ModelFolder, environment: Environment) -> Exporter:
+    """Return the exporter that compiles for the environment's engine.
+
+    Args:
+        recipe: the recipe.
+        export: its `publish.export` section.
+        model: the converted model.
+        environment: the environment.
+
+    Raises:
+        PublishRefused: the endpoint cannot serve the result; every reason, with its numbers.
+    """
+    inference = environment.inference
+    if inference is None:
+        raise PublishRefused(
+            [
+                f"environment {environment.name} has no endpoint to compile for: leave publish.export out of the "
+                "recipe, or add an inference section to the environment file"
+            ]
+        )
+    host = environment.instance_types[inference.instance_type]
+    problems = [
+        *_release_problems(inference),
+        *_shape_problems(recipe, export, model, inference, host),
+        *_memory_problems(recipe, export, model, inference, host),
+    ]
+    if problems:
+        raise PublishRefused(problems)
+    return exporters()[str(inference.engine_release)]
+
+
+def _release_problems(inference: Inference) -> Iterator[str]:
+    if inference.engine_release is None:
+        yield (
+            f"the Neuron release in the image of engine {inference.engine} is not known, and an engine loads only what "
+            "its own release compiled: take the engine's own image (leave inference.image out, or copy it under its "
+            "tag), or leave publish.export out"
+        )
+    elif inference.engine_release not in exporters():
+        yield (
+            f"engine {inference.engine} has Neuron SDK {inference.engine_release}, and there is an exporter for "
+            f"{' and '.join(exporters())} only: leave publish.export out and compile the model by hand"
+        )
+
+
+def _shape_problems(
+    recipe: Recipe, export: Export, model: ModelFolder, inference: Inference, host: InstanceType
+) -> Iterator[str]:
+    shards = export.tensor_parallel_size
+    if not isinstance(recipe.model, Llama):
+        yield (
+            f"engine {inference.engine} generates text, and a {recipe.model.architecture} model does not: leave "
+            "publish.export out, it is published as it is then"
+        )
+        return
+    if shards > host.logical_neuron_cores:
+        yield (
+            f"publish.export.tensor_parallel_size is {shards}, and {inference.instance_type} has "
+            f"{host.logical_neuron_cores} NeuronCores"
+        )
+    if export.sequence_length > model.max_position_embeddings:
+        yield (
+            f"publish.export.sequence_length is {export.sequence_length}, and the model knows "
+            f"{model.max_position_embeddings} positions (max_position_embeddings)"
+        )
+    for name in ("hidden_size", "intermediate_size"):
+        if size := getattr(recipe.model, name) % shards:
+            yield (
+                f"{name} {getattr(recipe.model, name)} cannot be divided by publish.export.tensor_parallel_size "
+                f"{shards} ({size} left)"
+            )
+    if model.precision == "float32":
+        yield (
+            f"the converted model is float32, and the endpoint computes in {EXPORT_PRECISION}: train with precision "
+            f"bfloat16, or convert with --precision {EXPORT_PRECISION}"
+        )
+
+
+def _memory_problems(
+    recipe: Recipe, export: Export, model: ModelFolder, inference: Inference, host: InstanceType
+) -> Iterator[str]:
+    if not isinstance(recipe.model, Llama):
+        return
+    weights = model.resident_bytes(EXPORT_PRECISION)
+    cache = _key_value_bytes(recipe.model, export)
+    device = host.neuron_memory_gib * _GIB * export.tensor_parallel_size / host.logical_neuron_cores
+    if weights + cache > device * _DEVICE_SHARE:
+        yield (
+            f"weights ({weights / _GIB:.1f} GiB) and keys and values of {export.batch_size} requests of "
+            f"{export.sequence_length} tokens ({cache / _GIB:.1f} GiB) need {(weights + cache) / _GIB:.1f} GiB, and "
+            f"{export.tensor_parallel_size} NeuronCores of {inference.instance_type} have {device / _GIB:.0f} GiB, of "
+            f"which {device * _DEVICE_SHARE / _GIB:.1f} GiB are free for them: more cores, a smaller batch_size or "
+            "sequence_length"
+        )
+    if weights > host.memory_gib * _GIB:
+        yield (
+            f"the weights ({weights / _GIB:.1f} GiB) do not fit into the {host.memory_gib} GiB of host memory that "
+            f"{inference.instance_type} loads them through: choose a larger inference.instance_type"
+        )
+
+
+def _key_value_bytes(model: Llama, export: Export) -> int:
+    """Return the bytes of the keys and values that the engine keeps; each core has one head of each at least."""
+    heads = max(model.num_key_value_heads, export.tensor_parallel_size)
+    width = model.hidden_size // model.num_attention_heads
+    tokens = export.batch_size * export.sequence_length
+    return 2 * model.num_hidden_layers * heads * width * tokens * 2

@@ -1,0 +1,125 @@
+"""The export: optimum-neuron compiles the converted model for the endpoint's cores, on a node without accelerator.
+
+Not proven without AWS: optimum-neuron 0.4.5 is made for hosts without a Neuron device (it asks for --instance_type
+there); that 0.3.0 needs none is not documented. Where it does, publish from a node of an Inferentia or Trn1 queue.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from slipway_jobs.publishing.bounded_process import run_bounded
+from slipway_jobs.publishing.compatibility import EXPORT_PRECISION
+from slipway_jobs.publishing.exporters import Exporter
+from slipway_jobs.publishing.refusal import PublishRefused
+from slipway_jobs.recipe.model import Export
+
+DONE = "done"
+"""File that says an export is complete."""
+
+_HOURS = 6.0
+_CONFIGURATION = "neuron_config.json"
+_NEEDED = ("config.json", _CONFIGURATION, "model.pt", "tokenizer_config.json")
+"""What an engine reads, beside the weights in checkpoint/."""
+
+
+@dataclass(frozen=True)
+class ModelExport:
+    """One compilation.
+
+    Attributes:
+        source: the converted model.
+        export: the recipe's wish.
+        exporter: the exporter of the endpoint's engine.
+        environment: its Python environment.
+        tell: called with a line of progress.
+    """
+
+    source: Path
+    export: Export
+    exporter: Exporter
+    environment: Path
+    tell: Callable[[str], None]
+
+    def into(self, output: Path) -> Path:
+        """Compile the model; a finished export is taken as it is.
+
+        Args:
+            output: where the result goes; it is there only when it is complete and verified.
+
+        Returns:
+            The folder `output`.
+
+        Raises:
+            PublishRefused: the exporter failed, took too long, or made something else than it was asked for.
+        """
+        if not (output / DONE).is_file():
+            work = output.with_name(f".{output.name}.unfinished")
+            for folder in (work, output):
+                shutil.rmtree(folder, ignore_errors=True)
+            work.parent.mkdir(parents=True, exist_ok=True)
+            self._compile(work)
+            if problems := list(differences(work, self.export, self.exporter)):
+                raise PublishRefused(problems)
+            (work / DONE).touch()
+            work.rename(output)
+        if problems := list(differences(output, self.export, self.exporter)):
+            raise PublishRefused([*problems, f"remove {output} to have it compiled again"])
+        return output
+
+    def _compile(self, work: Path) -> None:
+        programs, export, exporter = self.environment / "bin", self.export, self.exporter
+        command = [
+            *(str(programs / "optimum-cli"), "export", "neuron", "--model", str(self.source)),
+            *("--task", "text-generation"),
+            *("--batch_size", str(export.batch_size), "--sequence_length", str(export.sequence_length)),
+            *(exporter.cores_option, str(export.tensor_parallel_size), *exporter.options, str(work)),
+        ]
+        variables = {
+            # optimum-cli starts `python3` by its name, and the compiler as `neuronx-cc`.
+            "PATH": f"{programs}:/usr/bin:/bin",
+            # There is no chip to ask. Inferentia2 and Trn1 have the same NeuronCores.
+            "NEURON_PLATFORM_TARGET_OVERRIDE": "trn1",
+            # The model is a folder: nothing to look up, and nothing of it to tell.
+            "HF_HUB_OFFLINE": "1",
+            "PYTHONPATH": "",
+        }
+        self.tell(
+            f"optimum-neuron {exporter.version} compiles (neuronx-cc {exporter.compiler}), at most {_HOURS:.0f} h"
+        )
+        if problem := run_bounded(command, seconds=_HOURS * 3600, tell=self.tell, environment=variables):
+            raise PublishRefused([f"the export failed: {problem}"])
+
+
+def differences(folder: Path, export: Export, exporter: Exporter) -> Iterator[str]:
+    """Yield what a compiled model is not, although it was asked for."""
+    missing = [name for name in _NEEDED if not (folder / name).is_file()]
+    if missing:
+        yield f"the export has no {', '.join(missing)}"
+    if not any(folder.glob("checkpoint/*.safetensors")):
+        yield "the export has no weights (checkpoint/*.safetensors)"
+    try:
+        found: dict[str, Any] = json.loads((folder / _CONFIGURATION).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        yield f"{_CONFIGURATION} cannot be read: {error}"
+        return
+    wanted = {
+        "batch_size": export.batch_size,
+        "sequence_length": export.sequence_length,
+        "tp_degree": export.tensor_parallel_size,
+        "torch_dtype": EXPORT_PRECISION,
+        "optimum_neuron_version": exporter.version,
+        "target": exporter.target,
+    }
+    for key, value in wanted.items():
+        if found.get(key) != value:
+            yield f"{_CONFIGURATION} says {key} {found.get(key)!r}; {value!r} was asked for"
+    # The compiler's wheel has a build suffix behind its version.
+    compiler = str(found.get("neuronxcc_version"))
+    if compiler.partition("+")[0] != exporter.compiler:
+        yield f"{_CONFIGURATION} says neuronxcc_version {compiler!r}; the exporter's is {exporter.compiler!r}"
