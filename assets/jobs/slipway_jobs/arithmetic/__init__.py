@@ -1,1 +1,1 @@
-"""What a recipe needs: its split over workers, device and host memory, time and money, checked before it is submitted."""
+"""What a recipe needs: split over workers, device and host memory, time and money, checked before submission."""

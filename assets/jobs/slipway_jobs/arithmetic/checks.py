@@ -2,10 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
+from slipway_jobs.arithmetic import checkpoints, memory, nodes, publication, split, training
 from slipway_jobs.arithmetic.placement import NoPlacement, Placement, place
 from slipway_jobs.environment import Environment
 from slipway_jobs.recipe.model import Recipe
 from slipway_jobs.recipe.problems import Finding
+
+RECIPE_RULES: tuple[Callable[[Recipe], Iterator[Finding]], ...] = (
+    training.strategy,
+    training.strategy_options,
+    training.tied_embeddings,
+    training.schedule,
+    training.vocabulary,
+    split.tensors,
+    split.key_value_heads,
+    split.sequence,
+)
+"""What a recipe alone tells."""
+
+PLACEMENT_RULES: tuple[Callable[[Placement], Iterator[Finding]], ...] = (
+    nodes.count,
+    nodes.network,
+    nodes.stack,
+    nodes.workers,
+    split.replicas,
+    split.batch,
+    memory.device,
+    memory.host,
+    publication.export,
+)
+"""What a recipe asks of the nodes that it gets."""
+
+NOTICES: tuple[Callable[[Placement], Iterator[Finding]], ...] = (
+    nodes.idle_cores,
+    nodes.prepare_place,
+    memory.tight_device,
+    memory.tight_host,
+    checkpoints.slow,
+    lambda placement: training.interval(placement.recipe),
+)
+"""What works, and a person should know."""
 
 
 def check(recipe: Recipe, environment: Environment) -> tuple[Placement | None, list[Finding]]:
@@ -14,8 +52,14 @@ def check(recipe: Recipe, environment: Environment) -> tuple[Placement | None, l
     Returns:
         Where it runs, and everything that keeps it from running. Without a place, only what the recipe alone tells.
     """
+    findings = [finding for rule in RECIPE_RULES for finding in rule(recipe)]
     try:
         placement = place(recipe, environment)
     except NoPlacement as none:
-        return None, none.findings
-    return placement, []
+        return None, [*findings, *none.findings]
+    return placement, [*findings, *(finding for rule in PLACEMENT_RULES for finding in rule(placement))]
+
+
+def notices(placement: Placement) -> list[Finding]:
+    """Say what a person should know about a recipe that passes."""
+    return [finding for rule in NOTICES for finding in rule(placement)]

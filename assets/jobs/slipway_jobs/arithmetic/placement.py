@@ -42,6 +42,11 @@ class Placement:
         return self.recipe.hardware.workers_per_node or (self.instance.logical_neuron_cores if self.on_neuron else 1)
 
     @property
+    def world_size(self) -> int:
+        """Training processes of the job."""
+        return self.recipe.hardware.nodes * self.workers_per_node
+
+    @property
     def nodes_there(self) -> int:
         """Nodes of the instance type that the queue can have."""
         return self.queue.instance_types[self.instance_type]

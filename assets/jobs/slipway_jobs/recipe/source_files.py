@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,3 +48,15 @@ def missing_files(recipe: Recipe) -> Iterator[Finding]:
 
 def _visible(path: str) -> bool:
     return Path(*Path(path).parts[:2]).exists()
+
+
+def vocabulary_size(tokenizer: str) -> int | None:
+    """Count the tokens of a tokenizer's folder; none where it is not there or of a kind that is not read here."""
+    file = Path(tokenizer, "tokenizer.json")
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        vocabulary: dict[str, int] | list[object] = content["model"]["vocab"]
+        added: list[int] = [token["id"] + 1 for token in content.get("added_tokens", [])]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return max([len(vocabulary), *added])

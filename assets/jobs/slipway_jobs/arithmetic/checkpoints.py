@@ -1,0 +1,44 @@
+"""How long a checkpoint takes against the steps between two of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from slipway_jobs.arithmetic.assumptions import Range, assumptions
+from slipway_jobs.arithmetic.host_memory import checkpoint_bytes
+from slipway_jobs.arithmetic.placement import Placement
+from slipway_jobs.arithmetic.speed import step_seconds
+from slipway_jobs.recipe.problems import Finding
+
+_MOST_OF_THE_TIME = 0.1
+_GB = 1000**3
+
+
+def checkpoint_seconds(placement: Placement) -> Range:
+    """Estimate the time of writing one checkpoint to /fsx."""
+    share, size = assumptions().lustre_share, checkpoint_bytes(placement)
+    bytes_per_second = placement.environment.lustre_throughput_mb_s * 1e6
+    return Range(low=size / (bytes_per_second * share.high), high=size / (bytes_per_second * share.low))
+
+
+def checkpoint_count(placement: Placement) -> int:
+    """Return the checkpoints of a training that nothing interrupts; the last step has one too."""
+    recipe = placement.recipe
+    return -(-recipe.steps // recipe.checkpoint.interval_steps)
+
+
+def slow(placement: Placement) -> Iterator[Finding]:
+    """Notice: checkpoints take more than a tenth of the training's time."""
+    step = step_seconds(placement)
+    if step is None:
+        return
+    interval, seconds = placement.recipe.checkpoint.interval_steps, checkpoint_seconds(placement)
+    if seconds.low > _MOST_OF_THE_TIME * interval * step.low:
+        message = (
+            f"a checkpoint of {checkpoint_bytes(placement) / _GB:.0f} GB takes {seconds.low:.0f}-{seconds.high:.0f} s "
+            f"at {placement.environment.lustre_throughput_mb_s} MB/s, and {interval} steps take "
+            f"{interval * step.low:.0f}-{interval * step.high:.0f} s"
+        )
+        rarer = int(seconds.low / (_MOST_OF_THE_TIME * step.low)) + 1
+        fix = f"Write {rarer} or more, or raise the throughput of /fsx."
+        yield Finding(("checkpoint", "interval_steps"), message, fix)

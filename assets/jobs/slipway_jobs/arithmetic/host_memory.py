@@ -1,0 +1,55 @@
+"""Host memory of a node: training processes, checkpoints on their way to /fsx, compilers."""
+
+from __future__ import annotations
+
+from slipway_jobs.arithmetic.assumptions import Range, assumptions
+from slipway_jobs.arithmetic.device_memory import GIB, RESERVE, Memory, device_memory, exactly, state_bytes
+from slipway_jobs.arithmetic.model_size import model_size
+from slipway_jobs.arithmetic.placement import Placement
+from slipway_jobs.arithmetic.split import data_parallel_size, model_parallel_size
+
+
+def training_host_memory(placement: Placement) -> Memory:
+    """Estimate what the train job needs on a node. On processors, the model lives there too."""
+    workers = placement.workers_per_node
+    parts = {"processes": assumptions().process_gib * (workers * GIB)}
+    if placement.on_neuron:
+        parts["weights at the start or a checkpoint on its way"] = _staging(placement) * workers
+    else:
+        parts["model"] = device_memory(placement).total_without(RESERVE) * workers
+    return Memory(parts, float(placement.instance.memory_gib * GIB))
+
+
+def compile_host_memory(placement: Placement) -> Memory | None:
+    """Estimate what the compile job needs on a node; none where nothing is compiled ahead."""
+    if not (placement.on_neuron and placement.recipe.compile.ahead_of_time):
+        return None
+    table = assumptions()
+    parts = {
+        "processes": table.process_gib * (placement.workers_per_node * GIB),
+        f"1 to {table.compiler_processes} x neuronx-cc": Range(
+            low=table.compiler_process_gib.low * GIB,
+            high=table.compiler_process_gib.high * table.compiler_processes * GIB,
+        ),
+    }
+    return Memory(parts, float(placement.instance.memory_gib * GIB))
+
+
+def checkpoint_bytes(placement: Placement) -> int:
+    """Return the size of a checkpoint on /fsx: weights once, optimizer states once over all shards."""
+    recipe = placement.recipe
+    parameters = model_size(recipe.model, recipe.parallelism.kv_size_multiplier).total
+    return parameters * sum(state_bytes(recipe))
+
+
+def _staging(placement: Placement) -> Range:
+    """Bytes of a worker: float32 weights when they are made, or its share of a checkpoint."""
+    recipe = placement.recipe
+    size = model_size(recipe.model, recipe.parallelism.kv_size_multiplier)
+    held = size.total / model_parallel_size(recipe)
+    weights, states = state_bytes(recipe)
+    sharded = max(1, data_parallel_size(placement)) if recipe.parallelism.strategy != "data_parallel" else 1
+    share = held * (weights + states / sharded)
+    if recipe.parallelism.strategy == "fully_sharded":
+        return exactly(held * (weights + states) / sharded)
+    return Range(low=min(held * 4, share), high=max(held * 4, share))

@@ -1,0 +1,75 @@
+"""Whether the endpoint's host can hold what a recipe exports, as far as that is arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from slipway_jobs.arithmetic.assumptions import Range, assumptions
+from slipway_jobs.arithmetic.device_memory import GIB, RESERVE, Memory, exactly, gib
+from slipway_jobs.arithmetic.model_size import kv_width, model_size
+from slipway_jobs.arithmetic.placement import Placement
+from slipway_jobs.environment import InstanceType
+from slipway_jobs.recipe.architecture import Llama
+from slipway_jobs.recipe.model import Export
+from slipway_jobs.recipe.problems import Finding, listed
+
+_SECTION = ("publish", "export")
+_BFLOAT16 = 2
+
+
+def export(placement: Placement) -> Iterator[Finding]:
+    """The exported model fits the cores and the device memory of the endpoint's host."""
+    recipe, inference = placement.recipe, placement.environment.inference
+    section = recipe.publish and recipe.publish.export
+    if not section:
+        return
+    if not isinstance(recipe.model, Llama):
+        yield Finding(_SECTION, f"the endpoint serves decoders, not `{recipe.model.architecture}`", "Leave it out.")
+        return
+    yield from _lengths(section, recipe.model)
+    if inference is None:
+        yield Finding(_SECTION, "this environment has no endpoint to compile for", "Leave it out.")
+        return
+    host = placement.environment.instance_types[inference.instance_type]
+    cores, tp = host.logical_neuron_cores, section.tensor_parallel_size
+    key = (*_SECTION, "tensor_parallel_size")
+    if tp > cores:
+        message = f"{tp} NeuronCores, and the endpoint's host {inference.instance_type} has {cores}"
+        yield Finding(key, message, f"Write {listed(_fitting(recipe.model, cores))}.")
+    elif recipe.model.num_attention_heads % tp:
+        message = f"{recipe.model.num_attention_heads} attention heads are no multiple of {tp} NeuronCores"
+        yield Finding(key, message, f"Write {listed(_fitting(recipe.model, cores))}.")
+    else:
+        memory = serving_memory(recipe.model, section, host)
+        if memory.total.low > memory.limit:
+            message = f"a core of {inference.instance_type} has {memory.limit / GIB:.1f} GiB, and it needs "
+            message += f"{gib(memory.total)}: {memory.breakdown()}"
+            fix = "Raise `tensor_parallel_size`, or lower `batch_size` or `sequence_length`."
+            yield Finding(key, message, fix)
+
+
+def serving_memory(model: Llama, section: Export, host: InstanceType) -> Memory:
+    """Estimate the device memory of a NeuronCore that serves: bfloat16 weights and the cache of keys and values."""
+    tp = section.tensor_parallel_size
+    heads = max(model.num_key_value_heads, tp)
+    width = kv_width(model) // model.num_key_value_heads * heads
+    tokens = section.batch_size * section.sequence_length
+    cache = 2 * model.num_hidden_layers * width * tokens * _BFLOAT16 / tp
+    parts: dict[str, Range] = {
+        "weights": exactly(model_size(model).total * _BFLOAT16 / tp),
+        "keys and values": exactly(cache),
+        RESERVE: assumptions().device_reserve_gib * GIB,
+    }
+    return Memory(parts, host.neuron_memory_gib * GIB / max(1, host.logical_neuron_cores))
+
+
+def _lengths(section: Export, model: Llama) -> Iterator[Finding]:
+    if section.sequence_length > model.max_position_embeddings:
+        message = f"{section.sequence_length} tokens are more than max_position_embeddings "
+        message += f"{model.max_position_embeddings}"
+        key = (*_SECTION, "sequence_length")
+        yield Finding(key, message, f"Write {model.max_position_embeddings} or less.")
+
+
+def _fitting(model: Llama, cores: int) -> list[int]:
+    return [n for n in range(1, cores + 1) if model.num_attention_heads % n == 0]

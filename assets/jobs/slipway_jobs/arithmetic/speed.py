@@ -1,0 +1,54 @@
+"""Estimates how fast the nodes train: the model's operations against what the chips can do."""
+
+from __future__ import annotations
+
+from slipway_jobs.arithmetic.assumptions import Accelerator, Range, assumptions
+from slipway_jobs.arithmetic.model_size import training_flops_per_token
+from slipway_jobs.arithmetic.placement import Placement
+from slipway_jobs.arithmetic.split import accumulation
+
+_RECOMPUTED = 3 / 4
+"""With full checkpointing a forward pass is done twice: of 4 passes' time (a backward pass is 2), 3 count."""
+
+_FLOAT32 = 1 / 4
+"""Trainium's float32 operations against its bfloat16 ones: 47.5 and 190 TFLOPS."""
+
+
+def accelerator(placement: Placement) -> Accelerator | None:
+    """Return what is known of the nodes' chips, none on processors."""
+    return assumptions().accelerator(placement.instance_type) if placement.on_neuron else None
+
+
+def tokens_per_second(placement: Placement) -> Range | None:
+    """Estimate the tokens of a second over all nodes; none where nothing is known of the chips."""
+    chip = accelerator(placement)
+    if chip is None:
+        return None
+    recipe = placement.recipe
+    used = placement.workers_per_node / placement.instance.logical_neuron_cores
+    flops = recipe.hardware.nodes * placement.instance.neuron_devices * used * chip.teraflops_per_device * 1e12
+    share = _filled(placement)
+    if recipe.parallelism.activation_checkpointing == "full":
+        share *= _RECOMPUTED
+    if recipe.precision == "float32":
+        share *= _FLOAT32
+    per_token = training_flops_per_token(recipe.model, recipe.data.sequence_length)
+    return chip.utilization * (flops * share / per_token)
+
+
+def tokens_per_step(placement: Placement) -> int:
+    """Return the tokens of an optimizer step."""
+    return placement.recipe.batch.global_size * placement.recipe.data.sequence_length
+
+
+def step_seconds(placement: Placement) -> Range | None:
+    """Estimate the time of an optimizer step."""
+    speed = tokens_per_second(placement)
+    tokens = tokens_per_step(placement)
+    return speed and Range(low=tokens / speed.high, high=tokens / speed.low)
+
+
+def _filled(placement: Placement) -> float:
+    """Share of the time that a pipeline's stages work: m of m + p - 1."""
+    micro_batches, stages = accumulation(placement), placement.recipe.parallelism.pipeline_parallel_size
+    return micro_batches / (micro_batches + stages - 1)

@@ -1,0 +1,125 @@
+"""How the workers share a model: the identities that TP, PP, DP, heads, layers, sequence and batch must keep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from slipway_jobs.arithmetic.placement import Placement
+from slipway_jobs.recipe.architecture import Llama
+from slipway_jobs.recipe.model import Recipe
+from slipway_jobs.recipe.problems import Finding, listed
+
+_TP = ("parallelism", "tensor_parallel_size")
+_PP = ("parallelism", "pipeline_parallel_size")
+
+
+def data_parallel_size(placement: Placement) -> int:
+    """Return the number of model replicas, rounded down; `replicas` finds where it is not whole."""
+    return placement.world_size // model_parallel_size(placement.recipe)
+
+
+def model_parallel_size(recipe: Recipe) -> int:
+    """Return the workers of one replica."""
+    return recipe.parallelism.tensor_parallel_size * recipe.parallelism.pipeline_parallel_size
+
+
+def accumulation(placement: Placement) -> int:
+    """Return the micro-batches of a step on one replica, at least 1; `batch` finds where it is not whole."""
+    batch = placement.recipe.batch
+    return max(1, batch.global_size // (max(1, data_parallel_size(placement)) * batch.micro_size))
+
+
+def replicas(placement: Placement) -> Iterator[Finding]:
+    """TP x PP x DP is nodes x workers per node, and TP stays inside a node."""
+    recipe, per_node = placement.recipe, placement.workers_per_node
+    tp, pp = recipe.parallelism.tensor_parallel_size, recipe.parallelism.pipeline_parallel_size
+    if per_node % tp:
+        message = f"{tp} workers share a layer, and the {per_node} workers of a node are no multiple of {tp}"
+        yield Finding(_TP, message, f"Write {listed(divisors(per_node))}.")
+    elif placement.world_size % (tp * pp):
+        nodes = recipe.hardware.nodes
+        message = (
+            f"TP {tp} x PP {pp} = {tp * pp} workers for a replica do not divide {nodes} nodes x {per_node} workers = "
+            f"{placement.world_size} workers"
+        )
+        yield Finding(_PP, message, f"Write {listed(divisors(placement.world_size // tp))}, or change `nodes`.")
+
+
+def batch(placement: Placement) -> Iterator[Finding]:
+    """The global batch is DP x micro x accumulation, with at least as many micro-batches as pipeline stages."""
+    if next(replicas(placement), None):
+        return
+    sizes, dp = placement.recipe.batch, data_parallel_size(placement)
+    pp = placement.recipe.parallelism.pipeline_parallel_size
+    together = dp * sizes.micro_size
+    if sizes.global_size % together:
+        message = (
+            f"{sizes.global_size} samples are no multiple of {dp} replicas x {sizes.micro_size} samples = {together}"
+        )
+        below = sizes.global_size // together * together
+        fix = f"Write {listed([size for size in (below, below + together) if size])}."
+        yield Finding(("batch", "global_size"), message, fix)
+    elif sizes.global_size // together < pp:
+        message = f"{sizes.global_size // together} micro-batches for each of {dp} replicas do not fill {pp} stages"
+        yield Finding(("batch", "global_size"), message, f"Write {together * pp} or more.")
+
+
+def tensors(recipe: Recipe) -> Iterator[Finding]:
+    """Heads, widths and vocabulary divide by TP, layers by PP."""
+    model, parallelism = recipe.model, recipe.parallelism
+    tp, pp = parallelism.tensor_parallel_size, parallelism.pipeline_parallel_size
+    if model.hidden_size % model.num_attention_heads:
+        message = f"{model.hidden_size} is no multiple of {model.num_attention_heads} attention heads"
+        yield Finding(("model", "hidden_size"), message, "Take both from the model's config.json.")
+    for field in ("num_attention_heads", "hidden_size", "intermediate_size", "vocab_size"):
+        if (size := getattr(model, field)) % tp:
+            yield Finding(_TP, f"{field} {size} is no multiple of {tp} workers", f"Write {listed(_shared(recipe))}.")
+    if model.num_hidden_layers % pp:
+        message = f"{model.num_hidden_layers} layers do not divide into {pp} equal stages"
+        yield Finding(_PP, message, f"Write {listed(divisors(model.num_hidden_layers, most=64))}.")
+
+
+def key_value_heads(recipe: Recipe) -> Iterator[Finding]:
+    """Each worker of a tensor-parallel group has at least one key and value head."""
+    model, parallelism = recipe.model, recipe.parallelism
+    if not isinstance(model, Llama):
+        return
+    tp, times, key = parallelism.tensor_parallel_size, parallelism.kv_size_multiplier, "kv_size_multiplier"
+    queries, heads = model.num_attention_heads, model.num_key_value_heads
+    if queries % heads:
+        message = f"{queries} query heads are no multiple of {heads} key and value heads"
+        yield Finding(("model", "num_key_value_heads"), message, "Take both from the model's config.json.")
+    elif times > 1 and (heads * times > queries or tp % times):
+        message = (
+            f"{heads} key and value heads x {times} = {heads * times} are more than {queries} query heads, or {tp} "
+            f"workers are no multiple of {times}"
+        )
+        yield Finding(("parallelism", key), message, f"Write {max(1, tp // heads)}.")
+    elif heads * times % tp:
+        message = f"{heads} key and value heads x {times} = {heads * times} are no multiple of {tp} workers"
+        fits = [n for n in divisors(queries // heads) if heads * n % tp == 0 and tp % n == 0]
+        fix = f"Write {fits[0]}." if fits else f"Choose `tensor_parallel_size` among {listed(divisors(queries))}."
+        yield Finding(("parallelism", key), message, fix)
+
+
+def sequence(recipe: Recipe) -> Iterator[Finding]:
+    """The sequence fits the model's positions, and divides by TP, as sequence parallelism cuts it."""
+    length, longest = recipe.data.sequence_length, recipe.model.max_position_embeddings
+    tp = recipe.parallelism.tensor_parallel_size
+    if length > longest:
+        message = f"{length} tokens are more than the model's max_position_embeddings {longest}"
+        yield Finding(("data", "sequence_length"), message, f"Write {longest} or less.")
+    if length % tp:
+        message = f"{length} tokens are no multiple of {tp} workers, which share each sequence"
+        yield Finding(("data", "sequence_length"), message, f"Write {length // tp * tp or tp}.")
+
+
+def divisors(number: int, most: int | None = None) -> list[int]:
+    """List what divides a number, ascending."""
+    return [n for n in range(1, min(number, most or number) + 1) if number % n == 0]
+
+
+def _shared(recipe: Recipe) -> list[int]:
+    model = recipe.model
+    sizes = (model.hidden_size, model.intermediate_size, model.vocab_size)
+    return [n for n in divisors(model.num_attention_heads) if not any(size % n for size in sizes)]

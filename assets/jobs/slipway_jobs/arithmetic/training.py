@@ -1,0 +1,87 @@
+"""What fits together in a recipe: strategy, framework and architecture; schedule; tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from slipway_jobs.recipe.architecture import Llama
+from slipway_jobs.recipe.model import Recipe
+from slipway_jobs.recipe.problems import Finding
+from slipway_jobs.recipe.source_files import BYTE_LEVEL, vocabulary_size
+
+BYTE_LEVEL_TOKENS = 384
+"""Tokens of the byte-level tokenizer: 256 bytes, special ones, room up to a multiple of 128."""
+
+_STRATEGIES = {"tensor_parallel": ("xla", "llama"), "fully_sharded": ("native", "llama")}
+
+
+def strategy(recipe: Recipe) -> Iterator[Finding]:
+    """Each strategy has its framework and its models."""
+    name, framework, architecture = recipe.parallelism.strategy, recipe.hardware.framework, recipe.model.architecture
+    key = ("parallelism", "strategy")
+    needed = _STRATEGIES.get(name)
+    if needed and (framework, architecture) != needed:
+        message = (
+            f"`{name}` is for framework {needed[0]} and architecture {needed[1]}, not {framework} and {architecture}"
+        )
+        fits = [other for other, pair in _STRATEGIES.items() if pair == (framework, architecture)]
+        yield Finding(key, message, f"Write {fits[0] if fits else 'data_parallel'}.")
+    if recipe.optimizer.name == "lamb" and name != "data_parallel":
+        message = f"`lamb` takes the norm of whole weights, and with `{name}` a worker holds parts of them"
+        yield Finding(("optimizer", "name"), message, "Write adamw.")
+
+
+def strategy_options(recipe: Recipe) -> Iterator[Finding]:
+    """A strategy refuses the options that it does not have, rather than pass over them."""
+    parallelism = recipe.parallelism
+    has = {
+        "data_parallel": (),
+        "fully_sharded": ("tensor_parallel_size",),
+        "tensor_parallel": ("tensor_parallel_size", "pipeline_parallel_size", "kv_size_multiplier", "fuse_qkv"),
+    }[parallelism.strategy]
+    for option in ("tensor_parallel_size", "pipeline_parallel_size", "kv_size_multiplier", "fuse_qkv"):
+        value = getattr(parallelism, option)
+        if option not in has and (value is True or value > 1):
+            message = f"`{parallelism.strategy}` has no such option (got {str(value).lower()})"
+            yield Finding(("parallelism", option), message, "Leave it out.")
+
+
+def tied_embeddings(recipe: Recipe) -> Iterator[Finding]:
+    """Embedding and output layer are one matrix only where one stage has both."""
+    stages = recipe.parallelism.pipeline_parallel_size
+    if isinstance(recipe.model, Llama) and recipe.model.tie_word_embeddings and stages > 1:
+        message = f"embedding and output layer are one matrix, and of {stages} stages the first and the last have them"
+        yield Finding(("parallelism", "pipeline_parallel_size"), message, "Write 1.")
+
+
+def schedule(recipe: Recipe) -> Iterator[Finding]:
+    """The warm-up ends before the training, and the learning rate falls."""
+    optimizer = recipe.optimizer
+    if optimizer.warmup_steps >= recipe.steps:
+        message = f"{optimizer.warmup_steps} steps of warm-up in {recipe.steps} steps of training"
+        yield Finding(("optimizer", "warmup_steps"), message, f"Write {recipe.steps - 1} or less.")
+    if optimizer.minimum_learning_rate > optimizer.learning_rate:
+        message = f"{optimizer.minimum_learning_rate:g} is more than learning_rate {optimizer.learning_rate:g}"
+        yield Finding(("optimizer", "minimum_learning_rate"), message, f"Write {optimizer.learning_rate:g} or less.")
+
+
+def vocabulary(recipe: Recipe) -> Iterator[Finding]:
+    """Each token of the tokenizer has a row in the embedding, as far as the tokenizer can be read here."""
+    rows = recipe.model.vocab_size
+    tokens = BYTE_LEVEL_TOKENS if recipe.data.tokenizer == BYTE_LEVEL else vocabulary_size(recipe.data.tokenizer)
+    if tokens and tokens > rows:
+        message = f"{rows} rows for the {tokens} tokens of the tokenizer {recipe.data.tokenizer}"
+        yield Finding(("model", "vocab_size"), message, f"Write {-(-tokens // 128) * 128} or choose another tokenizer.")
+    if isinstance(recipe.model, Llama):
+        for name in ("bos_token_id", "eos_token_id"):
+            if not 0 <= (token := getattr(recipe.model, name)) < rows:
+                message = f"{token} is no row of the {rows} rows of the embedding"
+                yield Finding(("model", name), message, "Take it from the model's config.json.")
+
+
+def interval(recipe: Recipe) -> Iterator[Finding]:
+    """Notice: a failure would cost the whole training."""
+    every = recipe.checkpoint.interval_steps
+    if every >= recipe.steps and recipe.steps > 1:
+        message = f"{every} steps between checkpoints in {recipe.steps} steps: a failure begins anew"
+        yield Finding(("checkpoint", "interval_steps"), message, f"Write {max(1, recipe.steps // 10)} or so.")
