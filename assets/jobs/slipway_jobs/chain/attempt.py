@@ -1,0 +1,152 @@
+"""What a job does between two attempts: it writes down how the last one ended, and decides how to go on.
+
+A stage's script calls it twice, on the first node of the job:
+
+    python -m slipway_jobs.chain.attempt begin RUN_JSON STAGE
+    python -m slipway_jobs.chain.attempt end RUN_JSON STAGE STATUS none|stop|cancel
+
+`begin` ends with status 0 when the attempt shall start. `end` prints what to do: `finish`, `requeue` or `give-up`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from slipway_jobs.chain.record import Attempt, Outcome, read_attempts, write_attempts
+from slipway_jobs.run import Run, Stage, read_run
+from slipway_training.checkpoints.layout import latest_complete, step_of
+
+Asked = Literal["none", "stop", "cancel"]
+"""What the job was told meanwhile: to stop and be queued again (SIGUSR1), or to end (SIGTERM)."""
+
+
+class Decision(NamedTuple):
+    """How an attempt is written down, and what follows."""
+
+    outcome: Outcome
+    counted: bool
+    action: Literal["finish", "requeue", "give-up"]
+
+
+def decide(
+    *, finished: bool, status: int, asked: Asked, stalled: bool, again: bool, failures: int, limit: int
+) -> Decision:
+    """Decide what follows an attempt of the train stage.
+
+    An attempt that left a new checkpoint is no failure if it was asked to stop, or ended by itself with status 0. Nor
+    is one that was asked to stop and did so before its first step, but only once at the same step: else a time limit
+    that is shorter than the way to the first checkpoint would go round for ever.
+
+    Args:
+        finished: the stage's done file is there.
+        status: exit status of the work.
+        asked: what the job was told.
+        stalled: no checkpoint was completed since the attempt began.
+        again: an earlier attempt of this job began at the same step.
+        failures: failures of this job so far.
+        limit: failures after which the job is still queued again.
+    """
+    if finished:
+        return Decision("finished", counted=False, action="finish")
+    if asked == "cancel":
+        # Whoever sent it also decides whether the job is queued again (scancel, scontrol requeue, preemption).
+        return Decision("cancelled", counted=False, action="give-up")
+    stopped = not stalled or (asked == "stop" and not again)
+    if stopped and (status == 0 or asked == "stop"):
+        return Decision("stopped", counted=False, action="requeue")
+    return Decision("failed", counted=True, action="requeue" if failures < limit else "give-up")
+
+
+def failures_of(attempts: Sequence[Attempt], job: str) -> int:
+    """Return how many attempts of a job count as failures. A new submission is a new job, and starts at 0."""
+    return sum(attempt.counted for attempt in attempts if attempt.job == job)
+
+
+def newest_step(run: Run) -> int:
+    """Return the step of the newest complete checkpoint, 0 without."""
+    newest = latest_complete(Path(run.checkpoint_directory))
+    return (step_of(newest) or 0) if newest else 0
+
+
+def begin(run: Run, stage: Stage, job: str, restart: int, nodes: int) -> bool:
+    """Write down that an attempt starts; return whether it shall.
+
+    The attempt before is `lost` when it never said how it ended: its node, or the whole job, went away. That is no
+    failure of the training, unless it happens twice without a checkpoint in between.
+    """
+    attempts = list(read_attempts(run, stage))
+    step = newest_step(run) if stage == "train" else 0
+    now = time.time()
+    if attempts and attempts[-1].outcome is None:
+        last = attempts.pop()
+        same_step = [one for one in attempts if one.job == last.job and one.first_step == last.first_step]
+        counted = last.job == job and step <= last.first_step and bool(same_step)
+        attempts.append(last.model_copy(update={"ended": now, "outcome": "lost", "counted": counted}))
+    failures = failures_of(attempts, job)
+    go = stage != "train" or failures <= run.recipe.restarts.limit
+    if go:
+        attempts.append(Attempt(job=job, restart=restart, nodes=nodes, started=now, first_step=step))
+    write_attempts(run, stage, attempts)
+    if not go:
+        print(f"giving up after {failures} failures (restarts.limit is {run.recipe.restarts.limit})", file=sys.stderr)
+    return go
+
+
+def end(run: Run, stage: Stage, job: str, status: int, asked: Asked) -> str:
+    """Write down how the running attempt ended, and return what to do.
+
+    Only the train stage is queued again: the work of the others fails for a reason that stays.
+    """
+    attempts = list(read_attempts(run, stage))
+    if not attempts or attempts[-1].outcome is not None:
+        print("no attempt was begun: a file in the run's folder was removed", file=sys.stderr)
+        return "give-up"
+    last = attempts.pop()
+    failures = failures_of(attempts, job)
+    decision = decide(
+        finished=run.done_file(stage).exists(),
+        status=status,
+        asked=asked,
+        stalled=newest_step(run) <= last.first_step,
+        again=any(one.job == job and one.first_step == last.first_step for one in attempts),
+        failures=failures,
+        limit=run.recipe.restarts.limit,
+    )
+    if stage != "train" and decision.action == "requeue":
+        decision = Decision("failed", counted=True, action="give-up")
+    ended = last.model_copy(
+        update={"ended": time.time(), "status": status, "outcome": decision.outcome, "counted": decision.counted}
+    )
+    write_attempts(run, stage, [*attempts, ended])
+    print(_message(run, stage, status, decision, failures), file=sys.stderr)
+    return decision.action
+
+
+def _message(run: Run, stage: Stage, status: int, decision: Decision, failures: int) -> str:
+    text = f"{run.name}: {stage} {decision.outcome} (status {status})"
+    if stage == "train" and decision.counted:
+        text += f", failure {failures + 1}; restarts.limit is {run.recipe.restarts.limit}"
+    return f"{text}: {decision.action}"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run `begin` or `end` for the job that Slurm's variables describe."""
+    action, file, name, *rest = arguments
+    run = read_run(Path(file))
+    stage: Stage = name  # type: ignore[assignment]  # from our own script
+    job = os.environ["SLURM_JOB_ID"]
+    if action == "begin":
+        restart = int(os.environ.get("SLURM_RESTART_COUNT", "0"))
+        return 0 if begin(run, stage, job, restart, int(os.environ["SLURM_JOB_NUM_NODES"])) else 1
+    status, asked = rest
+    print(end(run, stage, job, int(status), asked))  # type: ignore[arg-type]
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,124 @@
+"""`slipway-job submit` and `slipway-job cancel`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from pydantic import TypeAdapter, ValidationError
+from rich.console import Console
+
+from slipway_jobs.arithmetic.estimate import estimate
+from slipway_jobs.arithmetic.estimate_table import render as estimate_table
+from slipway_jobs.chain.scripts import render, stages
+from slipway_jobs.chain.slurm import SlurmError
+from slipway_jobs.chain.submission import Plan, Refused, cancel_run, plan, refuse_unfinished, submit_run
+from slipway_jobs.environment import Environment, environment_file, read_environment
+from slipway_jobs.recipe.load import load_recipe
+from slipway_jobs.recipe.model import Name
+from slipway_jobs.recipe.problems import RecipeProblems
+from slipway_jobs.recipe.resolve import resolve
+from slipway_jobs.run import Run
+
+
+def submit(
+    recipe: Annotated[Path, typer.Argument(help="The recipe, a YAML file.")],
+    name: Annotated[str | None, typer.Option(help="The run's name; the recipe's name where it is left out.")] = None,
+    override: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Another value than the recipe's, as steps=100; repeatable."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the scripts; write and submit nothing.")] = False,
+) -> None:
+    """Submit a recipe as a chain of jobs: prepare, compile, train, convert, publish.
+
+    A run that was submitted before goes on where it stopped.
+    """
+    environment = _environment()
+    try:
+        run = resolve(load_recipe(recipe, override or []), recipe, environment, environment_file(), name)
+        planned = plan(run, environment)
+    except (RecipeProblems, Refused) as problems:
+        _fail(str(problems))
+    if dry_run:
+        _print_scripts(planned)
+        return
+    _print_plan(planned)
+    try:
+        if not planned.todo:
+            refuse_unfinished(run.name)
+            typer.echo(f"The run {run.name} is finished: there is nothing to submit. Its model: {_result(run)}")
+            return
+        submission = submit_run(planned)
+    except (Refused, SlurmError) as problem:
+        _fail(f"{problem}\nNothing was submitted.")
+    except OSError as error:
+        _fail(f"the run's folder cannot be written: {error}\nNothing was submitted.")
+    for stage, job in submission.jobs.items():
+        typer.echo(f"{stage:8} job {job}")
+    typer.echo(f"Watch it:  slipway-job status {run.name}\n           slipway-job logs {run.name} --follow")
+    typer.echo(f"Files:     {run.directory}\nEnd it:    slipway-job cancel {run.name}")
+
+
+def cancel(run: Annotated[str, typer.Argument(help="The run's name.")]) -> None:
+    """Cancel the jobs of a run that wait or run. Checkpoints stay: submitted again, the run goes on."""
+    try:
+        TypeAdapter(Name).validate_python(run)
+    except ValidationError:
+        _fail(f"{run!r} is not a run's name")
+    try:
+        jobs = cancel_run(run, Path(_environment().runs_directory) / run)
+    except (Refused, SlurmError) as problem:
+        _fail(str(problem))
+    for job in jobs:
+        typer.echo(f"cancelled {job.name}, job {job.job}")
+    if not jobs:
+        typer.echo(f"no job of the run {run} waits or runs")
+
+
+def _environment() -> Environment:
+    file = environment_file()
+    try:
+        return read_environment(file)
+    except (OSError, ValidationError) as error:
+        _fail(f"{file} does not say what environment this is; run slipway-job on the cluster's nodes: {error}")
+
+
+def _print_plan(planned: Plan) -> None:
+    """Show what the run takes and what will be submitted."""
+    run, recipe = planned.run, planned.run.recipe
+    console = Console()
+    console.print(f"Run [bold]{run.name}[/bold]: {recipe.steps} steps on {recipe.hardware.nodes} nodes of {run.queue}")
+    console.print(estimate_table(estimate(run, planned.environment)))
+    for stage in stages(run):
+        if stage not in planned.todo:
+            console.print(f"{stage:8} done before")
+        elif stage in planned.undone:
+            console.print(f"{stage:8} again, for something it is made of has changed")
+
+
+def _print_scripts(planned: Plan) -> None:
+    """Print what a submission would write and what it would submit."""
+    for file, text in render(planned.run, planned.environment).items():
+        typer.echo(f"# ---- {file}\n{text}")
+    for number, stage in enumerate(planned.todo):
+        after = f" --dependency=afterok:<{planned.todo[number - 1]}>" if number else ""
+        typer.echo(f"# sbatch{after} {planned.run.script(stage)}")
+
+
+def _result(run: Run) -> str:
+    publish = run.recipe.publish
+    if publish is None:
+        return run.converted_directory
+    return f"s3://{run.model_bucket}, {publish.model} {publish.version or run.name}"
+
+
+def _fail(message: str) -> NoReturn:
+    """Tell a user's mistake and end with status 1.
+
+    Raises:
+        typer.Exit: always.
+    """
+    typer.echo(message, err=True)
+    raise typer.Exit(1)

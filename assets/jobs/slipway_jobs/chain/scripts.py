@@ -1,0 +1,182 @@
+"""The scripts of a run: one for each stage, for sbatch, and one that srun starts on each node."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from jinja2 import Environment as Templates
+from jinja2 import FileSystemLoader, StrictUndefined
+
+from slipway_jobs.chain.variables import variables
+from slipway_jobs.environment import Environment
+from slipway_jobs.recipe.architecture import Llama
+from slipway_jobs.recipe.model import Recipe
+from slipway_jobs.run import STAGES, Run, Stage
+
+NODE_SCRIPT = "node.sh"
+"""Name of the script that each node of the compile and train jobs runs."""
+
+OTHER_STAGES_HOURS = 24
+"""Time limit of the jobs on nodes without accelerator, which a recipe does not give."""
+
+COMPILE_TRIES = 3
+"""How often the compile job tries."""
+
+CACHE_SECONDS = 900
+"""How long the copying of the compile cache may take, each way."""
+
+BYTES_OF_A_PARAMETER = 16
+"""A checkpoint holds weights in float32 (and in bfloat16) with two moments of the optimizer, at most."""
+
+HANDED_OVER = "HOME,USER,LANG,PATH,SLURM_CONF"
+"""Variables of the submitting shell that jobs get: what else is in it, they neither depend on nor see."""
+
+
+class Plain(str):
+    """Text that goes into a script as it is."""
+
+    __slots__ = ()
+
+
+def render(run: Run, environment: Environment) -> dict[Path, str]:
+    """Return the content of each script of a run, by its path."""
+    templates = _templates()
+    scripts = {
+        run.script(stage): templates.get_template(_template(stage)).render(_context(run, stage, environment))
+        for stage in stages(run)
+    }
+    scripts[node_script(run)] = templates.get_template("node.sh.j2").render(_worker_context(run, environment))
+    return scripts
+
+
+def stages(run: Run) -> tuple[Stage, ...]:
+    """Return the stages of a run: a recipe that publishes nothing ends with the converted model."""
+    return tuple(stage for stage in STAGES if stage != "publish" or run.recipe.publish)
+
+
+def node_script(run: Run) -> Path:
+    """Return the path of the script that each node of the compile and train jobs runs."""
+    return run.script("train").with_name(NODE_SCRIPT)
+
+
+def job_name(run_name: str, stage: Stage) -> str:
+    """Return the name of a stage's job. Run names are unique on a cluster, and no stage's name has a hyphen."""
+    return f"{run_name}-{stage}"
+
+
+def _templates() -> Templates:
+    """Return the templates. Each value that they print is quoted for the shell, unless it says that it is `plain`."""
+    templates = Templates(
+        loader=FileSystemLoader(Path(__file__).with_name("templates")),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        finalize=lambda value: value if isinstance(value, Plain) else shlex.quote(str(value)),
+    )
+    templates.filters["plain"] = Plain
+    templates.filters["words"] = lambda words: Plain(shlex.join(words))
+    return templates
+
+
+def _template(stage: Stage) -> str:
+    return "workers.sbatch.j2" if stage in ("compile", "train") else "commands.sbatch.j2"
+
+
+def _context(run: Run, stage: Stage, environment: Environment) -> dict[str, object]:
+    shared: dict[str, object] = {
+        "stage": stage,
+        "options": [Plain(f"--{name}={shlex.quote(value)}") for name, value in _options(run, stage, environment)]
+        + [Plain("--exclusive"), Plain("--requeue")],
+        "grace_seconds": grace_seconds(run.recipe, environment),
+        "python_directory": Path(run.python).parent,
+        "needed": [run.done_file(before) for before in _before(stage)],
+    }
+    if stage in ("compile", "train"):
+        shared |= {"node_script": node_script(run), "compile_tries": COMPILE_TRIES}
+        return shared | _worker_context(run, environment)
+    return shared | {"run": run, "commands": _commands(run, stage), "variables": {"TOKENIZERS_PARALLELISM": "false"}}
+
+
+def _worker_context(run: Run, environment: Environment) -> dict[str, object]:
+    efa = any(queue.name == run.queue and queue.efa for queue in environment.queues)
+    return {
+        "run": run,
+        "variables": variables(run.recipe, efa=efa, release=run.neuron_release),
+        # On processors only a stand-in of the compiler can fill it.
+        "cached": run.recipe.hardware.device == "neuron" or run.recipe.compile.ahead_of_time,
+        "cache_name": f"neuronxcc-{run.compiler}",
+        "cache_seconds": CACHE_SECONDS,
+    }
+
+
+def _before(stage: Stage) -> Sequence[Stage]:
+    """Return the stages that must be finished: compile does not change what convert reads."""
+    first = STAGES.index("train") if stage in ("convert", "publish") else 0
+    return STAGES[first : STAGES.index(stage)]
+
+
+def _commands(run: Run, stage: Stage) -> list[list[str]]:
+    """Return the commands of a stage that takes one node."""
+    file = str(run.file)
+    if stage == "publish":
+        return [[run.kit_python, "-m", "slipway_jobs.publishing", "--run", file]]
+    if stage == "convert":
+        return [[run.python, "-m", "slipway_conversion", "to-transformers", "--run", file]]
+    commands = [[run.python, "-m", "slipway_training.prepare", "--run", file]]
+    if run.recipe.initial_weights and run.recipe.parallelism.strategy == "tensor_parallel":
+        commands.append([run.python, "-m", "slipway_conversion", "from-transformers", "--run", file])
+    return commands
+
+
+def _options(run: Run, stage: Stage, environment: Environment) -> list[tuple[str, str]]:
+    """Return sbatch's options. --exclusive gives all processors of a node; the steps ask for them by themselves."""
+    hardware, restarts = run.recipe.hardware, run.recipe.restarts
+    on_workers = stage in ("compile", "train")
+    hours = restarts.time_limit_hours if stage == "train" else OTHER_STAGES_HOURS
+    queue = run.queue if on_workers else run.cpu_queue
+    options = [
+        ("job-name", job_name(run.name, stage)),
+        ("comment", job_name(run.name, stage)),
+        ("partition", queue),
+        ("nodes", str(hardware.nodes if on_workers else 1)),
+        ("ntasks-per-node", "1"),
+        ("mem", "0"),
+        ("time", f"{hours}:00:00"),
+        ("output", str(run.log(stage)).replace("%", "%%")),
+        ("open-mode", "append"),
+        ("chdir", run.directory),
+        ("export", HANDED_OVER),
+        ("kill-on-invalid-dep", "yes"),
+    ]
+    if stage == "train":
+        options.append(("signal", f"B:USR1@{grace_seconds(run.recipe, environment)}"))
+    types = next((row.instance_types for row in environment.queues if row.name == queue), {})
+    if on_workers and hardware.instance_type and len(types) > 1:
+        # ParallelCluster gives each node its instance type as a feature.
+        options.append(("constraint", hardware.instance_type))
+    return options
+
+
+def grace_seconds(recipe: Recipe, environment: Environment) -> int:
+    """Return how long before the time limit the train job is told to stop, in seconds.
+
+    Enough to finish a step and to write a checkpoint at half of the file system's throughput; 5 minutes to one hour.
+    Slurm may send the signal up to a minute early (sbatch's manual page).
+    """
+    writing = 2 * BYTES_OF_A_PARAMETER * _parameters(recipe) / (environment.lustre_throughput_mb_s * 1e6)
+    return min(3600, 300 + int(writing))
+
+
+def _parameters(recipe: Recipe) -> int:
+    """Return about how many parameters a model has: embeddings and the matrices of the layers."""
+    model = recipe.model
+    keys = model.num_attention_heads
+    projections, embeddings = 2, 1
+    if isinstance(model, Llama):
+        keys, projections, embeddings = model.num_key_value_heads, 3, 1 if model.tie_word_embeddings else 2
+    attention = 2 * model.hidden_size**2 * (1 + keys / model.num_attention_heads)
+    layer = attention + projections * model.hidden_size * model.intermediate_size
+    return int(model.num_hidden_layers * layer + embeddings * model.vocab_size * model.hidden_size)

@@ -1,0 +1,225 @@
+"""Submits a run's chain of jobs, whole or not at all; a run that was submitted before goes on where it stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import getpass
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from slipway_jobs.chain import slurm
+from slipway_jobs.chain.changes import refused_changes, undone_stages
+from slipway_jobs.chain.record import Chain, Submission, read_chain, write_whole
+from slipway_jobs.chain.scripts import job_name, render, stages
+from slipway_jobs.environment import Environment
+from slipway_jobs.run import RUN_FILE, STAGES, Run, Stage, read_run
+
+ENVIRONMENT_COPY = "environment.json"
+"""Name of the environment's file in a run's folder: no later update of the environment changes a running chain."""
+
+
+class Refused(Exception):  # noqa: N818 (a user's mistake, not an error of the program)
+    """A run cannot be submitted or cancelled; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a submission will do."""
+
+    run: Run
+    """The run as it will be written."""
+
+    environment: Environment
+    """The environment it runs in."""
+
+    known: bool
+    """Whether the run was submitted before."""
+
+    todo: tuple[Stage, ...]
+    """Stages to submit, in their order."""
+
+    undone: tuple[Stage, ...]
+    """Stages that are finished, but must be done again because something changed."""
+
+    @property
+    def done(self) -> tuple[Stage, ...]:
+        """Stages that stay as they are."""
+        return tuple(stage for stage in stages(self.run) if stage not in self.todo)
+
+
+def plan(run: Run, environment: Environment) -> Plan:
+    """Decide what a submission of a run does; nothing is written.
+
+    Raises:
+        Refused: a run of this name is another one, or somebody else's.
+    """
+    run = run.model_copy(update={"environment_file": str(Path(run.directory) / ENVIRONMENT_COPY)})
+    if not Path(run.directory).exists():
+        return Plan(run, environment, known=False, todo=stages(run), undone=())
+    old = _known_run(run)
+    if refused := refused_changes(old.recipe, run.recipe):
+        changes = "\n".join(f"  {line}" for line in refused)
+        message = f"the run {run.name} in {run.directory} was submitted with another recipe:\n{changes}\n"
+        raise Refused(f"{message}Give this one another name (--name), or take these changes back.")
+    if (Path(old.prepared_directory) / "done").exists():
+        # The same recipe over files that were touched: the run stays with the data it began with.
+        run = run.model_copy(update={"prepared_directory": old.prepared_directory})
+    undone = undone_stages(old, run)
+    todo = _todo(run, undone)
+    return Plan(run, environment, known=True, todo=todo, undone=tuple(s for s in todo if finished(run, s)))
+
+
+def finished(run: Run, stage: Stage) -> bool:
+    """Tell whether a stage is finished and what it made is still there."""
+    made = {"prepare": run.prepared_directory, "convert": run.converted_directory}.get(stage)
+    return run.done_file(stage).exists() and (made is None or (Path(made) / "done").exists())
+
+
+def submit_run(plan: Plan) -> Submission:
+    """Write the run's folder and submit what there is to do.
+
+    Either all jobs wait in the queue afterwards, or none does. The first one is held until chain.json is written: if
+    this process is killed before, nothing runs that nobody knows of, and the next submission names what is left.
+
+    Raises:
+        Refused: jobs of the run have not ended, or somebody is submitting it at this moment.
+        SlurmError: Slurm refuses a job or does not answer.
+        OSError: the run's folder cannot be written to.
+    """
+    run = plan.run
+    with _locked(run):
+        if Path(run.directory).exists() != plan.known:
+            raise Refused(f"the run {run.name} was submitted by somebody else at this moment; look at it with status")
+        refuse_unfinished(run.name)
+        before = read_chain(run.chain_file)
+        _write_run(plan)
+        jobs: dict[Stage, str] = {}
+        try:
+            for stage in plan.todo:
+                previous = list(jobs.values())[-1] if jobs else None
+                jobs[stage] = slurm.submit_job(run.script(stage), after=previous, held=previous is None)
+            submission = Submission(submitted_at=time.time(), user=getpass.getuser(), jobs=jobs, done_before=plan.done)
+            _write_chain(run, Chain(submissions=(*before.submissions, submission)))
+            slurm.release(jobs[plan.todo[0]])
+        except BaseException:
+            _take_back(plan, before, list(jobs.values()))
+            raise
+    return submission
+
+
+def cancel_run(name: str, directory: Path) -> list[slurm.Job]:
+    """Cancel the jobs of a run that have not ended, and return them.
+
+    Raises:
+        Refused: there is no such run.
+        SlurmError: Slurm does not answer, or the jobs are somebody else's.
+    """
+    if not (directory / RUN_FILE).exists():
+        raise Refused(f"there is no run {name}: no {directory / RUN_FILE}")
+    jobs = slurm.unfinished_jobs(job_name(name, stage) for stage in STAGES)
+    slurm.cancel_jobs([job.job for job in jobs])
+    return jobs
+
+
+def refuse_unfinished(name: str) -> None:
+    """Raise `Refused` while jobs of a run wait or run.
+
+    Raises:
+        Refused: there are such jobs; the message names them.
+        SlurmError: Slurm does not answer.
+    """
+    if jobs := slurm.unfinished_jobs(job_name(name, stage) for stage in STAGES):
+        listed = "\n".join(f"  {job.name}: job {job.job} of {job.user}, {job.state.lower()}" for job in jobs)
+        message = f"jobs of the run {name} have not ended:\n{listed}\n"
+        raise Refused(f"{message}Wait for them, or end them with: slipway-job cancel {name}")
+
+
+def _known_run(run: Run) -> Run:
+    directory = Path(run.directory)
+    if not os.access(directory, os.W_OK):
+        raise Refused(f"the run {run.name} is {directory.owner()}'s ({directory}): give yours another name (--name)")
+    try:
+        return read_run(run.file)
+    except (OSError, ValidationError) as error:
+        message = f"{directory} is there, but holds no run of this version of the kit ({run.file}): {error}"
+        raise Refused(f"{message}\nGive the run another name (--name), or move the folder away.") from None
+
+
+def _todo(run: Run, undone: set[Stage]) -> tuple[Stage, ...]:
+    """Return the stages to do: what comes before a finished training is not done again for its own sake."""
+    chain = stages(run)
+    if finished(run, "train"):
+        chain = tuple(stage for stage in chain if STAGES.index(stage) > STAGES.index("train"))
+    open_stages = [stage for stage in chain if stage in undone or not finished(run, stage)]
+    if not open_stages:
+        return ()
+    first = chain.index(open_stages[0])
+    # What prepare makes is the same again; everything after compile builds on what is to do before it.
+    return tuple(stage for stage in chain[first:] if stage in open_stages or stage not in ("prepare", "compile"))
+
+
+def _write_run(plan: Plan) -> None:
+    """Write run.json, the environment and the scripts; a new run's folder appears in one move."""
+    run, directory = plan.run, Path(plan.run.directory)
+    files = {run.file: run.model_dump_json(indent=1) + "\n"}
+    files[directory / ENVIRONMENT_COPY] = plan.environment.model_dump_json(indent=1) + "\n"
+    files |= render(run, plan.environment)
+    if plan.known:
+        for stage in plan.undone:
+            run.done_file(stage).unlink(missing_ok=True)
+        _write_files(files)
+        return
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{run.name}.", dir=directory.parent, ignore_cleanup_errors=True) as work:
+        # A folder below it: mkdtemp's own is closed to everybody else.
+        new = Path(work) / "run"
+        for folder in ("scripts", "logs", "stages"):
+            (new / folder).mkdir(parents=True)
+        _write_files({new / file.relative_to(directory): text for file, text in files.items()})
+        new.rename(directory)
+
+
+def _write_files(files: dict[Path, str]) -> None:
+    for file, text in files.items():
+        write_whole(file, text, mode=0o755 if file.parent.name == "scripts" else 0o644)
+
+
+def _write_chain(run: Run, chain: Chain) -> None:
+    write_whole(run.chain_file, chain.model_dump_json(indent=1) + "\n")
+
+
+def _take_back(plan: Plan, before: Chain, jobs: Sequence[str]) -> None:
+    """Undo a submission that failed: cancel its jobs, and remove what it wrote of a new run."""
+    with contextlib.suppress(slurm.SlurmError):
+        slurm.cancel_jobs(jobs)
+    if not plan.known:
+        shutil.rmtree(plan.run.directory, ignore_errors=True)
+    elif before.submissions:
+        _write_chain(plan.run, before)
+    else:
+        plan.run.chain_file.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _locked(run: Run) -> Iterator[None]:
+    """Keep others from submitting the same run; the lock ends with the process, and /fsx is mounted with `flock`."""
+    directory = Path(run.directory).parent
+    directory.mkdir(parents=True, exist_ok=True)
+    # Everybody's lock: for that, reading must be enough.
+    descriptor = os.open(directory / f".{run.name}.lock", os.O_RDONLY | os.O_CREAT, 0o644)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Refused(f"somebody is submitting the run {run.name} at this moment: try again") from None
+        yield
+    finally:
+        os.close(descriptor)

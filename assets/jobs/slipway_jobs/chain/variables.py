@@ -1,0 +1,111 @@
+"""Environment variables of the compile and train jobs: a table, with the reason and the source of each row.
+
+Sources: `nxd` is aws-neuron/neuronx-distributed, examples/training (release 2.29); `samples` is
+aws-neuron/aws-neuron-samples, torch-neuronx/training/dp_bert_hf_pretrain; `docs` is the Neuron documentation 2.33. That
+these values are good ones on Trainium cannot be tried here: they are what AWS trains with.
+
+Left out on purpose: XLA_USE_BF16 and XLA_DOWNCAST_BF16 (deprecated; the first ends in NCC_INLA001 with new compilers);
+FI_EFA_FORK_SAFE (for kernels before 5.13: Ubuntu 22.04 and later have newer ones); `--cache_dir` in NEURON_CC_FLAGS (it
+would win over NEURON_COMPILE_CACHE_URL); `--distribution-strategy llm-training` (only nemo-megatron's scripts have it,
+NxD's do not); CCOM_SOCKET_IFNAME (Kubernetes only).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from slipway_jobs.recipe.model import Recipe
+
+Version = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One row. A condition that is left out holds for all recipes."""
+
+    name: str
+    """Name of the variable."""
+
+    value: str
+    """Its value."""
+
+    device: Literal["neuron", "cpu"] = "neuron"
+    """Device of the recipes it is for."""
+
+    framework: Literal["xla", "native"] | None = None
+    """Framework that reads it."""
+
+    architecture: Literal["llama", "bert"] | None = None
+    """Model it is for."""
+
+    pipeline: bool | None = None
+    """With or without pipeline parallelism."""
+
+    precision: Literal["bfloat16", "float32"] | None = None
+    """Precision it is for."""
+
+    efa: bool = False
+    """Only on nodes with EFA."""
+
+    before: Version | None = None
+    """Only with Neuron releases before this one."""
+
+
+VARIABLES: Sequence[Variable] = (
+    # nxd, samples: several nodes talk over EFA, with direct access to the devices' memory.
+    Variable("FI_PROVIDER", "efa", efa=True),
+    Variable("FI_EFA_USE_DEVICE_RDMA", "1", efa=True),
+    # nxd: all Llama scripts. The BERT samples pass no model type.
+    Variable("NEURON_CC_FLAGS", "--model-type transformer", framework="xla", architecture="llama"),
+    Variable("NEURON_FUSE_SOFTMAX", "1", framework="xla"),
+    # nxd: how many executions are queued ahead; release 2.31 took the variable away (docs).
+    Variable("NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS", "3", framework="xla", pipeline=False, before=(2, 31)),
+    Variable("NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS", "7", framework="xla", pipeline=True, before=(2, 31)),
+    # nxd: one heap for each thread of 32 processes takes the host's memory.
+    Variable("MALLOC_ARENA_MAX", "64", framework="xla", pipeline=False),
+    Variable("MALLOC_ARENA_MAX", "128", framework="xla", pipeline=True),
+    Variable("MALLOC_ARENA_MAX", "64", framework="native"),
+    # nxd: mixed precision. Rounding to bfloat16 by chance keeps small updates alive.
+    Variable("NEURON_RT_STOCHASTIC_ROUNDING_EN", "1", precision="bfloat16"),
+    # samples: seconds until an execution counts as hung; the default of 30 is short for a first collective.
+    Variable("NEURON_RT_EXEC_TIMEOUT", "600", framework="xla"),
+    # samples: gradients are reduced in buckets of 512 MB.
+    Variable("BUCKET_CAP_MB", "512", framework="xla", architecture="bert"),
+    Variable("XLA_TRANSFER_SEED_ASYNC", "1", framework="xla", architecture="bert"),
+    # Each worker on processors takes one thread, or they would stand in each other's way.
+    Variable("OMP_NUM_THREADS", "1", device="cpu"),
+    # transformers' tokenizers warn and may hang when a process with their threads forks.
+    Variable("TOKENIZERS_PARALLELISM", "false", device="neuron"),
+    Variable("TOKENIZERS_PARALLELISM", "false", device="cpu"),
+)
+"""The table. A variable has one value at most for a recipe."""
+
+
+def variables(recipe: Recipe, *, efa: bool, release: str) -> dict[str, str]:
+    """Return the environment variables of a recipe's compile and train jobs.
+
+    Args:
+        recipe: the recipe.
+        efa: whether the nodes reach each other by EFA.
+        release: Neuron SDK release on the nodes, for example `2.28.1`.
+    """
+    rows = [row for row in VARIABLES if _applies(row, recipe, efa=efa, release=_version(release))]
+    return {row.name: row.value for row in rows}
+
+
+def _applies(row: Variable, recipe: Recipe, *, efa: bool, release: Version) -> bool:
+    return (
+        row.device == recipe.hardware.device
+        and row.framework in (None, recipe.hardware.framework)
+        and row.architecture in (None, recipe.model.architecture)
+        and row.pipeline in (None, recipe.parallelism.pipeline_parallel_size > 1)
+        and row.precision in (None, recipe.precision)
+        and (efa or not row.efa)
+        and (row.before is None or release < row.before)
+    )
+
+
+def _version(release: str) -> Version:
+    return tuple(int(part) for part in release.split(".") if part.isdecimal())
