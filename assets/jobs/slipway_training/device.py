@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from datetime import timedelta
+from hashlib import blake2b
 
 import torch
 import torch.distributed as dist
@@ -44,6 +45,18 @@ class Workers:
         values = torch.tensor(flags, dtype=torch.uint8)
         dist.all_reduce(values, op=dist.ReduceOp.MAX, group=self.control)
         return tuple(bool(value) for value in values.tolist())
+
+    def seed(self, *parts: int) -> None:
+        """Start this worker's random numbers (dropout) anew, from numbers such as the seed, the step and the rank.
+
+        A step then has the same ones after a resume as without. torch_xla keeps a state of its own.
+        """
+        value = int.from_bytes(blake2b(repr(parts).encode(), digest_size=4).digest(), "big")
+        torch.manual_seed(value)
+        if self.device.type == "xla":
+            import torch_xla.core.xla_model as xm  # noqa: PLC0415
+
+            xm.set_rng_state(value)
 
 
 def join(hardware: Hardware) -> Workers:

@@ -15,10 +15,8 @@ CHECKPOINT_FILE = "checkpoint.json"
 """Name of the file in each checkpoint that says what it is."""
 
 DONE = "done"
-"""Name of the empty file that is written last: a folder without it is no checkpoint."""
-
-WORK_PREFIX = ".writing-"
-"""What the name of a folder begins with while a checkpoint is being written into it."""
+"""Name of the empty file that is written last: a folder without it is no checkpoint. A work folder that is renamed
+would do as well, but /fsx would copy its files to the bucket twice, once by each name."""
 
 INITIAL = "initial"
 """Name of the folder with the converted initial weights, beside the steps' folders."""

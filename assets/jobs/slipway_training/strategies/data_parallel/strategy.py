@@ -1,0 +1,102 @@
+"""Data parallelism: the training step, and its checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel
+
+from slipway_jobs.run import Run
+from slipway_training.device import Workers
+from slipway_training.durable import write_tensors
+from slipway_training.strategies.data_parallel.averaging import average_gradients, average_loss, end_graph
+from slipway_training.strategies.data_parallel.models import make_model
+from slipway_training.strategies.data_parallel.optimizer import make_optimizer, set_learning_rate
+from slipway_training.strategies.data_parallel.weight_names import from_checkpoint, to_checkpoint
+from slipway_training.strategy import MicroBatch
+
+_FILE = "dp_rank_00_tp_rank_00_pp_rank_00.pt"
+"""NeuronX Distributed's name for the only part of a model that is not split."""
+
+
+def build(run: Run, workers: Workers, weights: Path | None) -> DataParallel:
+    """Make the strategy; see `slipway_training.strategies.build`."""
+    model = make_model(run.recipe, weights, workers.device)
+    return DataParallel(run, workers, model)
+
+
+class DataParallel:
+    """Each worker has the whole model and its share of a step's samples."""
+
+    checkpoint_format = "nxd"
+
+    def __init__(self, run: Run, workers: Workers, model: PreTrainedModel) -> None:
+        """Take a model that is on the worker's device and the same on all workers."""
+        self.data_parallel_rank, self.data_parallel_size = workers.rank, workers.size
+        self._recipe, self._workers, self._model = run.recipe, workers, model
+        self._optimizer = make_optimizer(run.recipe.optimizer, model, workers.device)
+
+    def train_step(self, micro_batches: Sequence[MicroBatch], learning_rate: float) -> torch.Tensor:
+        """Take one optimizer step; see `Strategy`.
+
+        On `xla` each micro-batch is one graph and the update another, the same ones in every step but the very first:
+        two steps compile all. It can only be tried on Trainium.
+        """
+        device = self._workers.device
+        set_learning_rate(self._optimizer, learning_rate, device)
+        loss = torch.zeros((), dtype=torch.float32, device=device)
+        for micro_batch in micro_batches:
+            loss = loss + self._backward(micro_batch, len(micro_batches))
+            end_graph(device)
+        # All workers' gradients are averaged before they are clipped: it is the norm of the average that counts.
+        average_gradients(self._optimizer, self._workers)
+        torch.nn.utils.clip_grad_norm_(self._model.parameters(), self._recipe.optimizer.gradient_clipping)
+        self._optimizer.step()
+        self._optimizer.zero_grad()
+        loss = average_loss(loss, self._workers)
+        end_graph(device)
+        return loss
+
+    def _backward(self, micro_batch: MicroBatch, count: int) -> torch.Tensor:
+        device = self._workers.device
+        inputs = {name: tensor.to(device) for name, tensor in micro_batch.items()}
+        # Weights stay in float32, autocast computes the products of matrices in bfloat16 (on `xla` as upstream's
+        # --enable_pt_autocast does).
+        with torch.autocast(device.type, torch.bfloat16, enabled=self._recipe.precision == "bfloat16"):
+            loss: torch.Tensor = self._model(**inputs).loss / count
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss.detach().float()
+
+    def save(self, directory: Path) -> None:
+        """Write the state; all workers have the same, and worker 0 writes it."""
+        if self._workers.rank != 0:
+            return
+        end_graph(self._workers.device)
+        model = to_checkpoint(_on_host(self._model.state_dict()), self._recipe)
+        for name, state in (("model", model), ("optim", _on_host(self._optimizer.state_dict()))):
+            (directory / name).mkdir(exist_ok=True)
+            write_tensors(directory / name / _FILE, state)
+
+    def load(self, directory: Path) -> None:
+        """Read the state; see `Strategy`. The files are mapped: the workers of a node share the memory."""
+        try:
+            model = torch.load(directory / "model" / _FILE, map_location="cpu", weights_only=True, mmap=True)
+            self._model.load_state_dict(from_checkpoint(model, self._recipe))
+            optimizer = torch.load(directory / "optim" / _FILE, map_location="cpu", weights_only=True, mmap=True)
+            self._optimizer.load_state_dict(optimizer)
+        except (RuntimeError, KeyError) as error:
+            raise ValueError(f"{directory} is not a checkpoint of this model: {error}") from error
+
+
+def _on_host(state: Any) -> Any:
+    """Return a state with its tensors in host memory."""
+    if isinstance(state, torch.Tensor):
+        return state.detach().cpu()
+    if isinstance(state, dict):
+        return {key: _on_host(value) for key, value in state.items()}
+    if isinstance(state, list):
+        return [_on_host(value) for value in state]
+    return state
