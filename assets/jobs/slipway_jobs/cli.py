@@ -1,0 +1,20 @@
+"""The `slipway-job` command. Each command is a function of the package that does its work."""
+
+import typer
+
+from slipway_jobs.chain.command import cancel, submit
+from slipway_jobs.recipe.command import check, recipes
+from slipway_jobs.watching.command import logs, status, tensorboard
+
+app = typer.Typer(
+    name="slipway-job",
+    help="Train a model on this cluster: a recipe becomes a chain of Slurm jobs (prepare, compile, train, convert, "
+    "publish). Look at the recipes, check one, submit it, watch the run. A stopped run goes on from its latest "
+    "checkpoint when its recipe is submitted again.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+for command in (recipes, check, submit, status, logs, tensorboard, cancel):
+    app.command()(command)

@@ -1,0 +1,76 @@
+"""Finds the runs of a cluster by their folders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from slipway_jobs.environment import ENVIRONMENT_FILE, environment_file, read_environment
+from slipway_jobs.run import RUN_FILE, Run, read_run
+
+
+class NoSuchRun(Exception):  # noqa: N818 (a user's mistake, not an error of the program)
+    """A run, or the cluster's description, cannot be found or read; the message says what to do."""
+
+
+def runs_directory() -> Path:
+    """Return the folder with the runs' folders.
+
+    Raises:
+        NoSuchRun: the environment's file cannot be read.
+    """
+    file = environment_file()
+    try:
+        return Path(read_environment(file).runs_directory)
+    except OSError as error:
+        place = "" if file != ENVIRONMENT_FILE else " Run slipway-job on the cluster's head node or a login node."
+        raise NoSuchRun(f"{file}: the environment's file cannot be read ({error.strerror}).{place}") from None
+    except ValidationError as error:
+        raise NoSuchRun(f"{file}: this is no environment's file of this version of the kit: {error}") from None
+
+
+def find_run(name: str) -> Run:
+    """Read the run of a name.
+
+    Raises:
+        NoSuchRun: there is none, or its file cannot be read.
+    """
+    directory = runs_directory()
+    names = run_names(directory)
+    if name not in names:
+        near = get_close_matches(name, names, n=3)
+        known = f"Did you mean {' or '.join(near)}?" if near else "slipway-job status lists all runs."
+        raise NoSuchRun(f"there is no run {name} in {directory}. {known}")
+    return _read(directory / name)
+
+
+def all_runs() -> tuple[list[Run], list[str]]:
+    """Return all runs that can be read, and what is wrong with the others.
+
+    Raises:
+        NoSuchRun: the environment's file cannot be read.
+    """
+    directory = runs_directory()
+    runs, problems = [], []
+    for name in run_names(directory):
+        try:
+            runs.append(_read(directory / name))
+        except NoSuchRun as error:
+            problems.append(str(error))
+    return runs, problems
+
+
+def run_names(directory: Path) -> Sequence[str]:
+    """Return the names of the folders that hold a run. A hidden one is a run that is just being submitted."""
+    return sorted(file.parent.name for file in directory.glob(f"*/{RUN_FILE}") if not file.parent.name.startswith("."))
+
+
+def _read(directory: Path) -> Run:
+    file = directory / RUN_FILE
+    try:
+        return read_run(file)
+    except (OSError, ValidationError) as error:
+        raise NoSuchRun(f"{file}: this is no run of this version of the kit: {error}") from None

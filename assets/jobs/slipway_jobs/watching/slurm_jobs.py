@@ -1,0 +1,93 @@
+"""What Slurm knows of a run's jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from slipway_jobs.chain.slurm import SlurmError, slurm_output
+
+_EXPLAINED = {
+    "Dependency": "waits for the stage before",
+    "DependencyNeverSatisfied": "the stage before failed",
+    "Resources": "waits for free nodes",
+    "Priority": "other jobs are first",
+    "BeginTime": "starts again in a moment",
+    "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions": (
+        "its nodes are down, or EC2 has no capacity: sinfo -R tells"
+    ),
+    "ReqNodeNotAvail": "its nodes are down or reserved: sinfo -R tells",
+    "Licenses": "waits for licences",
+    "JobHeldUser": "held: scontrol release starts it",
+    "JobHeldAdmin": "held by an administrator",
+    "launch failed requeued held": "its start failed: scontrol release starts it again",
+    "PartitionDown": "the queue is down",
+    "PartitionNodeLimit": "the queue has not as many nodes",
+    "PartitionTimeLimit": "the queue does not allow its time limit",
+}
+"""Slurm's frequent reasons of a pending job (squeue's manual page, JOB REASON CODES) in plain words."""
+
+
+@dataclass(frozen=True)
+class SlurmJob:
+    """A job as Slurm shows it."""
+
+    state: str
+    """For example `PENDING` (squeue's manual page, JOB STATE CODES)."""
+
+    reason: str | None
+    """Why it is in that state; none where Slurm gives no reason."""
+
+
+@dataclass(frozen=True)
+class SlurmAnswer:
+    """What Slurm says of some jobs."""
+
+    jobs: Mapping[str, SlurmJob]
+    """By job id. A job that ended minutes ago is only in here where the cluster has accounting."""
+
+    error: str | None = None
+    """Why Slurm could not be asked."""
+
+
+def ask_slurm(jobs: Collection[str]) -> SlurmAnswer:
+    """Return what Slurm says of these jobs: squeue's view, and for those that it has forgotten, the accounting's.
+
+    A Slurm that does not answer is an answer too: a run's files still tell much.
+    """
+    if not jobs:
+        return SlurmAnswer({})
+    try:
+        # Not --jobs: a single job that Slurm has forgotten would be an error.
+        lines = slurm_output("squeue", "--noheader", "--states=all", "--format=%i|%T|%r").splitlines()
+    except SlurmError as error:
+        return SlurmAnswer({}, str(error))
+    found = {job: _job(state, reason) for job, state, reason in _rows(lines, 3) if job in jobs}
+    if forgotten := sorted(set(jobs) - set(found)):
+        found |= _accounting(forgotten)
+    return SlurmAnswer(found)
+
+
+def _accounting(jobs: Collection[str]) -> dict[str, SlurmJob]:
+    columns = "--format=JobID,State,Reason"
+    try:
+        text = slurm_output("sacct", "--noheader", "--parsable2", "--allocations", f"--jobs={','.join(jobs)}", columns)
+    except SlurmError:
+        # The cluster has no accounting: its database is optional.
+        return {}
+    # A cancelled job's state is `CANCELLED by 1000`.
+    return {job: _job(state.split(" ")[0], reason) for job, state, reason in _rows(text.splitlines(), 3) if state}
+
+
+def _rows(lines: Collection[str], columns: int) -> list[list[str]]:
+    rows = [line.strip().split("|", columns - 1) for line in lines]
+    return [row for row in rows if len(row) == columns]
+
+
+def _job(state: str, reason: str) -> SlurmJob:
+    reason = reason.strip("() ")
+    if reason in ("", "None"):
+        return SlurmJob(state, None)
+    # Some have details behind a comma: `ReqNodeNotAvail, UnavailableNodes:train-st-1`.
+    explained = _EXPLAINED.get(reason) or _EXPLAINED.get(reason.split(",")[0])
+    return SlurmJob(state, f"{reason}: {explained}" if explained else reason)

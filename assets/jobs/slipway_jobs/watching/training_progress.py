@@ -1,0 +1,73 @@
+"""How far a training is, and when it ends if it goes on like this."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean, median
+
+from slipway_jobs.run import Run
+from slipway_jobs.watching.metrics import StepMetrics
+from slipway_jobs.watching.report import Progress
+
+SPEED_STEPS = 50
+"""Steps whose median speed is shown: a single slow step, such as the first one, does not count."""
+
+LOSS_STEPS = 40
+"""Steps that the change of the loss is measured over, at most."""
+
+
+def progress(run: Run, metrics: Sequence[StepMetrics], *, started: float, running: bool, now: float) -> Progress | None:
+    """Return how far a training is.
+
+    Args:
+        run: the run.
+        metrics: its latest steps by rising step.
+        started: when the train job started last, in Unix seconds: pauses before are no measure of its speed.
+        running: whether it trains at the moment.
+        now: Unix seconds.
+    """
+    if not metrics:
+        return None
+    last, steps = metrics[-1], run.recipe.steps
+    left = seconds_left(metrics, steps, started)
+    change, measured = _loss_change(metrics[-LOSS_STEPS:])
+    # A step that is under way is no delay; one that should be long over is.
+    due = max(last.time + left, now) if left is not None else None
+    return Progress(
+        step=last.step,
+        steps=steps,
+        loss=None if last.diverged else last.loss,
+        loss_change=change,
+        loss_steps=measured,
+        learning_rate=last.learning_rate,
+        tokens=last.tokens,
+        tokens_per_second=median(one.tokens_per_second for one in metrics[-SPEED_STEPS:]),
+        seconds_left=left,
+        finished_at=due if running and last.step < steps else None,
+        last_step_at=last.time,
+    )
+
+
+def seconds_left(metrics: Sequence[StepMetrics], steps: int, started: float) -> float | None:
+    """Return how long the steps take that are left.
+
+    By the clock from one step to another of the same start of the job, so that time for checkpoints counts; with one
+    step only, by its speed.
+    """
+    last = metrics[-1]
+    if last.step >= steps:
+        return 0.0
+    first = next(one for one in metrics if one.time >= min(started, last.time))
+    if last.step > first.step and last.time > first.time:
+        return (steps - last.step) * (last.time - first.time) / (last.step - first.step)
+    if last.tokens_per_second > 0 and last.step > 0:
+        return (steps - last.step) * last.tokens / last.step / last.tokens_per_second
+    return None
+
+
+def _loss_change(metrics: Sequence[StepMetrics]) -> tuple[float | None, int]:
+    losses = [one.loss for one in metrics if not one.diverged]
+    half = len(losses) // 2
+    if half < 2:
+        return None, 0
+    return fmean(losses[-half:]) - fmean(losses[:half]), metrics[-1].step - metrics[0].step + 1
