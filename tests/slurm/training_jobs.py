@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import os
 import signal
@@ -12,7 +14,6 @@ from pathlib import Path
 
 from slipway_jobs.chain.record import Attempt, read_attempts, read_chain
 from slipway_jobs.run import Run, Stage, read_run
-
 from tests.assets.sandbox import ASSETS
 from tests.slurm.local_slurm import ENDED, LocalSlurm, SlurmError, free_ports
 
@@ -166,8 +167,9 @@ class TrainingJobs:
 
     def _ended(self, job: str) -> bool:
         fields = self.cluster.job(job)
-        if fields["JobState"] == "PENDING" and fields["Reason"] == "BeginTime":
-            # Slurm holds a requeued job back until its credentials have expired: two minutes.
+        if fields["JobState"] == "PENDING" and fields["Reason"] == "BeginTime" and not _step_daemons(job):
+            # Slurm holds a requeued job back for two minutes, so that the end of its first run is not taken for that of
+            # the second. Here the first run has ended, and said so, when its slurmstepd is gone.
             self.cluster.start_now(job)
         return fields["JobState"] in ENDED
 
@@ -210,7 +212,17 @@ class TrainingJobs:
                 yield int(folder.name), ranks[0]
 
 
+def _step_daemons(job: str) -> list[int]:
+    """Return the slurmstepd of a job; those of another cluster's job of that number too."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (folder / "cmdline").read_bytes().startswith(f"slurmstepd: [{job}.".encode()):
+                found.append(int(folder.name))
+    return found
+
+
 def stages_in_order(cluster: LocalSlurm, jobs: Sequence[str]) -> bool:
     """Tell whether each of the ended jobs began after the one before had ended."""
     times = [(cluster.job(job)["StartTime"], cluster.job(job)["EndTime"]) for job in jobs]
-    return all(before[1] <= after[0] for before, after in zip(times, times[1:], strict=False))
+    return all(before[1] <= after[0] for before, after in itertools.pairwise(times))

@@ -9,10 +9,9 @@ from pathlib import Path
 from jinja2 import Environment as Templates
 from jinja2 import FileSystemLoader, StrictUndefined
 
+from slipway_jobs.arithmetic.estimate import estimate
 from slipway_jobs.chain.variables import variables
 from slipway_jobs.environment import Environment
-from slipway_jobs.recipe.architecture import Llama
-from slipway_jobs.recipe.model import Recipe
 from slipway_jobs.run import STAGES, Run, Stage
 
 NODE_SCRIPT = "node.sh"
@@ -26,9 +25,6 @@ COMPILE_TRIES = 3
 
 CACHE_SECONDS = 900
 """How long the copying of the compile cache may take, each way."""
-
-BYTES_OF_A_PARAMETER = 16
-"""A checkpoint holds weights in float32 (and in bfloat16) with two moments of the optimizer, at most."""
 
 HANDED_OVER = "HOME,USER,LANG,PATH,SLURM_CONF"
 """Variables of the submitting shell that jobs get: what else is in it, they neither depend on nor see."""
@@ -90,7 +86,7 @@ def _context(run: Run, stage: Stage, environment: Environment) -> dict[str, obje
         "stage": stage,
         "options": [Plain(f"--{name}={shlex.quote(value)}") for name, value in _options(run, stage, environment)]
         + [Plain("--exclusive"), Plain("--requeue")],
-        "grace_seconds": grace_seconds(run.recipe, environment),
+        "grace_seconds": grace_seconds(run, environment),
         "python_directory": Path(run.python).parent,
         "needed": [run.done_file(before) for before in _before(stage)],
     }
@@ -152,7 +148,7 @@ def _options(run: Run, stage: Stage, environment: Environment) -> list[tuple[str
         ("kill-on-invalid-dep", "yes"),
     ]
     if stage == "train":
-        options.append(("signal", f"B:USR1@{grace_seconds(run.recipe, environment)}"))
+        options.append(("signal", f"B:USR1@{grace_seconds(run, environment)}"))
     types = next((row.instance_types for row in environment.queues if row.name == queue), {})
     if on_workers and hardware.instance_type and len(types) > 1:
         # ParallelCluster gives each node its instance type as a feature.
@@ -160,23 +156,12 @@ def _options(run: Run, stage: Stage, environment: Environment) -> list[tuple[str
     return options
 
 
-def grace_seconds(recipe: Recipe, environment: Environment) -> int:
+def grace_seconds(run: Run, environment: Environment) -> int:
     """Return how long before the time limit the train job is told to stop, in seconds.
 
-    Enough to finish a step and to write a checkpoint at half of the file system's throughput; 5 minutes to one hour.
-    Slurm may send the signal up to a minute early (sbatch's manual page).
+    Enough, by the high ends of the estimate, to finish a step and to write a checkpoint, and 5 minutes more; at most
+    half of the time limit. Slurm may send the signal up to a minute early (sbatch's manual page).
     """
-    writing = 2 * BYTES_OF_A_PARAMETER * _parameters(recipe) / (environment.lustre_throughput_mb_s * 1e6)
-    return min(3600, 300 + int(writing))
-
-
-def _parameters(recipe: Recipe) -> int:
-    """Return about how many parameters a model has: embeddings and the matrices of the layers."""
-    model = recipe.model
-    keys = model.num_attention_heads
-    projections, embeddings = 2, 1
-    if isinstance(model, Llama):
-        keys, projections, embeddings = model.num_key_value_heads, 3, 1 if model.tie_word_embeddings else 2
-    attention = 2 * model.hidden_size**2 * (1 + keys / model.num_attention_heads)
-    layer = attention + projections * model.hidden_size * model.intermediate_size
-    return int(model.num_hidden_layers * layer + embeddings * model.vocab_size * model.hidden_size)
+    expected = estimate(run, environment)
+    seconds = 300 + expected.checkpoint_seconds.high + (expected.step_seconds.high if expected.step_seconds else 0)
+    return int(min(seconds, run.recipe.restarts.time_limit_hours * 1800))
