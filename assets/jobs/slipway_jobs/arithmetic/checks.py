@@ -13,6 +13,7 @@ from slipway_jobs.recipe.problems import Finding
 RECIPE_RULES: tuple[Callable[[Recipe], Iterator[Finding]], ...] = (
     training.strategy,
     training.strategy_options,
+    training.ahead_of_time,
     training.tied_embeddings,
     training.schedule,
     training.vocabulary,
@@ -35,13 +36,15 @@ PLACEMENT_RULES: tuple[Callable[[Placement], Iterator[Finding]], ...] = (
 )
 """What a recipe asks of the nodes that it gets."""
 
+RECIPE_NOTICES: tuple[Callable[[Recipe], Iterator[Finding]], ...] = (training.interval, split.uneven_stages)
+"""What a person should know of the recipe alone."""
+
 NOTICES: tuple[Callable[[Placement], Iterator[Finding]], ...] = (
     nodes.idle_cores,
     nodes.prepare_place,
     memory.tight_device,
     memory.tight_host,
     checkpoints.slow,
-    lambda placement: training.interval(placement.recipe),
 )
 """What works, and a person should know."""
 
@@ -62,4 +65,5 @@ def check(recipe: Recipe, environment: Environment) -> tuple[Placement | None, l
 
 def notices(placement: Placement) -> list[Finding]:
     """Say what a person should know about a recipe that passes."""
-    return [finding for rule in NOTICES for finding in rule(placement)]
+    of_recipe = [finding for rule in RECIPE_NOTICES for finding in rule(placement.recipe)]
+    return [*of_recipe, *(finding for rule in NOTICES for finding in rule(placement))]

@@ -33,10 +33,7 @@ def network(placement: Placement) -> Iterator[Finding]:
 def stack(placement: Placement) -> Iterator[Finding]:
     """The nodes' training stack is of the recipe's framework, and the kit's code runs with it."""
     name, framework = placement.stack_name, placement.recipe.hardware.framework
-    if placement.on_neuron and placement.queue.training_stack is None:
-        message = f"the nodes of the queue `{placement.queue.name}` have no training stack"
-        yield Finding(("hardware", "queue"), message, "Choose a queue with Trainium.")
-    elif placement.stack.framework != framework:
+    if placement.stack.framework != framework:
         message = (
             f"`{framework}`, and the queue `{placement.queue.name}` has the training stack `{name}` of the framework "
             f"`{placement.stack.framework}`"
@@ -53,10 +50,7 @@ def stack(placement: Placement) -> Iterator[Finding]:
 def workers(placement: Placement) -> Iterator[Finding]:
     """No more training processes than logical NeuronCores."""
     cores, asked = placement.instance.logical_neuron_cores, placement.workers_per_node
-    if placement.on_neuron and cores == 0:
-        message = f"{placement.instance_type} has no accelerator"
-        yield Finding(("hardware", "instance_type"), message, "Choose a type with Trainium, or write `device: cpu`.")
-    elif placement.on_neuron and asked > cores:
+    if placement.on_neuron and asked > cores:
         message = f"{asked} workers, and {placement.instance_type} has {cores} logical NeuronCores"
         yield Finding(("hardware", "workers_per_node"), message, f"Write {cores}, or leave it out.")
 

@@ -87,8 +87,11 @@ def _unusable(hardware: Hardware, environment: Environment) -> Iterator[Finding]
     if hardware.queue is not None and hardware.queue not in queues:
         message = f"the cluster `{environment.cluster_name}` has no queue `{hardware.queue}`"
         yield Finding(("hardware", "queue"), message, near_name(hardware.queue, queues))
-    elif next(_candidates(hardware, environment), None) is None:
+    elif (candidate := next(_candidates(hardware, environment), None)) is None:
         yield _no_nodes(hardware, environment)
+    elif hardware.device == "neuron" and candidate[0].training_stack is None:
+        message = f"the nodes {candidate[1]} of the queue `{candidate[0].name}` have no training stack"
+        yield Finding(("hardware", "instance_type"), message, "Choose a type with Trainium, or write `device: cpu`.")
     if hardware.device == "neuron" and hardware.instance_type is None:
         types = _accelerated(environment)
         fix = f"Add `instance_type:`, one of {listed(types)}." if types else "Add nodes with Trainium to the cluster."

@@ -11,6 +11,8 @@ from slipway_jobs.recipe.problems import Finding, listed
 
 _TP = ("parallelism", "tensor_parallel_size")
 _PP = ("parallelism", "pipeline_parallel_size")
+_KV = ("parallelism", "kv_size_multiplier")
+_DIVIDED = ("num_attention_heads", "hidden_size", "intermediate_size", "vocab_size")
 
 
 def data_parallel_size(placement: Placement) -> int:
@@ -65,18 +67,26 @@ def batch(placement: Placement) -> Iterator[Finding]:
 
 
 def tensors(recipe: Recipe) -> Iterator[Finding]:
-    """Heads, widths and vocabulary divide by TP, layers by PP."""
+    """Heads, widths and vocabulary divide by TP; each stage has a layer."""
     model, parallelism = recipe.model, recipe.parallelism
     tp, pp = parallelism.tensor_parallel_size, parallelism.pipeline_parallel_size
     if model.hidden_size % model.num_attention_heads:
         message = f"{model.hidden_size} is no multiple of {model.num_attention_heads} attention heads"
         yield Finding(("model", "hidden_size"), message, "Take both from the model's config.json.")
-    for field in ("num_attention_heads", "hidden_size", "intermediate_size", "vocab_size"):
-        if (size := getattr(model, field)) % tp:
-            yield Finding(_TP, f"{field} {size} is no multiple of {tp} workers", f"Write {listed(_shared(recipe))}.")
-    if model.num_hidden_layers % pp:
-        message = f"{model.num_hidden_layers} layers do not divide into {pp} equal stages"
-        yield Finding(_PP, message, f"Write {listed(divisors(model.num_hidden_layers, most=64))}.")
+    sizes = {name: getattr(model, name) for name in _DIVIDED}
+    if odd := [f"{name} {size}" for name, size in sizes.items() if size % tp]:
+        yield Finding(_TP, f"{tp} workers do not divide {listed(odd, 'and')}", f"Write {listed(_shared(sizes))}.")
+    if model.num_hidden_layers < pp:
+        message = f"{model.num_hidden_layers} layers are fewer than {pp} stages"
+        yield Finding(_PP, message, f"Write {listed(divisors(model.num_hidden_layers))}.")
+
+
+def uneven_stages(recipe: Recipe) -> Iterator[Finding]:
+    """Notice: stages of unequal length wait for the longest."""
+    layers, stages = recipe.model.num_hidden_layers, recipe.parallelism.pipeline_parallel_size
+    if layers % stages:
+        message = f"{layers} layers in {stages} stages: the last ones have one layer more, the others wait for them"
+        yield Finding(_PP, message, f"Write {listed(divisors(layers))}.")
 
 
 def key_value_heads(recipe: Recipe) -> Iterator[Finding]:
@@ -84,22 +94,30 @@ def key_value_heads(recipe: Recipe) -> Iterator[Finding]:
     model, parallelism = recipe.model, recipe.parallelism
     if not isinstance(model, Llama):
         return
-    tp, times, key = parallelism.tensor_parallel_size, parallelism.kv_size_multiplier, "kv_size_multiplier"
+    tp, times = parallelism.tensor_parallel_size, parallelism.kv_size_multiplier
     queries, heads = model.num_attention_heads, model.num_key_value_heads
+    repeated = f"{heads} key and value heads x {times} = {heads * times}"
     if queries % heads:
         message = f"{queries} query heads are no multiple of {heads} key and value heads"
         yield Finding(("model", "num_key_value_heads"), message, "Take both from the model's config.json.")
-    elif times > 1 and (heads * times > queries or tp % times):
-        message = (
-            f"{heads} key and value heads x {times} = {heads * times} are more than {queries} query heads, or {tp} "
-            f"workers are no multiple of {times}"
-        )
-        yield Finding(("parallelism", key), message, f"Write {max(1, tp // heads)}.")
+    elif heads * times > queries:
+        yield Finding(_KV, f"{repeated} are more than {queries} query heads", _multiplier(queries, heads, tp))
+    elif tp % times:
+        message = f"{tp} workers are no multiple of {times}"
+        yield Finding(_KV, message, _multiplier(queries, heads, tp))
     elif heads * times % tp:
-        message = f"{heads} key and value heads x {times} = {heads * times} are no multiple of {tp} workers"
-        fits = [n for n in divisors(queries // heads) if heads * n % tp == 0 and tp % n == 0]
-        fix = f"Write {fits[0]}." if fits else f"Choose `tensor_parallel_size` among {listed(divisors(queries))}."
-        yield Finding(("parallelism", key), message, fix)
+        yield Finding(_KV, f"{repeated} are no multiple of {tp} workers", _multiplier(queries, heads, tp))
+    elif times > 1 and heads * times != tp and (recipe.hardware.instance_type or "").startswith("trn2"):
+        message = f"{repeated} are not {tp} workers, and on Trn2 repeated heads are one for each worker"
+        yield Finding(_KV, message, _multiplier(queries, heads, tp))
+
+
+def _multiplier(queries: int, heads: int, tp: int) -> str:
+    """Say which multiplier fits a tensor-parallel size."""
+    fits = [times for times in divisors(queries // heads) if heads * times % tp == 0 and tp % times == 0]
+    if fits:
+        return f"Write {fits[0]}."
+    return f"None fits: choose `tensor_parallel_size` among {listed(divisors(queries))}."
 
 
 def sequence(recipe: Recipe) -> Iterator[Finding]:
@@ -114,12 +132,10 @@ def sequence(recipe: Recipe) -> Iterator[Finding]:
         yield Finding(("data", "sequence_length"), message, f"Write {length // tp * tp or tp}.")
 
 
-def divisors(number: int, most: int | None = None) -> list[int]:
+def divisors(number: int) -> list[int]:
     """List what divides a number, ascending."""
-    return [n for n in range(1, min(number, most or number) + 1) if number % n == 0]
+    return [n for n in range(1, number + 1) if number % n == 0]
 
 
-def _shared(recipe: Recipe) -> list[int]:
-    model = recipe.model
-    sizes = (model.hidden_size, model.intermediate_size, model.vocab_size)
-    return [n for n in divisors(model.num_attention_heads) if not any(size % n for size in sizes)]
+def _shared(sizes: dict[str, int]) -> list[int]:
+    return [n for n in divisors(sizes["num_attention_heads"]) if not any(size % n for size in sizes.values())]

@@ -12,6 +12,9 @@ from slipway_jobs.recipe.source_files import BYTE_LEVEL, vocabulary_size
 BYTE_LEVEL_TOKENS = 384
 """Tokens of the byte-level tokenizer: 256 bytes, special ones, room up to a multiple of 128."""
 
+BYTE_LEVEL_END = 1
+"""Its token that ends a text."""
+
 _STRATEGIES = {"tensor_parallel": ("xla", "llama"), "fully_sharded": ("native", "llama")}
 
 
@@ -46,6 +49,14 @@ def strategy_options(recipe: Recipe) -> Iterator[Finding]:
             yield Finding(("parallelism", option), message, "Leave it out.")
 
 
+def ahead_of_time(recipe: Recipe) -> Iterator[Finding]:
+    """neuron_parallel_compile traces XLA graphs; TorchNeuron compiles while it runs."""
+    if recipe.compile.ahead_of_time and recipe.hardware.framework == "native":
+        message = "`neuron_parallel_compile` is of framework xla, not native"
+        fix = "Write false: the compile job's steps fill the compile cache."
+        yield Finding(("compile", "ahead_of_time"), message, fix)
+
+
 def tied_embeddings(recipe: Recipe) -> Iterator[Finding]:
     """Embedding and output layer are one matrix only where one stage has both."""
     stages = recipe.parallelism.pipeline_parallel_size
@@ -73,6 +84,11 @@ def vocabulary(recipe: Recipe) -> Iterator[Finding]:
         message = f"{rows} rows for the {tokens} tokens of the tokenizer {recipe.data.tokenizer}"
         yield Finding(("model", "vocab_size"), message, f"Write {-(-tokens // 128) * 128} or choose another tokenizer.")
     if isinstance(recipe.model, Llama):
+        if recipe.data.tokenizer == BYTE_LEVEL and recipe.model.eos_token_id != BYTE_LEVEL_END:
+            message = (
+                f"{recipe.model.eos_token_id}, and texts end with token {BYTE_LEVEL_END} of the byte-level tokenizer"
+            )
+            yield Finding(("model", "eos_token_id"), message, f"Write {BYTE_LEVEL_END}.")
         for name in ("bos_token_id", "eos_token_id"):
             if not 0 <= (token := getattr(recipe.model, name)) < rows:
                 message = f"{token} is no row of the {rows} rows of the embedding"

@@ -16,7 +16,7 @@ from slipway_jobs.environment import Environment
 from slipway_jobs.recipe.document import Document, differences, read_document
 from slipway_jobs.recipe.model import Name, Recipe
 from slipway_jobs.recipe.problems import Problem, RecipeProblems
-from slipway_jobs.recipe.source_files import BYTE_LEVEL, absolute, missing_files, source_files
+from slipway_jobs.recipe.source_files import BYTE_LEVEL, absolute, missing_files, other_sizes, source_files
 from slipway_jobs.run import Run
 
 
@@ -37,7 +37,7 @@ def resolve(
     """
     recipe = _with_absolute_paths(recipe, recipe_file.resolve().parent)
     placement, findings = check(recipe, environment)
-    findings += missing_files(recipe)
+    findings += [*missing_files(recipe), *other_sizes(recipe)]
     problems = [_located(recipe_file, recipe).problem(finding) for finding in findings] if findings else []
     problems += _name_problems(name)
     if placement is None or problems:

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from slipway_jobs.recipe.model import Recipe
-from slipway_jobs.recipe.problems import Finding
+from slipway_jobs.recipe.problems import Finding, shown
 
 BYTE_LEVEL = "byte-level"
 """The tokenizer that needs no file."""
+
+_NOT_OF_THE_WEIGHTS = {"architecture", "initializer_range", "rope_scaling", "max_position_embeddings"}
 
 SUFFIXES = (".jsonl", ".parquet", ".txt")
 """Kinds of file that text is read from."""
@@ -44,6 +46,23 @@ def missing_files(recipe: Recipe) -> Iterator[Finding]:
     if weights and _visible(weights) and not Path(weights, "config.json").is_file():
         fix = "Name the folder of a model in the transformers format, or wait until the run that makes it is done."
         yield Finding(("initial_weights",), f"no model is at {weights} (it has no config.json)", fix)
+
+
+def other_sizes(recipe: Recipe) -> Iterator[Finding]:
+    """Yield a finding for each field in which the recipe's model is not that of its initial weights."""
+    if recipe.initial_weights is None:
+        return
+    file = Path(recipe.initial_weights, "config.json")
+    try:
+        there = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return
+    if not isinstance(there, dict):
+        return
+    for name, value in recipe.model.model_dump(mode="json", exclude=_NOT_OF_THE_WEIGHTS).items():
+        if name in there and there[name] != value:
+            fix = f"Write {shown(there[name])}, or take other weights."
+            yield Finding(("model", name), f"{shown(value)}, and {file} has {shown(there[name])}", fix)
 
 
 def _visible(path: str) -> bool:

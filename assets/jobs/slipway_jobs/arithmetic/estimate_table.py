@@ -1,0 +1,96 @@
+"""Shows an estimate as a table; everything that is not exact is a range."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from slipway_jobs.arithmetic.assumptions import Range
+from slipway_jobs.arithmetic.device_memory import GIB, Memory, gib
+from slipway_jobs.arithmetic.estimate import Estimate
+
+_GB = 1000**3
+
+
+def render(estimate: Estimate) -> RenderableType:
+    """Make the table, with the notices and the source of the estimate below it."""
+    table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in (*_split(estimate), *_memories(estimate), *_time(estimate)):
+        table.add_row(Text(name), Text(value))
+    below = [Text(f"Notice: {notice}", style="yellow") for notice in estimate.notices]
+    if estimate.speed_source:
+        below.append(Text(f"Ranges are estimates. Speed: {estimate.speed_source}", style="dim"))
+    return Group(table, *below)
+
+
+def hours(estimate: Estimate) -> str:
+    """Write the time of the train job."""
+    return f"{_range(estimate.hours, 1)} h" if estimate.hours else "no estimate"
+
+
+def dollars(estimate: Estimate) -> str:
+    """Write the cost of the train job; a missing price is said, never 0."""
+    if estimate.usd:
+        return f"{_range(estimate.usd, 0)} USD"
+    return "no price" if estimate.usd_per_hour is None else "no estimate"
+
+
+def _split(estimate: Estimate) -> list[tuple[str, str]]:
+    placement = estimate.placement
+    recipe = placement.recipe
+    parallelism, batch = recipe.parallelism, recipe.batch
+    tp, pp, dp = parallelism.tensor_parallel_size, parallelism.pipeline_parallel_size, estimate.data_parallel_size
+    return [
+        ("Model", f"{recipe.model.architecture}, {estimate.parameters / 1e9:.2f} billion parameters"),
+        (
+            "Nodes",
+            f"{recipe.hardware.nodes} x {placement.instance_type} in the queue {placement.queue.name}, "
+            f"training stack {placement.stack_name}",
+        ),
+        (
+            "Split",
+            f"TP {tp} x PP {pp} x DP {dp} = {placement.world_size} workers, {placement.workers_per_node} on a node "
+            f"({parallelism.strategy})",
+        ),
+        (
+            "Batch",
+            f"{dp} replicas x {batch.micro_size} x {estimate.accumulation} micro-batches = {batch.global_size} samples "
+            f"x {recipe.data.sequence_length} = {estimate.tokens_per_step:,} tokens a step",
+        ),
+        ("Training", f"{recipe.steps:,} steps = {estimate.total_tokens / 1e9:,.3g} billion tokens"),
+    ]
+
+
+def _memories(estimate: Estimate) -> list[tuple[str, str]]:
+    memories = (
+        ("Device memory", "a worker", estimate.device_memory),
+        ("Host memory", "a node, train job", estimate.train_host_memory),
+        ("", "a node, compile job", estimate.compile_host_memory),
+    )
+    return [(name, _memory(whose, memory)) for name, whose, memory in memories if memory]
+
+
+def _memory(whose: str, memory: Memory) -> str:
+    return f"{gib(memory.total)} of {memory.limit / GIB:.0f} GiB ({whose}): {memory.breakdown()}"
+
+
+def _time(estimate: Estimate) -> list[tuple[str, str]]:
+    recipe = estimate.placement.recipe
+    saving = f"{estimate.checkpoint_bytes / _GB:,.3g} GB in {_range(estimate.checkpoint_seconds, 0)} s, every "
+    saving += f"{recipe.checkpoint.interval_steps} steps; the last {recipe.checkpoint.keep} stay"
+    cost = dollars(estimate)
+    if estimate.usd_per_hour is not None:
+        cost += f" without compile job and storage (list price of all nodes {estimate.usd_per_hour:,.2f} USD/h, "
+        cost += f"{estimate.price_as_of or 'without date'})"
+    rows = [("Checkpoint", saving), ("Time", hours(estimate)), ("Cost", cost)]
+    if estimate.tokens_per_second and estimate.step_seconds:
+        speed = f"{_range(estimate.tokens_per_second, 0)} tokens/s, {_range(estimate.step_seconds, 1)} s a step"
+        rows.insert(0, ("Speed", speed))
+    return rows
+
+
+def _range(value: Range | None, digits: int) -> str:
+    return f"{value.low:,.{digits}f}-{value.high:,.{digits}f}" if value else "unknown"

@@ -1,0 +1,84 @@
+"""The commands about recipes: `slipway-job check` and `slipway-job recipes`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from pydantic import ValidationError
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from slipway_jobs.arithmetic.estimate import estimate
+from slipway_jobs.arithmetic.estimate_table import dollars, hours, render
+from slipway_jobs.environment import Environment, environment_file, read_environment
+from slipway_jobs.recipe.load import load_recipe
+from slipway_jobs.recipe.model import Recipe
+from slipway_jobs.recipe.problems import RecipeProblems
+from slipway_jobs.recipe.resolve import resolve
+from slipway_jobs.recipe.shipped import recipe_path, shipped_recipes
+
+RecipeArgument = Annotated[str, typer.Argument(metavar="RECIPE", help="A file, or the name of a shipped recipe.")]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Another value: `--set parallelism.tensor_parallel_size=8`."),
+]
+
+
+def check(recipe: RecipeArgument, overrides: SetOption = None) -> None:
+    """Check a recipe against this cluster: its split, memory, time and cost, or what is wrong with it."""
+    file, environment = recipe_path(recipe), _environment(environment_file())
+    try:
+        run = resolve(load_recipe(file, overrides or ()), file, environment, environment_file())
+    except RecipeProblems as problems:
+        _fail(str(problems))
+    Console().print(render(estimate(run, environment)))
+
+
+def recipes() -> None:
+    """List the shipped recipes, with time and cost on this cluster."""
+    environment = _environment(environment_file())
+    table = Table(box=None, pad_edge=False)
+    for heading in ("RECIPE", "MODEL", "NODES", "STRATEGY", "TIME", "COST"):
+        table.add_column(heading, no_wrap=heading == "RECIPE", overflow="fold")
+    for file in shipped_recipes():
+        table.add_row(*_row(file, environment))
+    Console().print(table)
+
+
+def _environment(file: Path) -> Environment:
+    """Read the environment's file, or end with what is wrong with it."""
+    try:
+        return read_environment(file)
+    except OSError as error:
+        _fail(f"{file}: cannot be read: {error.strerror}. Run this on the cluster, or name it in SLIPWAY_ENVIRONMENT.")
+    except ValidationError as error:
+        _fail(f"{file}: is not an environment's file: {error}")
+
+
+def _row(file: Path, environment: Environment) -> tuple[Text, ...]:
+    """Write one recipe; what keeps it from running here takes the place of time and cost."""
+    recipe = load_recipe(file, ())
+    try:
+        run = resolve(recipe, file, environment, environment_file())
+    except RecipeProblems:
+        time, cost = "not here", f"`check {file.stem}` says why"
+    else:
+        numbers = estimate(run, environment)
+        time, cost = hours(numbers), dollars(numbers)
+    where = recipe.hardware.instance_type or recipe.hardware.device
+    nodes = f"{recipe.hardware.nodes} x {where}"
+    return tuple(map(Text, (file.stem, recipe.model.architecture, nodes, _strategy(recipe), time, cost)))
+
+
+def _strategy(recipe: Recipe) -> str:
+    parallelism = recipe.parallelism
+    sizes = (("TP", parallelism.tensor_parallel_size), ("PP", parallelism.pipeline_parallel_size))
+    return " ".join([parallelism.strategy, *(f"{name}{size}" for name, size in sizes if size > 1)])
+
+
+def _fail(message: str) -> NoReturn:
+    typer.echo(message, err=True)
+    raise typer.Exit(1)
