@@ -1,0 +1,130 @@
+"""Every split of a model trains as one process does, and a resumed training as one that was not interrupted."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from slipway_training.device import Workers
+from tests.training.gloo_workers import on_workers
+from tests.training.tensor_parallel_training import make_split_run, make_strategy, train
+
+SPLITS: dict[str, tuple[int, dict[str, Any]]] = {
+    "two replicas": (2, {}),
+    "TP2": (2, {"tensor_parallel_size": 2, "activation_checkpointing": "selective"}),
+    "PP2, stages of 1 and 2 layers": (2, {"pipeline_parallel_size": 2, "activation_checkpointing": "full"}),
+    "TP2 PP2": (4, {"tensor_parallel_size": 2, "pipeline_parallel_size": 2}),
+    "TP2, two replicas": (4, {"tensor_parallel_size": 2, "fuse_qkv": True}),
+    "TP4, repeated heads": (4, {"tensor_parallel_size": 4, "kv_size_multiplier": 2}),
+    "TP4, repeated heads, fused": (4, {"tensor_parallel_size": 4, "kv_size_multiplier": 2, "fuse_qkv": True}),
+}
+SHARED = {"tensor_parallel_size": 2, "pipeline_parallel_size": 2}
+
+
+@pytest.fixture(scope="module")
+def single_losses(tmp_path_factory: pytest.TempPathFactory) -> list[float]:
+    return train(make_split_run(tmp_path_factory.mktemp("single"), 1), range(4))
+
+
+@pytest.mark.parametrize("name", SPLITS)
+def test_a_split_model_learns_as_a_whole_one(tmp_path: Path, single_losses: list[float], name: str) -> None:
+    size, parallelism = SPLITS[name]
+    losses = train(make_split_run(tmp_path, size, parallelism=parallelism), range(4))
+    assert losses == pytest.approx(single_losses, rel=1e-6)
+    assert losses[2] < losses[0] - 0.05  # the same samples again, after two steps
+
+
+def test_heads_in_the_order_of_trn2(tmp_path: Path, single_losses: list[float]) -> None:
+    parallelism = {"tensor_parallel_size": 4, "kv_size_multiplier": 2}
+    run = make_split_run(tmp_path, 4, parallelism=parallelism, hardware={"instance_type": "trn2.48xlarge"})
+    assert train(run, range(4)) == pytest.approx(single_losses, rel=1e-6)
+
+
+def test_bfloat16_keeps_master_weights(tmp_path: Path, single_losses: list[float]) -> None:
+    """Updates smaller than bfloat16's steps are not lost, and survive a resume."""
+    run = make_split_run(tmp_path, 2, parallelism={"tensor_parallel_size": 2}, precision="bfloat16")
+    whole = train(run, range(4), saved=tmp_path / "four")
+    assert whole == pytest.approx(single_losses, rel=5e-3)
+    weights = torch.load(tmp_path / "four/model/dp_rank_00_tp_rank_00_pp_rank_00.pt", weights_only=True)
+    assert {tensor.dtype for tensor in weights.values()} == {torch.bfloat16}
+    train(run, range(2), saved=tmp_path / "two")
+    assert train(run, range(2, 4), resumed=tmp_path / "two") == whole[2:]
+
+
+@pytest.mark.parametrize("parallelism", [{"tensor_parallel_size": 2}, SHARED, {}])
+def test_a_resumed_training_goes_on_bit_for_bit(tmp_path: Path, parallelism: dict[str, Any]) -> None:
+    workers = 4 if parallelism == SHARED else 2
+    run = make_split_run(tmp_path, workers, parallelism=parallelism)
+    whole = train(run, range(5))
+    assert train(run, range(3), saved=tmp_path / "saved") == whole[:3]
+    assert train(run, range(3, 5), resumed=tmp_path / "saved") == whole[3:]
+
+
+def test_training_starts_from_given_weights(tmp_path: Path) -> None:
+    """The weights of a checkpoint, without its optimizer: the loss is the trained one's, before the next step."""
+    run = make_split_run(tmp_path, 2, parallelism={"tensor_parallel_size": 2})
+    trained = train(run, range(3), saved=tmp_path / "saved")
+    (continued,) = train(run, range(3, 4), resumed=tmp_path / "saved")
+    (started,) = train(run, range(3, 4), weights=tmp_path / "saved")
+    assert started == continued != trained[-1]
+
+
+def test_the_files_of_a_checkpoint(tmp_path: Path) -> None:
+    """Names and shapes as NeuronX Distributed's Llama example saves them with these splits."""
+    run = make_split_run(tmp_path, 4, parallelism=SHARED)
+    train(run, range(1), saved=tmp_path / "saved")
+    shards = [f"dp_rank_00_tp_rank_{tensor:02d}_pp_rank_{stage:02d}.pt" for tensor in range(2) for stage in range(2)]
+    for folder in ("model", "optim"):
+        assert sorted(file.name for file in (tmp_path / "saved" / folder).iterdir()) == sorted(shards)
+    first, last = (
+        torch.load(tmp_path / f"saved/model/dp_rank_00_tp_rank_01_pp_rank_0{stage}.pt", weights_only=True)
+        for stage in range(2)
+    )
+    layer = {
+        "self_attn.qkv_proj.weight_q": (16, 32),
+        "self_attn.qkv_proj.weight_k": (4, 32),
+        "self_attn.qkv_proj.weight_v": (4, 32),
+        "self_attn.o_proj.weight": (32, 16),
+        "mlp.gate_up_proj.weight": (48, 32),
+        "mlp.down_proj.weight": (32, 24),
+        "input_layernorm.weight": (32,),
+        "post_attention_layernorm.weight": (32,),
+    }
+    shapes = [{name: tuple(tensor.shape) for name, tensor in state.items()} for state in (first, last)]
+    layers = [{f"model.layers.{number}.{name}": shape for name, shape in layer.items()} for number in range(3)]
+    assert shapes[0] == {"model.embed_tokens.weight": (32, 32), **layers[0]}
+    assert shapes[1] == {**layers[1], **layers[2], "model.norm.weight": (32,), "lm_head.weight": (32, 32)}
+
+
+def _load(run: Any, directory: Path, workers: Workers) -> str:
+    with pytest.raises((OSError, ValueError)) as caught:
+        make_strategy(run, workers).load(directory)
+    return str(caught.value)
+
+
+def test_a_checkpoint_of_another_model_or_split_is_refused(tmp_path: Path) -> None:
+    run = make_split_run(tmp_path, 2, parallelism={"tensor_parallel_size": 2})
+    train(run, range(1), saved=tmp_path / "saved")
+    wider = make_split_run(
+        tmp_path / "wider", 2, parallelism={"tensor_parallel_size": 2}, model={"intermediate_size": 64}
+    )
+    (message, _) = on_workers(2, partial(_load, wider, tmp_path / "saved"))
+    assert "tp_rank_00_pp_rank_00.pt: weights of another model or split" in message
+    assert "mlp.down_proj.weight" in message
+    stages = make_split_run(tmp_path / "stages", 2, parallelism={"pipeline_parallel_size": 2})
+    (_, message) = on_workers(2, partial(_load, stages, tmp_path / "saved"))
+    assert "dp_rank_00_tp_rank_00_pp_rank_01.pt" in message
+
+
+def test_an_optimizer_file_of_another_device_is_refused(tmp_path: Path) -> None:
+    run = make_split_run(tmp_path, 1)
+    train(run, range(1), saved=tmp_path / "saved")
+    file = tmp_path / "saved/optim/dp_rank_00_tp_rank_00_pp_rank_00.pt"
+    torch.save({"base_state": {}, "param_groups": []}, file)
+    (message,) = on_workers(1, partial(_load, run, tmp_path / "saved"))
+    assert message == f"{file}: the optimizer file was not written by training on processors with this split"
+    file.write_bytes(b"no checkpoint")
+    (message,) = on_workers(1, partial(_load, run, tmp_path / "saved"))
+    assert f"{file}: not a file of a checkpoint" in message
