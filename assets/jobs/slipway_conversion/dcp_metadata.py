@@ -16,9 +16,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 import torch
+from torch.distributed.checkpoint.utils import _create_file_view
 
 METADATA_FILE = ".metadata"
 """Name of the file."""
@@ -81,6 +82,27 @@ def read_metadata(state: Path) -> dict[str, StoredTensor]:
         raise ValueError(f"{file} is no valid metadata of a checkpoint: {error}") from error
     _check_files(state, tensors)
     return tensors
+
+
+def read_part(state: Path, tensor: StoredTensor, part: StoredPart) -> torch.Tensor:
+    """Read a block of a tensor; nothing else of the file is read, and nothing but tensors is unpickled.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it holds something else there.
+    """
+    with (state / part.file).open("rb") as stream:
+        try:
+            # The view that FileSystemReader uses, so that the block is in memory once.
+            view = cast("IO[bytes]", _create_file_view(stream, part.begin, part.length))
+            values = torch.load(view, map_location="cpu", weights_only=True)
+        except OSError:
+            raise
+        except Exception as error:
+            raise ValueError(f"{state / part.file} is damaged at byte {part.begin}: {error}") from error
+    if not isinstance(values, torch.Tensor) or tuple(values.shape) != part.sizes or values.dtype != tensor.dtype:
+        raise ValueError(f"{state / part.file} holds another tensor at byte {part.begin} than {METADATA_FILE} says")
+    return values
 
 
 class _UnexpectedError(Exception):

@@ -116,8 +116,8 @@ def _compile(model: Any, compiler: str, *, fullgraph: bool) -> None:
     """
     for layer in model.model.layers:
         layer.forward = torch.compile(layer.forward, backend=compiler, fullgraph=fullgraph, dynamic=False)
-    # The embedding's output may still be on its way (AsyncCollectiveTensor). As a graph's input that fails in torch 2.13,
-    # or loses its gradient, depending on how forward and backward are told apart. A copy has arrived.
+    # The embedding's output may still be on its way (AsyncCollectiveTensor). As a graph's input that fails in torch
+    # 2.13, or loses its gradient, depending on how forward and backward are told apart. A copy has arrived.
     model.model.embed_tokens.register_forward_hook(lambda _module, _inputs, output: output.clone())
 
 
@@ -136,7 +136,7 @@ def _recompute(model: Any, what: Literal["none", "selective", "full"]) -> None:
         if what == "selective":
             attention = layer.self_attn
             # Between two graphs: torch 2.13 fails on a checkpoint inside of one that communicates.
-            ALL_ATTENTION_FUNCTIONS[_RECOMPUTED_ATTENTION] = torch.compiler.disable(
+            ALL_ATTENTION_FUNCTIONS[_RECOMPUTED_ATTENTION] = torch.compiler.disable(  # type: ignore[no-untyped-call]
                 partial(checkpoint, ALL_ATTENTION_FUNCTIONS[_ATTENTION], use_reentrant=False, preserve_rng_state=False)
             )
             # The model's own configuration keeps its name, by which it decides that no mask has to be made.

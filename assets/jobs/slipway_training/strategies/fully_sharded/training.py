@@ -17,7 +17,9 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor
 from torch.distributed.tensor.parallel import loss_parallel
 
+from slipway_conversion.model_tensors import model_shapes
 from slipway_jobs.recipe.architecture import Llama
+from slipway_training.models.transformers_configuration import transformers_configuration
 from slipway_training.strategies.fully_sharded.reader import CheckedReader
 from slipway_training.strategies.fully_sharded.sharding import sharded_llama
 from slipway_training.strategies.fully_sharded.weights import fill_at_random, fill_from_folder
@@ -42,8 +44,7 @@ def build(run: Run, workers: Workers, weights: Path | None) -> FullySharded:
     """Make the strategy; see `slipway_training.strategies.build`.
 
     Raises:
-        OSError: a file of the weights is missing or cannot be read.
-        ValueError: the weights are of another model, or the recipe cannot be split this way.
+        ValueError: files of the weights are missing or of another model, or the recipe cannot be split this way.
     """
     return FullySharded(run.recipe, workers, weights, compiler=COMPILERS[run.recipe.hardware.device])
 
@@ -80,7 +81,7 @@ class FullySharded:
         if weights is None:
             fill_at_random(self._parameters, recipe.data.seed, llama.initializer_range)
         else:
-            fill_from_folder(self._parameters, weights)
+            fill_from_folder(self._parameters, weights, model_shapes(transformers_configuration(llama)))
         self._optimizer = _adamw(self._parameters, recipe)
 
     def train_step(self, micro_batches: Sequence[MicroBatch], learning_rate: float) -> torch.Tensor:
