@@ -14,7 +14,7 @@ from transformers import PretrainedConfig
 from slipway_conversion.checkpoint_files import shard_name
 from slipway_conversion.finished_folder import finished_folder
 from slipway_conversion.model_folder import CONFIGURATION_FILE, read_configuration
-from slipway_conversion.model_tensors import expected_shapes, tied_names
+from slipway_conversion.model_tensors import model_shapes
 from slipway_conversion.nxd_split import head_size
 from slipway_conversion.problems import ConversionError
 from slipway_conversion.recipe_model import recipe_model
@@ -78,9 +78,9 @@ def from_transformers(sharding: Sharding, report: Callable[[str], None]) -> None
     """
     configuration = read_configuration(sharding.model / CONFIGURATION_FILE)
     model = recipe_model(configuration, sharding.model / CONFIGURATION_FILE)
-    shapes, tied = expected_shapes(configuration), tied_names(configuration)
-    layouts = _layouts(shapes, configuration, sharding)
-    source = SafetensorsModel(sharding.model, shapes, tied)
+    tensors = model_shapes(configuration)
+    layouts = _layouts(tensors.shapes, configuration, sharding)
+    source = SafetensorsModel(sharding.model, tensors.shapes, tensors.tied)
     described = CheckpointFile(
         format="nxd",
         step=0,
@@ -92,7 +92,7 @@ def from_transformers(sharding: Sharding, report: Callable[[str], None]) -> None
         fuse_qkv=sharding.fuse_qkv,
         attention_order=sharding.attention_order,
     )
-    parts = _parts(layouts, tied, stage_layers(model.num_hidden_layers, sharding.pipeline_parallel_size))
+    parts = _parts(layouts, tensors.tied, stage_layers(model.num_hidden_layers, sharding.pipeline_parallel_size))
     with finished_folder(sharding.output) as folder:
         (folder / "model").mkdir()
         (folder / CHECKPOINT_FILE).write_text(described.model_dump_json(indent=2) + "\n", encoding="utf-8")

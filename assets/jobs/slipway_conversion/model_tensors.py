@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 import torch
@@ -33,26 +34,33 @@ class ModelTensors(Protocol):
         ...
 
 
-def _state_on_no_device(configuration: PretrainedConfig) -> dict[str, torch.Tensor]:
-    """Return the library's own names and shapes: its model, made without memory for its weights."""
+@dataclass(frozen=True)
+class ModelShapes:
+    """The tensors of a model by the library's own names."""
+
+    shapes: Mapping[str, Shape]
+    """All of them in the model's order; one that is tied to another only under its first name."""
+
+    tied: Mapping[str, str]
+    """Other names of tied tensors, with their first names."""
+
+
+def model_shapes(configuration: PretrainedConfig) -> ModelShapes:
+    """Ask the library: its model, made without memory for its weights, has the names, shapes and ties."""
     with torch.device("meta"), no_init_weights():
         model = MODEL_CLASSES[configuration.model_type](configuration)
         model.tie_weights()
-    state: dict[str, torch.Tensor] = model.state_dict(keep_vars=True)
-    return state
+    first: dict[int, str] = {}
+    shapes: dict[str, Shape] = {}
+    tied: dict[str, str] = {}
+    for name, value in model.state_dict(keep_vars=True).items():
+        if (known := first.setdefault(id(value), name)) == name:
+            shapes[name] = tuple(value.shape)
+        else:
+            tied[name] = known
+    return ModelShapes(shapes, tied)
 
 
 def expected_shapes(configuration: PretrainedConfig) -> dict[str, Shape]:
     """Return names and shapes of all tensors of a model; a tied tensor only under its first name."""
-    tied = tied_names(configuration)
-    return {name: tuple(v.shape) for name, v in _state_on_no_device(configuration).items() if name not in tied}
-
-
-def tied_names(configuration: PretrainedConfig) -> dict[str, str]:
-    """Return for each name that is only another name of a tensor the one that the files have."""
-    first: dict[int, str] = {}
-    tied = {}
-    for name, value in _state_on_no_device(configuration).items():
-        if (known := first.setdefault(id(value), name)) != name:
-            tied[name] = known
-    return tied
+    return dict(model_shapes(configuration).shapes)

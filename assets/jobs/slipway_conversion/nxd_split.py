@@ -9,7 +9,7 @@ from pathlib import Path
 from transformers import PretrainedConfig
 
 from slipway_conversion.checkpoint_files import find_files
-from slipway_conversion.model_tensors import expected_shapes, tied_names
+from slipway_conversion.model_tensors import model_shapes
 from slipway_conversion.nxd_checkpoint import NxdCheckpoint, survey
 from slipway_conversion.problems import ConversionError
 from slipway_conversion.tensor_layout import (
@@ -56,17 +56,17 @@ def open_nxd(checkpoint: Path, configuration: PretrainedConfig, told: ToldSplit)
     """
     files = find_files(checkpoint, told.tensor_parallel_size, told.pipeline_parallel_size)
     found = survey(files)
-    shapes = expected_shapes(configuration)
+    model = model_shapes(configuration)
     ranks = files.tensor_parallel_size
     multiplier = 1
     if configuration.model_type == "llama":
         split = _split(checkpoint / "model", configuration, ranks, told, found.shape_of)
-        layouts, multiplier = llama_layouts(shapes, split), split.kv_size_multiplier
+        layouts, multiplier = llama_layouts(model.shapes, split), split.kv_size_multiplier
     elif ranks > 1:
         raise ConversionError(f"{checkpoint}: {configuration.model_type} is converted from one worker, not {ranks}")
     else:
-        layouts = [replicated(name, shape, ranks) for name, shape in shapes.items()]
-    tensors = NxdCheckpoint(files, found, layouts, tied_names(configuration))
+        layouts = [replicated(name, shape, ranks) for name, shape in model.shapes.items()]
+    tensors = NxdCheckpoint(files, found, layouts, model.tied)
     return tensors, ToldSplit(ranks, len(files.stages), multiplier, told.attention_order)
 
 

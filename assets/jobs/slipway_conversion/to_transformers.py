@@ -20,7 +20,6 @@ from slipway_conversion.safetensors_folder import GIB, SHARD_BYTES, PlannedTenso
 from slipway_jobs.recipe.architecture import Architecture, Llama
 
 if TYPE_CHECKING:
-    from slipway_conversion.dcp import ModelTensors as DcpTensors
     from slipway_conversion.model_tensors import ModelTensors
 
 Report = Callable[[str], None]
@@ -95,23 +94,6 @@ def to_transformers(conversion: Conversion, report: Report) -> bool:
     return True
 
 
-class WholeTensors:
-    """A checkpoint of torch.distributed.checkpoint, which gives whole tensors in float32."""
-
-    dtype = torch.float32
-    """Type that holds all of the checkpoint's values."""
-
-    def __init__(self, tensors: DcpTensors) -> None:
-        """Take the checkpoint's tensors."""
-        self._tensors = tensors
-        self.shapes = tensors.shapes
-
-    def pieces(self) -> Iterator[tuple[str, int, torch.Tensor]]:
-        """Yield name, first row and rows."""
-        for name, values in self._tensors.tensors():
-            yield name, 0, values
-
-
 def _open(conversion: Conversion) -> tuple[ModelTensors, ToldSplit | None]:
     """Check the checkpoint's files and return its tensors."""
     if conversion.format == "nxd":
@@ -121,10 +103,7 @@ def _open(conversion: Conversion) -> tuple[ModelTensors, ToldSplit | None]:
 
     if not isinstance(conversion.model, Llama):
         raise ConversionError(f"{conversion.checkpoint}: only a Llama is trained in the format dcp")
-    try:
-        return WholeTensors(read_layout(conversion.checkpoint, conversion.model)), None
-    except ValueError as error:
-        raise ConversionError(str(error)) from error
+    return read_layout(conversion.checkpoint, conversion.model), None
 
 
 def _write(tensors: ModelTensors, writer: SafetensorsFolder, planned: list[PlannedTensor], report: Report) -> None:
