@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 from pathlib import Path
+from time import sleep, time
 from typing import Annotated, NoReturn
 
 import typer
@@ -16,7 +16,7 @@ from rich.live import Live
 from rich.text import Text
 
 from slipway_jobs.environment import environment_file, read_environment
-from slipway_jobs.run import STAGES, Run, Stage
+from slipway_jobs.run import Run, Stage
 from slipway_jobs.watching.log_following import follow, show_end
 from slipway_jobs.watching.port_forwarding import find_instance_command, instance_id, port_forwarding_command
 from slipway_jobs.watching.report import RunReport
@@ -71,7 +71,7 @@ def logs(
     run: RunName,
     stage: Annotated[
         Stage | None,
-        typer.Argument(metavar="STAGE", help=f"One of {', '.join(STAGES)}; left out, the one that the run is in."),
+        typer.Argument(metavar="STAGE", help="The job; left out, the one that the run is in."),
     ] = None,
     follow_it: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on with what is written, over requeues, until the job has ended.")
@@ -131,13 +131,13 @@ def _watch(name: str | None) -> list[RunReport]:
                 live.update(_shown(name, reports, problems), refresh=True)
                 if not any(report.state in ("running", "pending", "waiting", "unknown") for report in reports):
                     return reports
-                time.sleep(REFRESH_SECONDS)
+                sleep(REFRESH_SECONDS)
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED_STATUS) from None
 
 
 def _shown(name: str | None, reports: list[RunReport], problems: list[str]) -> RenderableType:
-    now = time.time()
+    now = time()
     if name:
         return run_details(reports[0], now)
     # What goes for all of them, such as a Slurm that does not answer, is said once.

@@ -49,14 +49,14 @@ def follow(run: Run, stage: Stage | None, lines: int, output: BinaryIO) -> State
     Without a stage it begins with the one that the run is in, and goes on to those after it.
 
     Raises:
+        NoSuchRun: the run has no such stage.
         OSError: the log cannot be read.
     """
     report = run_reports([run])[0]
-    stages = (stage,) if stage else STAGES[STAGES.index(report.stage) :]
+    known = [one.stage for one in report.stages]
+    stages = [_of(report, stage).stage] if stage else known[known.index(report.stage) :]
     state: State = "done"
     for one in stages:
-        if all(known.stage != one for known in report.stages):
-            continue
         if len(stages) > 1:
             _say(f"==> {one} <==")
         state = _follow_stage(run, one, lines, output)

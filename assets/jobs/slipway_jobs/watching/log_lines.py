@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from time import sleep
 
 BLOCK_BYTES = 64 * 1024
 """How much is read at once, backwards from the end."""
@@ -54,4 +54,4 @@ def added(file: Path, position: int, ended: Callable[[], bool], pause_seconds: f
                     yield block
         if over:
             return
-        time.sleep(pause_seconds)
+        sleep(pause_seconds)

@@ -58,7 +58,7 @@ def run_state(stages: Sequence[StageReport]) -> tuple[State, Stage]:
     open_stages = stages[done[-1] + 1 :] if done else stages
     if not open_stages:
         return "done", stages[-1].stage
-    for state in ("failed", "running", "cancelled", "unknown", "pending"):
+    for state in ("failed", "running", "pending", "cancelled", "unknown"):
         for one in open_stages:
             if one.state == state:
                 return one.state, one.stage
@@ -85,7 +85,9 @@ def _state(run: Run, stage: Stage, job: str | None, answer: SlurmAnswer) -> Stat
 
 def _state_of_job(job: SlurmJob) -> State:
     if job.state in _IN_QUEUE:
-        return "waiting" if (job.reason or "").startswith("Dependency:") else "pending"
+        # After a failed stage Slurm removes a job that waited for it in a moment.
+        ends: dict[str, State] = {"Dependency": "waiting", "DependencyNeverSatisfied": "cancelled"}
+        return ends.get((job.reason or "").split(":")[0], "pending")
     if job.state in _ON_NODES:
         return "running"
     # A job that is COMPLETED without the stage's file has not done its work.
