@@ -13,9 +13,9 @@ import slipway_jobs
 from slipway_jobs.arithmetic.checks import check
 from slipway_jobs.arithmetic.placement import Placement
 from slipway_jobs.environment import Environment
-from slipway_jobs.recipe.document import Document, differences, read_document
+from slipway_jobs.recipe.document import differences, read_document
 from slipway_jobs.recipe.model import Name, Recipe
-from slipway_jobs.recipe.problems import Problem, RecipeProblems
+from slipway_jobs.recipe.problems import Finding, Problem, RecipeProblems
 from slipway_jobs.recipe.source_files import BYTE_LEVEL, absolute, missing_files, other_sizes, source_files
 from slipway_jobs.run import Run
 
@@ -35,19 +35,21 @@ def resolve(
     Raises:
         RecipeProblems: the recipe cannot run in this environment.
     """
-    recipe = _with_absolute_paths(recipe, recipe_file.resolve().parent)
-    placement, findings = check(recipe, environment)
-    findings += [*missing_files(recipe), *other_sizes(recipe)]
-    problems = [_located(recipe_file, recipe).problem(finding) for finding in findings] if findings else []
-    problems += _name_problems(name)
+    absolute_recipe = _with_absolute_paths(recipe, recipe_file.resolve().parent)
+    placement, findings = check(absolute_recipe, environment)
+    findings += [*missing_files(absolute_recipe), *other_sizes(absolute_recipe)]
+    problems = [*_located(findings, recipe_file, recipe), *_name_problems(name)]
     if placement is None or problems:
         raise RecipeProblems(problems)
     return _run(placement, environment_file, name or recipe.name)
 
 
-def _located(file: Path, recipe: Recipe) -> Document:
-    """Read the file again for the places of the findings; what it says otherwise than the recipe came from `--set`."""
-    return differences(read_document(file), recipe.model_dump(mode="json", exclude_unset=True))
+def _located(findings: list[Finding], file: Path, recipe: Recipe) -> list[Problem]:
+    """Give findings their places; what the file says otherwise than the recipe came from `--set`."""
+    if not findings:
+        return []
+    document = differences(read_document(file), recipe.model_dump(mode="json", exclude_unset=True))
+    return [document.problem(finding) for finding in findings]
 
 
 def _name_problems(name: str | None) -> list[Problem]:

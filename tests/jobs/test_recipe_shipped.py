@@ -1,0 +1,95 @@
+"""The shipped recipes: sizes, split, and estimates against what AWS measured."""
+
+from __future__ import annotations
+
+import pytest
+
+from slipway_jobs.recipe.load import load_recipe
+from slipway_jobs.recipe.shipped import shipped_recipes
+from tests.jobs.recipe_case import estimate_of, problems_of
+
+WHERE = {
+    "bert-large-phase-1": "trn1",
+    "bert-large-phase-2": "trn1",
+    "llama-2-7b": "trn1",
+    "llama-3-8b": "trn1",
+    "llama-3-70b": "trn1",
+    "tanuki-8b": "trn1",
+    "llama-3-8b-native": "trn2",
+    "tiny-bert": "cpu",
+    "tiny-llama": "cpu",
+    "tiny-llama-pipeline": "cpu",
+    "tiny-llama-native": "cpu",
+}
+
+
+def test_every_shipped_recipe_is_known_here_and_named_as_its_file() -> None:
+    assert {file.stem for file in shipped_recipes()} == set(WHERE)
+    assert all(load_recipe(file).name == file.stem for file in shipped_recipes())
+
+
+@pytest.mark.parametrize(("recipe", "where"), WHERE.items())
+def test_resolves_without_a_notice(recipe: str, where: str) -> None:
+    assert problems_of(recipe, where=where) == []
+    assert estimate_of(recipe, where=where).notices == ()
+
+
+@pytest.mark.parametrize(
+    ("recipe", "parameters"),
+    # Counted on transformers 4.48's own models of the same configurations; Tanuki's card says 7.51 billion.
+    [
+        ("bert-large-phase-1", 336_226_108),
+        ("bert-large-phase-2", 336_226_108),
+        ("llama-2-7b", 6_738_415_616),
+        ("llama-3-8b", 8_030_261_248),
+        ("llama-3-70b", 70_553_706_496),
+        ("tanuki-8b", 7_512_264_704),
+    ],
+)
+def test_counts_parameters_as_transformers_does(recipe: str, parameters: int) -> None:
+    assert estimate_of(recipe).parameters == parameters
+
+
+@pytest.mark.parametrize(
+    ("recipe", "nodes", "sequences_per_second"),
+    # AWS's Trn1 training benchmarks, Neuron 2.24 and 2.27.
+    [("llama-3-8b", 32, 47.95), ("llama-3-70b", 32, 7.94), ("bert-large-phase-1", 16, 56923.65)],
+)
+def test_estimates_bracket_what_aws_measured(recipe: str, nodes: int, sequences_per_second: float) -> None:
+    numbers = estimate_of(recipe, f"hardware.nodes={nodes}")
+    measured = sequences_per_second * numbers.placement.recipe.data.sequence_length
+    assert numbers.tokens_per_second is not None
+    assert numbers.tokens_per_second.low < measured < numbers.tokens_per_second.high
+
+
+def test_cost_is_hours_times_all_nodes() -> None:
+    numbers = estimate_of("llama-3-8b")
+    assert numbers.usd is not None
+    assert numbers.hours is not None
+    assert numbers.usd.low == pytest.approx(numbers.hours.low * 4 * 21.5)
+    assert numbers.usd.high == pytest.approx(numbers.hours.high * 4 * 21.5)
+    assert numbers.price_as_of == "2026-07-20"
+
+
+def test_without_a_price_there_is_no_cost_but_a_time() -> None:
+    numbers = estimate_of("llama-3-8b-native", where="trn2")
+    assert numbers.usd is None
+    assert numbers.hours is not None
+
+
+def test_on_processors_nothing_is_said_of_speed() -> None:
+    numbers = estimate_of("tiny-llama", where="cpu")
+    assert (numbers.tokens_per_second, numbers.hours, numbers.usd, numbers.device_memory) == (None, None, None, None)
+    assert numbers.tokens_per_step == 8 * 32
+
+
+def test_checkpoints_are_in_the_time() -> None:
+    rare, often = (estimate_of("llama-3-8b", f"checkpoint.interval_steps={steps}") for steps in (100, 50))
+    assert rare.hours is not None
+    assert often.hours is not None
+    assert (often.hours.low - rare.hours.low) * 3600 == pytest.approx(100 * rare.checkpoint_seconds.low)
+
+
+def test_the_size_of_a_checkpoint() -> None:
+    assert estimate_of("llama-2-7b").checkpoint_bytes == 6_738_415_616 * (2 + 12)
+    assert estimate_of("llama-3-8b-native", where="trn2").checkpoint_bytes == 8_030_261_248 * 12
