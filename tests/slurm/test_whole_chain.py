@@ -1,0 +1,149 @@
+"""The whole way, with nothing stood in for but the compiler and S3.
+
+A recipe is submitted to a real Slurm, one worker is killed on the way, and the published model is the one that an
+undisturbed training would have made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from moto.server import ThreadedMotoServer
+
+from slipway_jobs.chain.scripts import stages
+from slipway_jobs.run import RUN_FILE, Run
+from tests.slurm.local_slurm import LocalSlurm
+from tests.slurm.test_training_jobs import PARALLEL_COMPILE
+from tests.slurm.training_jobs import KIT, RECIPES, TRAINING_PYTHON, TrainingJobs
+
+pytestmark = pytest.mark.slurm
+
+STEPS, INTERVAL = 60, 5
+NODES = tuple(f"cpu-dy-c7i-{number}" for number in range(1, 3))
+LOSS_OF_CONVERTED_MODEL = Path(__file__).with_name("loss_of_converted_model.py")
+# Without dropout the loss of a step is a function of weights and samples alone, and transformers can compute it.
+SETTINGS: dict[str, dict[str, object]] = {
+    "tiny-llama": {"compile__ahead_of_time": "true"},
+    "tiny-llama-pipeline": {},
+    "tiny-llama-native": {},
+    "tiny-bert": {"model__hidden_dropout_prob": 0.0, "model__attention_probs_dropout_prob": 0.0},
+}
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[str]:
+    """Return the address of an S3 emulator."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def jobs(short_path: Path, s3: str) -> Iterator[TrainingJobs]:
+    with LocalSlurm(short_path / "c", nodes=NODES) as cluster:
+        user = TrainingJobs(cluster, short_path / "u", aws_endpoint=s3)
+        stub = user.stubs / "neuron_parallel_compile"
+        stub.write_text(PARALLEL_COMPILE, encoding="utf-8")
+        stub.chmod(0o755)
+        yield user
+
+
+def bucket(address: str, name: str) -> Any:
+    resource = boto3.resource(
+        "s3", endpoint_url=address, region_name="us-east-1", aws_access_key_id="test", aws_secret_access_key="test"
+    )
+    return resource.create_bucket(Bucket=name)
+
+
+def losses(file: Path) -> dict[int, float]:
+    """The last loss of each step: a resumed run repeats some."""
+    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    return {line["step"]: line["loss"] for line in lines}
+
+
+def in_training_environment(*words: str | Path) -> str:
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(KIT), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [TRAINING_PYTHON, *words], env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def undisturbed(run: Run, directory: Path) -> Path:
+    """Train the same recipe on the same samples without Slurm and without a break; return the file of its metrics."""
+    straight = run.model_copy(
+        update={"directory": str(directory), "checkpoint_directory": str(directory / "checkpoints")}
+    )
+    directory.mkdir()
+    (directory / RUN_FILE).write_text(straight.model_dump_json(), encoding="utf-8")
+    torchrun = ("-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(run.world_size))
+    in_training_environment(
+        *torchrun, "-m", "slipway_training", "--run-file", directory / RUN_FILE, "--purpose", "train"
+    )
+    return straight.metrics_file
+
+
+def converted_loss(run: Run, folder: Path, step: int) -> dict[str, float]:
+    said = in_training_environment(LOSS_OF_CONVERTED_MODEL, run.file, folder, str(step))
+    result: dict[str, float] = json.loads(said.splitlines()[-1])
+    return result
+
+
+@pytest.mark.parametrize("recipe", SETTINGS)
+def test_a_killed_worker_changes_nothing_of_the_published_model(jobs: TrainingJobs, s3: str, recipe: str) -> None:
+    models, _ = bucket(s3, "test-models"), bucket(s3, "test-checkpoints")
+
+    run = jobs.submit(RECIPES / f"{recipe}.yaml", steps=STEPS, **SETTINGS[recipe])
+    jobs.wait_for_step(run, INTERVAL)
+    jobs.kill_worker(run, run.world_size - 1)
+    for stage in stages(run):
+        assert jobs.wait_for(run, stage) == "COMPLETED", jobs.log(run, stage)
+
+    # It was killed, queued again and resumed, and each step's loss is that of an undisturbed run, to the last bit.
+    assert [attempt.outcome for attempt in jobs.attempts(run, "train")] == ["failed", "finished"]
+    straight = undisturbed(run, jobs.directory / "straight")
+    disturbed = losses(run.metrics_file)
+    assert list(disturbed) == list(range(1, STEPS + 1))
+    assert disturbed == losses(straight)
+    assert disturbed[STEPS] < disturbed[1]
+
+    # The step after a checkpoint has the loss that transformers computes with the converted checkpoint.
+    before, folder = STEPS - INTERVAL, jobs.directory / "before"
+    checkpoint = Path(run.checkpoint_directory) / f"step_{before:08d}"
+    in_training_environment(
+        "-m", "slipway_conversion", "to-transformers", "--checkpoint", checkpoint, "--output", folder
+    )
+    assert math.isclose(converted_loss(run, folder, before + 1)["loss"], disturbed[before + 1], rel_tol=1e-5)
+
+    # And the model at the end is the undisturbed run's, to the last bit of its logits.
+    other = jobs.directory / "other"
+    end = straight.parent / "checkpoints" / f"step_{STEPS:08d}"
+    in_training_environment("-m", "slipway_conversion", "to-transformers", "--checkpoint", end, "--output", other)
+    assert converted_loss(run, Path(run.converted_directory), 1) == converted_loss(run, other, 1)
+    if run.recipe.publish:
+        check_published(models, run)
+
+
+def check_published(models: Any, run: Run) -> None:
+    """What is in the bucket is the converted model, and the manifest names each file with its checksum."""
+    assert run.recipe.publish
+    prefix = f"{run.recipe.publish.model}/{run.name}/"
+    found = {item.key.removeprefix(prefix): item.get()["Body"].read() for item in models.objects.filter(Prefix=prefix)}
+    manifest = json.loads(found.pop("slipway-manifest.json"))
+    assert {name: file["sha256"] for name, file in manifest["files"].items()} == {
+        name: hashlib.sha256(content).hexdigest() for name, content in found.items()
+    }
+    assert {name for name in found if name.endswith(".safetensors")}
+    assert (manifest["source"]["run"], manifest["source"]["step"]) == (run.name, STEPS)
