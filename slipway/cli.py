@@ -4,6 +4,7 @@ import typer
 
 from slipway.lint.command import lint
 from slipway.plan.cluster_update.command import cluster_update
+from slipway.roll_out.command import roll_out
 from slipway.teardown.command import destroy
 
 app = typer.Typer(
@@ -21,4 +22,5 @@ def _group() -> None:
 
 app.command("lint")(lint)
 app.command("cluster-update")(cluster_update)
+app.command("roll-out")(roll_out)
 app.command("destroy")(destroy)

@@ -12,6 +12,7 @@ from constructs import Construct
 from neuron_constructs.inference.endpoint import Endpoint, EndpointProps, JwtIssuer
 from neuron_constructs.inference.model import Model
 from neuron_constructs.inference.model_service import ModelService, ModelServiceProps
+from neuron_constructs.inference.rolled_out_model import RolledOutModel, RolledOutModelProps
 from slipway import facts
 from slipway.spec import inference as spec
 from slipway.spec.environment import Environment
@@ -83,6 +84,7 @@ class InferenceStack(EnvironmentStack):
                 access_log_bucket=access_log_bucket,
             ),
         )
+        rolled_out = self._rolled_out_model(inference)
         offered = facts.offered_zone_ids(inference.instance_type, environment.region)
         self.model_service = ModelService(
             self,
@@ -98,7 +100,8 @@ class InferenceStack(EnvironmentStack):
                 model=Model(
                     bucket=model_bucket,
                     reader_policy=model_reader_policy,
-                    prefix=inference.model.prefix if inference.model else NO_MODEL_CHOSEN,
+                    prefix=rolled_out.prefix if rolled_out else _fixed_prefix(inference),
+                    is_chosen=rolled_out.is_chosen if rolled_out else None,
                 ),
                 desired_count=inference.desired_count,
                 max_count=inference.max_count,
@@ -109,6 +112,32 @@ class InferenceStack(EnvironmentStack):
         )
         cdk.CfnOutput(self, "EndpointUrl", value=self.endpoint.url, description="base_url of an OpenAI client")
         cdk.CfnOutput(self, "ModelBucket", value=model_bucket.bucket_name, description="Where compiled models go")
+
+    def _rolled_out_model(self, inference: spec.Inference) -> RolledOutModel | None:
+        if inference.model is None or inference.model.name is None:
+            return None
+        engine = facts.inference_engine(inference.engine)
+        return RolledOutModel(
+            self,
+            RolledOutModelProps(
+                name=inference.model.name,
+                none_chosen=NO_MODEL_CHOSEN,
+                service={
+                    "model": inference.model.name,
+                    "engine": inference.engine,
+                    "neuron_release": engine.release_in(inference.image),
+                    "instance_type": inference.instance_type,
+                    "logical_neuron_cores": facts.instance_type(inference.instance_type).logical_neuron_cores,
+                    "neuron_memory_gib": facts.instance_type(inference.instance_type).neuron_memory_gib,
+                    "memory_gib": facts.instance_type(inference.instance_type).memory_gib,
+                    "desired_count": inference.desired_count,
+                },
+            ),
+        )
+
+
+def _fixed_prefix(inference: spec.Inference) -> str:
+    return (inference.model.prefix if inference.model else None) or NO_MODEL_CHOSEN
 
 
 def _allowed_cidrs(endpoint: spec.Endpoint, vpc_cidr: str) -> tuple[str, ...]:

@@ -75,7 +75,7 @@ def _training_stack(name: str) -> dict[str, Any]:
 def _inference(inference: Inference) -> dict[str, Any]:
     return {
         "engine": inference.engine,
-        "engine_release": None,
+        "engine_release": facts.inference_engine(inference.engine).release_in(inference.image),
         "instance_type": inference.instance_type,
-        "served_model": None,
+        "served_model": inference.model.name if inference.model else None,
     }

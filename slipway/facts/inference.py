@@ -20,6 +20,7 @@ class InferenceEngine(Row):
     Attributes:
         name: The engine's name in environment files.
         image: Container image with a pinned tag. An environment may name another image with the same contract.
+        neuron_release: Neuron SDK release in that image. The engine loads only models that this release compiled.
         instance_families: Families (see ``instance_family``) the image runs on.
         port: TCP port the server listens on; closed until the model is loaded.
         health_path: Answers 200 when the server can generate.
@@ -38,6 +39,7 @@ class InferenceEngine(Row):
 
     name: Text
     image: Text
+    neuron_release: Annotated[str, Field(pattern=r"^[0-9]+\.[0-9]+\.[0-9]+$")]
     instance_families: FrozenList[Text]
     port: _Port
     health_path: Text
@@ -52,6 +54,18 @@ class InferenceEngine(Row):
     queue_size_metric: Text
     running_requests_metric: Text
     note: Text
+
+    def release_in(self, image: str | None) -> str | None:
+        """Return the Neuron SDK release in an image: this engine's own, or a copy of it under the same tag.
+
+        Args:
+            image: The image that an environment names; none for the engine's own.
+
+        Returns:
+            The release; none where the image has another tag or a digest, which tell nothing.
+        """
+        tag = self.image.rpartition(":")[2]
+        return self.neuron_release if image is None or image.endswith(f":{tag}") else None
 
 
 class MachineImage(Row):

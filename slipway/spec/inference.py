@@ -11,17 +11,33 @@ HttpsUrl = Annotated[str, Form(r"https://[^\s]+", "an https:// address", "https:
 
 
 class Model(Section):
-    """The model that is served: a folder in the model bucket, compiled for Neuron."""
+    """The model that is served, compiled for Neuron: a fixed folder of the model bucket, or a name to roll out."""
 
-    prefix: Annotated[
-        str,
-        Form(
-            r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*",
-            "folder names of letters, digits, `.`, `_` and `-`, joined by single slashes",
-            "tanuki-8b/v1",
-        ),
-    ]
+    prefix: (
+        Annotated[
+            str,
+            Form(
+                r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*",
+                "folder names of letters, digits, `.`, `_` and `-`, joined by single slashes",
+                "tanuki-8b/v1",
+            ),
+        ]
+        | None
+    ) = None
     """Key prefix in the model bucket, without slashes at its ends, for example `tanuki-8b/v1`."""
+
+    name: (
+        Annotated[
+            str,
+            Form(
+                r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?",
+                "lower-case letters, digits, `.` and `-`, at most 63",
+                "tanuki-8b",
+            ),
+        ]
+        | None
+    ) = None
+    """The model's name, instead of a prefix: the version that `slipway roll-out` names is served, none before that."""
 
 
 class JwtAuthentication(Section):
@@ -109,7 +125,7 @@ class Inference(Section):
     """The model to serve. Without one the endpoint stands and answers 503."""
 
     desired_count: Annotated[int, Field(ge=0, le=100)] = 0
-    """Tasks, and hosts, that serve the model. Leave 0 until the model is in the bucket."""
+    """Tasks, and hosts, that serve the model. Leave 0 until its `prefix` is in the bucket; a `name` waits by itself."""
 
     max_count: Annotated[int, Field(ge=1, le=100)] = 1
     """Most hosts. One more than `desired_count` lets a new version start before the old one stops."""

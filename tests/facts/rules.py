@@ -15,6 +15,7 @@ import yaml
 
 from slipway import facts
 from slipway.facts.rows import DATA_DIRECTORY, Row, data_file, raw_rows, read_file
+from slipway_jobs.publishing.exporters import exporters
 
 YAML_FILES = sorted(path.name for path in DATA_DIRECTORY.glob("*.yaml"))
 VERSION = re.compile(r"^\d+(\.\d+)+$")
@@ -255,6 +256,8 @@ def engines_can_run() -> Iterator[str]:
         tag = engine.image.rpartition(":")[2]
         if "/" in tag or not re.search(r"\d", tag):
             yield f"{engine.name}: {engine.image} has no pinned tag"
+        if engine.neuron_release not in exporters():
+            yield f"{engine.name}: the job kit has no exporter for Neuron {engine.neuron_release}"
         if engine.stop_timeout_seconds <= engine.drain_seconds:
             yield f"{engine.name}: killed before it has drained"
         for path in (engine.health_path, engine.metrics_path, *engine.inference_paths):

@@ -170,6 +170,13 @@ SPOILED = [
         "stop_timeout_seconds: 60",
         "drained",
     ),
+    Spoiled(
+        rules.engines_can_run,
+        "inference_engines.yaml",
+        "neuron_release: 2.24.0",
+        "neuron_release: 2.24.1",
+        "no exporter",
+    ),
     Spoiled(rules.engines_can_run, "inference_engines.yaml", "health_path: /", "health_path: ", "is no path"),
     Spoiled(
         rules.engines_can_run,

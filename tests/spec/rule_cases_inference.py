@@ -63,7 +63,21 @@ INFERENCE = [
         {"inference.desired_count": 1},
         "inference.desired_count",
         "there is no model for 1 tasks to serve",
-        {"inference.desired_count": 0},
+        {"inference.desired_count": 1, "inference.model": {"name": "tanuki-8b"}},
+    ),
+    Case(
+        "model-named-once",
+        {"inference.model": {"name": "tanuki-8b", "prefix": "tanuki-8b/v1"}},
+        "inference.model",
+        "takes a name or a prefix (both is there)",
+        {"inference.model": {"name": "tanuki-8b"}},
+    ),
+    Case(
+        "model-named-once",
+        {"inference.model": {}},
+        "inference.model",
+        "takes a name or a prefix (neither is there)",
+        {"inference.model": {"prefix": "tanuki-8b/v1"}},
     ),
 ]
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 
@@ -21,7 +22,11 @@ class Model:
     """Managed policy that allows reading it."""
 
     prefix: str
-    """Key prefix without slashes at its ends: letters, digits, `.`, `_`, `-` and single slashes between folders."""
+    """Key prefix without slashes at its ends: letters, digits, `.`, `_`, `-` and single slashes between folders. It may
+    be a template parameter with a pattern that says so."""
+
+    is_chosen: cdk.CfnCondition | None = None
+    """Condition under which the prefix names a model: until it holds no task is wanted. None means always."""
 
     @property
     def host_directory(self) -> str:

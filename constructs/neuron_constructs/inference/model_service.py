@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import aws_cdk as cdk
 from aws_cdk import aws_ec2 as ec2
@@ -151,6 +152,9 @@ class ModelService(Construct):
             health_check_grace_period=cdk.Duration.minutes(_MODEL_LOAD_MINUTES),
         )
         service.attach_to_application_target_group(props.endpoint.target_group)
+        if props.model.is_chosen:
+            wanted = cdk.Fn.condition_if(props.model.is_chosen.logical_id, props.desired_count, 0)
+            cast("ecs.CfnService", service.node.default_child).desired_count = cdk.Token.as_number(wanted)
         # The service must go before the cluster lets go of its capacity provider (aws/containers-roadmap#631).
         service.node.add_dependency(self.cluster)
         allow_redundant_depends_on(service.node.default_child)

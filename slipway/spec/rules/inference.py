@@ -84,4 +84,14 @@ def serving_needs_model(environment: Environment) -> Iterator[Finding]:
     inference = inference_of(environment)
     if inference.desired_count > 0 and inference.model is None:
         message = f"there is no model for {inference.desired_count} tasks to serve"
-        yield Finding(("inference", "desired_count"), message, "Add `model: {prefix: ...}` or write 0.")
+        yield Finding(("inference", "desired_count"), message, "Add `model: {name: ...}` or write 0.")
+
+
+@environment_rule
+def model_named_once(environment: Environment) -> Iterator[Finding]:
+    """A model is either a fixed prefix or a name whose versions are rolled out."""
+    model = inference_of(environment).model
+    if model is not None and (model.prefix is None) == (model.name is None):
+        which = "neither" if model.prefix is None else "both"
+        fix = "Write `name:` to roll versions out, or `prefix:` for a folder that stays."
+        yield Finding(("inference", "model"), f"takes a name or a prefix ({which} is there)", fix)

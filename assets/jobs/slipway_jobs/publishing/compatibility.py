@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from slipway_jobs.environment import Environment, Inference, InstanceType
 from slipway_jobs.publishing.exporters import Exporter, exporters
-from slipway_jobs.publishing.model_folder import ModelFolder
+from slipway_jobs.publishing.model_folder import BYTES_OF, ModelFolder
 from slipway_jobs.publishing.refusal import PublishRefused
-from slipway_jobs.recipe.architecture import Llama
+from slipway_jobs.recipe.architecture import Architecture, Llama
 from slipway_jobs.recipe.model import Export, Recipe
 
 EXPORT_PRECISION = "bfloat16"
@@ -107,7 +107,7 @@ def _memory_problems(
     if not isinstance(recipe.model, Llama):
         return
     weights = model.resident_bytes(EXPORT_PRECISION)
-    cache = _key_value_bytes(recipe.model, export)
+    cache = device_bytes(recipe.model, export, model) - weights
     device = host.neuron_memory_gib * _GIB * export.tensor_parallel_size / host.logical_neuron_cores
     if weights + cache > device * _DEVICE_SHARE:
         yield (
@@ -124,9 +124,12 @@ def _memory_problems(
         )
 
 
-def _key_value_bytes(model: Llama, export: Export) -> int:
-    """Return the bytes of the keys and values that the engine keeps; each core has one head of each at least."""
-    heads = max(model.num_key_value_heads, export.tensor_parallel_size)
-    width = model.hidden_size // model.num_attention_heads
+def device_bytes(architecture: Architecture, export: Export, model: ModelFolder) -> int:
+    """Return the bytes of weights, keys and values on the devices; each core has one head of each at least."""
+    weights = model.resident_bytes(EXPORT_PRECISION)
+    if not isinstance(architecture, Llama):
+        return weights
+    heads = max(architecture.num_key_value_heads, export.tensor_parallel_size)
+    width = architecture.hidden_size // architecture.num_attention_heads
     tokens = export.batch_size * export.sequence_length
-    return 2 * model.num_hidden_layers * heads * width * tokens * 2
+    return weights + 2 * architecture.num_hidden_layers * heads * width * tokens * BYTES_OF[EXPORT_PRECISION]

@@ -88,6 +88,9 @@ class Compiled(Section):
     precision: str
     """Data type that it computes in."""
 
+    device_bytes: int
+    """Bytes of device memory for weights, keys and values, as far as they can be computed beforehand."""
+
 
 class Manifest(Section):
     """One version of a model, complete."""

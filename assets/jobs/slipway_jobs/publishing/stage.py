@@ -10,7 +10,7 @@ from typing import Any
 
 from slipway_jobs.environment import Environment
 from slipway_jobs.publishing.bucket import VersionPrefix
-from slipway_jobs.publishing.compatibility import EXPORT_PRECISION, check_compatibility
+from slipway_jobs.publishing.compatibility import EXPORT_PRECISION, check_compatibility, device_bytes
 from slipway_jobs.publishing.export import ModelExport
 from slipway_jobs.publishing.exporter_environment import exporter_environment
 from slipway_jobs.publishing.exporters import Exporter
@@ -65,7 +65,7 @@ class Publication:
         prefix = VersionPrefix(self.s3, self.run.model_bucket, f"{self.publish.model}/{self.version}", self.tell)
         self.tell(f"reading {model.path}")
         converted = model_files(model.path, self.tell)
-        source, compiled = self._source(model, converted), self._compiled(exporter)
+        source, compiled = self._source(model, converted), self._compiled(exporter, model)
         standing = prefix.manifest()
         if standing is None:
             prefix.claim(self.run.name)
@@ -126,7 +126,7 @@ class Publication:
             content_sha256=content_sha256(converted),
         )
 
-    def _compiled(self, exporter: Exporter | None) -> Compiled | None:
+    def _compiled(self, exporter: Exporter | None, model: ModelFolder) -> Compiled | None:
         export, inference = self.publish.export, self.environment.inference
         if exporter is None or export is None or inference is None:
             return None
@@ -139,6 +139,7 @@ class Publication:
             sequence_length=export.sequence_length,
             tensor_parallel_size=export.tensor_parallel_size,
             precision=EXPORT_PRECISION,
+            device_bytes=device_bytes(self.run.recipe.model, export, model),
         )
 
 

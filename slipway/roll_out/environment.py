@@ -1,0 +1,46 @@
+"""Which stack serves an environment's model: read from the environment file, nothing is synthesized."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from slipway.roll_out.errors import RefusedError
+from slipway.spec import InvalidEnvironment, load_environment
+
+_ENVIRONMENTS = Path(__file__).parents[2] / "environments"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an environment's endpoint is.
+
+    Attributes:
+        environment: the environment's name.
+        region: its AWS Region.
+    """
+
+    environment: str
+    region: str
+
+    @property
+    def stack(self) -> str:
+        """Name of its inference stack."""
+        return f"slipway-{self.environment}-inference"
+
+
+def find_place(environment: str) -> Place:
+    """Return where an environment's endpoint is.
+
+    Args:
+        environment: a name in environments/, or a file that ends in .yaml.
+
+    Raises:
+        RefusedError: there is no such file, it is not valid, or it has no endpoint.
+    """
+    file = Path(environment) if environment.endswith(".yaml") else _ENVIRONMENTS / f"{environment}.yaml"
+    try:
+        found = load_environment(file)
+    except InvalidEnvironment as invalid:
+        raise RefusedError(str(invalid)) from invalid
+    if found.inference is None:
+        raise RefusedError(f"environment {found.name} has no inference section: there is no endpoint to roll out to")
+    return Place(found.name, found.region)

@@ -1,0 +1,149 @@
+"""Published versions in the model bucket, as their manifests describe them.
+
+The job kit writes the manifests (assets/jobs/slipway_jobs/publishing/manifest.py, format 1). This reader takes what a
+roll-out needs and lets the rest be, so that a newer kit may say more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from botocore.exceptions import ClientError
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from slipway.roll_out.errors import RefusedError
+
+MANIFEST_NAME = "slipway-manifest.json"
+"""The object that makes a prefix a published version."""
+
+_MISSING = frozenset({"404", "NoSuchKey", "NotFound"})
+_SIDE_BY_SIDE = 8
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
+
+class PublishedFile(_Part):
+    """One object of a version: its size, and the checksum that S3 must report for it."""
+
+    size: int
+    s3_checksum: str
+
+
+class Source(_Part):
+    """Where the weights come from."""
+
+    run: str
+    step: int
+
+
+class Compiled(_Part):
+    """What the version was compiled for."""
+
+    engine: str
+    neuron_release: str
+    exporter: str
+    batch_size: int
+    sequence_length: int
+    tensor_parallel_size: int
+    precision: str
+    device_bytes: int
+
+
+class PublishedModel(_Part):
+    """One version."""
+
+    format: Literal[1]
+    model: str
+    version: str
+    created_at: str
+    source: Source
+    compiled: Compiled | None
+    files: Mapping[str, PublishedFile]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.files.values())
+
+    def summary(self) -> str:
+        """Return what a person wants to know of it, in a line."""
+        made = f"run {self.source.run}, step {self.source.step}, {self.size / 2**30:.1f} GiB, {self.created_at}"
+        if self.compiled is None:
+            return f"{made}; not compiled for an engine"
+        how = self.compiled
+        return (
+            f"{made}; for {how.engine} (Neuron {how.neuron_release}): batch {how.batch_size}, "
+            f"{how.sequence_length} tokens, {how.tensor_parallel_size} cores, {how.precision}"
+        )
+
+
+@dataclass(frozen=True)
+class ModelBucket:
+    """The bucket that the endpoint's hosts read.
+
+    Attributes:
+        s3: boto3 client.
+        name: the bucket's name.
+    """
+
+    s3: Any
+    name: str
+
+    def read(self, prefix: str) -> PublishedModel:
+        """Return the version at a prefix.
+
+        Raises:
+            RefusedError: it is not published, or its manifest is damaged or another version's.
+        """
+        try:
+            content = self.s3.get_object(Bucket=self.name, Key=f"{prefix}/{MANIFEST_NAME}")["Body"].read()
+        except ClientError as error:
+            if error.response["Error"]["Code"] not in _MISSING:
+                raise
+            raise RefusedError(
+                f"{prefix} is not published: s3://{self.name}/{prefix}/{MANIFEST_NAME} does not exist. A version whose "
+                "upload is not finished has none"
+            ) from error
+        try:
+            found = PublishedModel.model_validate_json(content)
+        except ValidationError as error:
+            raise RefusedError(f"s3://{self.name}/{prefix}/{MANIFEST_NAME} cannot be read: {error}") from error
+        if f"{found.model}/{found.version}" != prefix:
+            raise RefusedError(f"the manifest under {prefix} is that of {found.model}/{found.version}")
+        return found
+
+    def versions(self, model: str) -> Iterator[str]:
+        """Yield the prefixes of a model's published versions, by name."""
+        pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=self.name, Prefix=f"{model}/")
+        for page in pages:
+            for entry in page.get("Contents", []):
+                prefix, _, name = entry["Key"].rpartition("/")
+                if name == MANIFEST_NAME and prefix.count("/") == 1:
+                    yield prefix
+
+    def faults(self, published: PublishedModel, tell: Callable[[str], None]) -> list[str]:
+        """Return which objects of a version are missing or damaged; no object is downloaded."""
+        prefix = f"{published.model}/{published.version}"
+        tell(f"checking {len(published.files)} objects, {published.size / 2**30:.1f} GiB, by the checksums S3 computed")
+        with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
+            found = pool.map(lambda item: self._fault(f"{prefix}/{item[0]}", item[1]), published.files.items())
+            return [fault for fault in found if fault]
+
+    def _fault(self, key: str, file: PublishedFile) -> str | None:
+        try:
+            head = self.s3.head_object(Bucket=self.name, Key=key, ChecksumMode="ENABLED")
+        except ClientError as error:
+            if error.response["Error"]["Code"] not in _MISSING:
+                raise
+            return f"{key} is missing"
+        if head["ContentLength"] != file.size:
+            return f"{key} has {head['ContentLength']} bytes, the manifest says {file.size}"
+        # The number of parts follows from the size; not every S3-compatible store repeats it.
+        if head.get("ChecksumSHA256", "").partition("-")[0] != file.s3_checksum.partition("-")[0]:
+            return f"{key} has another SHA-256 than the manifest says"
+        return None
