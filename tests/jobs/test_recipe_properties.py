@@ -50,7 +50,7 @@ RECIPES = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(recipe=RECIPES)
 def test_an_accepted_split_keeps_the_identities_and_fits(recipe: Recipe) -> None:
     placement, findings = check(recipe, TRN1)

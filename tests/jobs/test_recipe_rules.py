@@ -253,6 +253,11 @@ def test_native_is_not_compiled_ahead_of_time() -> None:
         ("llama-2-7b", ["hardware.workers_per_node=16"], "16 workers on 32 logical NeuronCores: 16 stay idle"),
         ("llama-3-70b", ["model.num_hidden_layers=81"], "81 layers in 8 stages"),
         ("llama-2-7b", ["checkpoint.interval_steps=10000"], "10000 steps between checkpoints in 10000 steps"),
+        (
+            "llama-3-70b",
+            ["restarts.time_limit_hours=1"],
+            "a checkpoint before the end take up to 2441 s of 3600",
+        ),
         ("llama-2-7b", ["checkpoint.interval_steps=10"], "a checkpoint of 94 GB takes 87-197 s at 1200 MB/s"),
     ],
 )

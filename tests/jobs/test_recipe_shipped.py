@@ -36,7 +36,7 @@ def test_resolves_without_a_notice(recipe: str, where: str) -> None:
 
 @pytest.mark.parametrize(
     ("recipe", "parameters"),
-    # Counted on transformers 4.48's own models of the same configurations; Tanuki's card says 7.51 billion.
+    # Counted on transformers 4.48's own models of the same configurations.
     [
         ("bert-large-phase-1", 336_226_108),
         ("bert-large-phase-2", 336_226_108),

@@ -1,4 +1,4 @@
-"""How long a checkpoint takes against the steps between two of them."""
+"""How long a checkpoint takes, against the steps between two of them and the time limit of a job."""
 
 from __future__ import annotations
 
@@ -42,3 +42,14 @@ def slow(placement: Placement) -> Iterator[Finding]:
         rarer = int(seconds.low / (_MOST_OF_THE_TIME * step.low)) + 1
         fix = f"Write {rarer} or more, or raise the throughput of /fsx."
         yield Finding(("checkpoint", "interval_steps"), message, fix)
+
+
+def short_time_limit(placement: Placement) -> Iterator[Finding]:
+    """Notice: the checkpoint before the time limit takes more than half of the time."""
+    step, saving = step_seconds(placement), checkpoint_seconds(placement)
+    limit = placement.recipe.restarts.time_limit_hours * 3600
+    needed = saving.high + (step.high if step else 0)
+    if needed > limit / 2:
+        message = f"a step and a checkpoint before the end take up to {needed:.0f} s of {limit} s"
+        fix = f"Write {int(4 * needed / 3600) + 1} or more."
+        yield Finding(("restarts", "time_limit_hours"), message, fix)

@@ -45,6 +45,7 @@ NOTICES: tuple[Callable[[Placement], Iterator[Finding]], ...] = (
     memory.tight_device,
     memory.tight_host,
     checkpoints.slow,
+    checkpoints.short_time_limit,
 )
 """What works, and a person should know."""
 
