@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from neuron_constructs.cluster.job_kit import kit_files
 from tests.assets.cluster_node import JOB_ENVIRONMENT, JOB_KIT, STACK, ClusterNode, assert_failed
-from tests.assets.sandbox import Outcome
+from tests.assets.sandbox import ASSETS, Outcome
 
 KITS = "apps/slipway/jobs"
 STEP = "install the job kit"
@@ -32,6 +33,17 @@ def test_every_file_of_the_kit_is_in_a_directory_named_by_the_checksum_of_their_
         assert ubuntu.read(f"{KITS}/{name}/{file}") == content
     assert ubuntu.read(f"{KITS}/environment.json") == JOB_ENVIRONMENT
     assert {path.name for path in (ubuntu.root / KITS).iterdir()} == {name, "current", "environment.json"}
+
+
+def test_the_shipped_kit_arrives_whole(ubuntu: ClusterNode) -> None:
+    files = {name: file.read_text(encoding="utf-8") for name, file in kit_files(ASSETS / "jobs")}
+    ubuntu.set_job_kit(files)
+
+    outcome = ubuntu.set_up_head()
+
+    assert outcome.status == 0, outcome.stderr
+    installed = current(ubuntu)
+    assert {name: (installed / name).read_text(encoding="utf-8") for name in files} == files
 
 
 def test_its_python_is_the_default_stacks_and_takes_only_packages_with_the_right_checksum(ubuntu: ClusterNode) -> None:
