@@ -30,8 +30,9 @@ ENDED = frozenset(
 )
 """States of a job that has ended (squeue's manual page, JOB STATE CODES)."""
 
-WAIT_SECONDS = 90
-"""The longest wait for anything: slurmctld looks for dynamic nodes that came up twice a minute."""
+WAIT_SECONDS = 180
+"""The longest wait for anything: slurmctld looks for dynamic nodes that came up twice a minute, and processes that train
+need a minute to import what they use when others keep the machine busy."""
 
 
 class SlurmError(Exception):

@@ -65,13 +65,13 @@ def test_a_chain_runs_through_although_a_compilation_and_a_worker_fail(jobs: Tra
 
     assert jobs.wait_for(run, "publish") == "COMPLETED", jobs.log(run, "train")
     compiled = jobs.log(run, "compile")
-    for node in NODES[:2]:
-        assert f"FAILED: failed compilations on {node}: 1" in compiled or "try 2 of 3" in compiled
+    assert re.search(f"FAILED: failed compilations on ({'|'.join(NODES[:2])}): 1 ", compiled)
+    assert "try 2 of 3" in compiled
     assert "locks cleared" in compiled
     # Nobody listens at the address of S3: the job goes on without the shared cache.
     assert "no compile cache from S3" in compiled
     assert outcomes(jobs, run) == [("failed", True), ("finished", False)]
-    assert "worker 3 goes on after step 10" in jobs.log(run, "train")
+    assert re.search(r"worker 3 goes on after step 1[0-2]", jobs.log(run, "train"))
     assert stages_in_order(jobs.cluster, list(read_chain(run.chain_file).jobs.values()))
     again = jobs.command("submit", RECIPE, "--set", "compile.ahead_of_time=true")
     assert "is finished: there is nothing to submit" in again.stdout
@@ -140,7 +140,7 @@ def test_a_cancelled_run_goes_on_where_it_stopped_when_it_is_submitted_again(job
     assert submission.done_before == ("prepare", "compile")
     assert list(submission.jobs) == ["train", "convert", "publish"]
     assert jobs.wait_for(run, "publish") == "COMPLETED", jobs.log(run, "train")
-    assert "goes on after step 5" in jobs.log(run, "train") or "goes on after step 7" in jobs.log(run, "train")
+    assert re.search(r"worker 3 goes on after step [57]", jobs.log(run, "train"))
 
 
 def test_a_job_never_starts_without_what_the_stage_before_has_made(jobs: TrainingJobs) -> None:

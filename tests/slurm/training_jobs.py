@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -160,18 +161,27 @@ class TrainingJobs:
         """
         job = self.job(run, stage)
         try:
-            self.cluster.wait(f"{run.name}-{stage} to end", lambda: self._ended(job))
+            self.cluster.wait(f"{run.name}-{stage} to end", lambda: self._ended(run, job))
         except SlurmError as error:
             raise SlurmError(f"{error}\n{self.log(run, stage)[-4000:]}") from None
         return self.cluster.job(job)["JobState"]
 
-    def _ended(self, job: str) -> bool:
-        fields = self.cluster.job(job)
-        if fields["JobState"] == "PENDING" and fields["Reason"] == "BeginTime" and not _step_daemons(job):
-            # Slurm holds a requeued job back for two minutes, so that the end of its first run is not taken for that of
-            # the second. Here the first run has ended, and said so, when its slurmstepd is gone.
-            self.cluster.start_now(job)
-        return fields["JobState"] in ENDED
+    def _ended(self, run: Run, job: str) -> bool:
+        """Tell whether a job has ended, and let the requeued jobs of its run start.
+
+        Slurm holds a requeued job back for two minutes, so that the end of its first run is not taken for that of the
+        second. Here the first run has ended, and said so, when its slurmstepd is gone.
+        """
+        for other in read_chain(run.chain_file).jobs.values():
+            fields = self.cluster.job(other)
+            if fields["JobState"] == "PENDING" and fields["Reason"] == "BeginTime" and not _step_daemons(other):
+                self.cluster.start_now(other)
+            if fields["JobState"] not in ENDED:
+                # The ones behind it wait for it.
+                return False
+            if other == job:
+                break
+        return self.cluster.job(job)["JobState"] in ENDED
 
     def log(self, run: Run, stage: Stage) -> str:
         """Return what a stage has printed so far."""
@@ -217,7 +227,8 @@ def _step_daemons(job: str) -> list[int]:
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if (folder / "cmdline").read_bytes().startswith(f"slurmstepd: [{job}.".encode()):
+            # Its title, as the processes call themselves in Debian's packages: `slurmstepd-wlm: [3.batch]`.
+            if re.match(rf"slurmstepd\S*: \[{job}\.".encode(), (folder / "cmdline").read_bytes()):
                 found.append(int(folder.name))
     return found
 

@@ -15,29 +15,28 @@ from slipway_jobs.chain.scripts import render, stages
 from slipway_jobs.chain.slurm import SlurmError
 from slipway_jobs.chain.submission import Plan, Refused, cancel_run, plan, refuse_unfinished, submit_run
 from slipway_jobs.environment import Environment, environment_file, read_environment
+from slipway_jobs.recipe.command import RecipeArgument, SetOption
 from slipway_jobs.recipe.load import load_recipe
 from slipway_jobs.recipe.model import Name
 from slipway_jobs.recipe.problems import RecipeProblems
 from slipway_jobs.recipe.resolve import resolve
+from slipway_jobs.recipe.shipped import recipe_path
 from slipway_jobs.run import Run
 
 
 def submit(
-    recipe: Annotated[Path, typer.Argument(help="The recipe, a YAML file.")],
+    recipe: RecipeArgument,
     name: Annotated[str | None, typer.Option(help="The run's name; the recipe's name where it is left out.")] = None,
-    override: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Another value than the recipe's, as steps=100; repeatable."),
-    ] = None,
+    overrides: SetOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the scripts; write and submit nothing.")] = False,
 ) -> None:
     """Submit a recipe as a chain of jobs: prepare, compile, train, convert, publish.
 
     A run that was submitted before goes on where it stopped.
     """
-    environment = _environment()
+    file, environment = recipe_path(recipe), _environment()
     try:
-        run = resolve(load_recipe(recipe, override or []), recipe, environment, environment_file(), name)
+        run = resolve(load_recipe(file, overrides or ()), file, environment, environment_file(), name)
         planned = plan(run, environment)
     except (RecipeProblems, Refused) as problems:
         _fail(str(problems))

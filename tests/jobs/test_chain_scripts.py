@@ -1,0 +1,146 @@
+"""The scripts of all shipped recipes: what a shell and sbatch make of them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+
+from slipway_jobs.chain.scripts import grace_seconds, render, stages
+from slipway_jobs.chain.variables import variables
+from slipway_jobs.environment import Environment
+from slipway_jobs.recipe.problems import RecipeProblems
+from slipway_jobs.run import Run, Stage
+from tests.jobs.chain_case import RECIPES, environment_below, run_of
+
+NAMES = sorted(file.stem for file in RECIPES.glob("*.yaml"))
+
+
+@lru_cache
+def placed(name: str) -> tuple[Run, Environment]:
+    """Resolve a recipe in the first of the test environments that has a place for it."""
+    for where in ("cpu", "trn1", "trn2"):
+        environment = environment_below(Path("/shared"), where)
+        try:
+            return run_of(environment, name), environment
+        except RecipeProblems:
+            continue
+    pytest.fail(f"no environment has a place for {name}")
+
+
+def options(run: Run, environment: Environment, stage: Stage) -> dict[str, str]:
+    lines = re.findall(r"^#SBATCH --(.*)$", render(run, environment)[run.script(stage)], re.MULTILINE)
+    words = [shlex.split(line)[0] for line in lines]
+    return {name: value for name, _, value in (word.partition("=") for word in words)}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_scripts_of_each_shipped_recipe_please_shellcheck(name: str, tmp_path: Path) -> None:
+    run, environment = placed(name)
+    files = []
+    for script, text in render(run, environment).items():
+        files.append(tmp_path / script.name)
+        files[-1].write_text(text, encoding="utf-8")
+
+    shellcheck = Path(sys.executable).with_name("shellcheck")
+    command = [shellcheck, "--severity=style", *files]
+    check = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert check.returncode == 0, check.stdout + check.stderr
+    assert all("\nset -euo pipefail\n" in file.read_text(encoding="utf-8") for file in files)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_job_of_a_shipped_recipe_is_bounded_and_may_be_repeated(name: str) -> None:
+    run, environment = placed(name)
+
+    for stage in stages(run):
+        given = options(run, environment, stage)
+        assert {"requeue", "exclusive"} <= given.keys()
+        assert given["open-mode"] == "append"
+        assert given["ntasks-per-node"] == "1"
+        assert given["kill-on-invalid-dep"] == "yes"
+        assert given["job-name"] == f"{name}-{stage}"
+        assert given["output"] == str(run.log(stage))
+        assert "time" in given
+    # Graphs depend on the number of workers.
+    assert options(run, environment, "compile")["nodes"] == options(run, environment, "train")["nodes"]
+    grace = grace_seconds(run, environment)
+    assert options(run, environment, "train")["signal"] == f"B:USR1@{grace}"
+    assert 300 <= grace <= run.recipe.restarts.time_limit_hours * 1800
+
+
+def test_a_recipe_without_publication_ends_with_the_converted_model(tmp_path: Path) -> None:
+    environment = environment_below(tmp_path)
+    run = run_of(environment)
+    run = run.model_copy(update={"recipe": run.recipe.model_copy(update={"publish": None})})
+
+    assert stages(run) == ("prepare", "compile", "train", "convert")
+    assert run.script("publish") not in render(run, environment)
+
+
+def test_values_are_words_of_the_shell(tmp_path: Path) -> None:
+    below = tmp_path / "it's $(touch evil); here"
+    run = run_of(environment_below(below))
+    text = render(run, environment_below(below))[run.script("train")]
+
+    assert f"readonly RUN={shlex.quote(str(run.file))}\n" in text
+    assert options(run, environment_below(below), "train")["chdir"] == run.directory
+
+
+def test_initial_weights_are_converted_before_training(tmp_path: Path) -> None:
+    environment = environment_below(tmp_path)
+    (tmp_path / "weights").mkdir()
+    run = run_of(environment)
+    recipe = run.recipe.model_copy(update={"initial_weights": str(tmp_path / "weights")})
+    run = run.model_copy(update={"recipe": recipe})
+
+    commands = re.findall(r"supervise (.*) \|\| rc", render(run, environment)[run.script("prepare")])
+
+    assert [shlex.split(command)[2:4] for command in commands] == [
+        ["slipway_training.prepare", "--run"],
+        ["slipway_conversion", "from-transformers"],
+    ]
+
+
+def test_a_queue_of_several_instance_types_is_asked_for_the_recipes(tmp_path: Path) -> None:
+    environment = environment_below(tmp_path, "trn1")
+    run = run_of(environment, "llama-3-8b")
+    assert "constraint" not in options(run, environment, "train")
+    queues = tuple(
+        queue.model_copy(update={"instance_types": {**queue.instance_types, "trn1n.32xlarge": 2}})
+        if queue.name == run.queue
+        else queue
+        for queue in environment.queues
+    )
+    mixed = environment.model_copy(update={"queues": queues})
+
+    assert options(run, mixed, "train")["constraint"] == "trn1.32xlarge"
+    assert "constraint" not in options(run, mixed, "prepare")
+
+
+def test_the_environment_of_a_llama_on_trn1_is_upstreams(tmp_path: Path) -> None:
+    recipe = run_of(environment_below(tmp_path, "trn1"), "llama-3-8b").recipe
+
+    given = variables(recipe, efa=True, release="2.28.1")
+
+    assert given["FI_PROVIDER"] == "efa"
+    assert given["NEURON_CC_FLAGS"] == "--model-type transformer"
+    assert given["NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS"] == "3"
+    assert given["MALLOC_ARENA_MAX"] == "64"
+    assert "NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS" not in variables(recipe, efa=True, release="2.31.0")
+    assert not [name for name in variables(recipe, efa=False, release="2.28.1") if name.startswith("FI_")]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_variable_is_a_known_trap(name: str) -> None:
+    run, _ = placed(name)
+    given = variables(run.recipe, efa=True, release=run.neuron_release)
+
+    assert not given.keys() & {"XLA_USE_BF16", "XLA_DOWNCAST_BF16", "FI_EFA_FORK_SAFE"}
+    assert "--cache_dir" not in given.get("NEURON_CC_FLAGS", "")
