@@ -50,8 +50,34 @@ RECIPES = st.builds(
 )
 
 
+@st.composite
+def sound_recipes(draw: st.DrawFn) -> Recipe:
+    """Draw recipes that keep all identities."""
+    tp, pp = draw(st.sampled_from([4, 8, 16, 32])), draw(st.sampled_from([1, 2, 4, 8]))
+    nodes = draw(st.integers(1, 4)) * max(1, tp * pp // 32)
+    micro_size = draw(st.sampled_from([1, 2, 4]))
+    replicas = nodes * 32 // (tp * pp)
+    split = {
+        "tensor_parallel_size": tp,
+        "pipeline_parallel_size": pp,
+        "kv_size_multiplier": max(1, tp // 8),
+        "activation_checkpointing": draw(st.sampled_from(["none", "selective", "full"])),
+    }
+    global_size = replicas * micro_size * draw(st.integers(pp, 64))
+    return recipe_of(split, nodes, global_size, micro_size, draw(st.sampled_from([512, 2048, 4096, 8192])))
+
+
 @settings(max_examples=200, deadline=None)
-@given(recipe=RECIPES)
+@given(recipe=sound_recipes())
+def test_a_sound_split_is_refused_for_its_memory_alone(recipe: Recipe) -> None:
+    placement, findings = check(recipe, TRN1)
+    assert placement is not None
+    assert all("of device memory" in finding.message for finding in findings)
+    assert bool(findings) == (device_memory(placement).total.low > 16 * 1024**3)
+
+
+@settings(max_examples=200, deadline=None)
+@given(recipe=RECIPES | sound_recipes())
 def test_an_accepted_split_keeps_the_identities_and_fits(recipe: Recipe) -> None:
     placement, findings = check(recipe, TRN1)
     if findings or placement is None:
