@@ -1,4 +1,4 @@
-"""`python -m slipway_training --run-file RUN_JSON --purpose compile|train`, one process for each worker, below torchrun.
+"""`python -m slipway_training --run-file RUN_JSON --purpose compile|train`: one worker of a job, below torchrun.
 
 Exit status 0 with the run's done file: all steps are done. 0 without it: stopped because it was asked to, after saving
 a checkpoint. Anything else: it failed.

@@ -6,8 +6,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import torch
-
 
 def write_tensors(file: Path, state: Any) -> None:
     """Write tensors in torch.save's format and wait until they are on the disk.
@@ -15,6 +13,8 @@ def write_tensors(file: Path, state: Any) -> None:
     Raises:
         OSError: the disk is full, or the folder is missing.
     """
+    import torch  # noqa: PLC0415  takes seconds, and preparing text does without
+
     with file.open("wb") as stream:
         try:
             torch.save(state, stream)

@@ -11,7 +11,7 @@ from slipway_jobs.recipe.model import Recipe
 BYTE_LEVEL = "byte-level"
 """What a recipe calls ByT5's tokenizer: bytes are tokens, so that it needs no file."""
 
-_BERT_TOKENS = {"cls_token": "<extra_id_0>", "sep_token": "<extra_id_1>", "mask_token": "<extra_id_2>"}
+_BERT_TOKENS = {"sep_token": "<extra_id_0>", "cls_token": "<extra_id_1>", "mask_token": "<extra_id_2>"}
 """What it lacks for BERT: three of its unused tokens."""
 
 

@@ -87,6 +87,7 @@ def prepare(run: Run, processes: int) -> Manifest:
 
 def _fill(work: Path, recipe: Recipe, files: list[Path], sources: Any, processes: int) -> Manifest:
     tokenizer = load_tokenizer(recipe)
+    tokenizer.model_max_length = recipe.model.max_position_embeddings  # what a published model says
     tokenizer.save_pretrained(work / TOKENIZER)
     made = list(_make_shards(work, recipe, files, processes))
     encoder = recipe.model.architecture == "bert"

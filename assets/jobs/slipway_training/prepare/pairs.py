@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from slipway_training.data.manifest import PAIR_HEADER
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])|\n+")  # Japanese and Chinese have no blank
+_SENTENCE_END = re.compile(r"(?<=[.!?]\s)|(?<=[\u3002\uff01\uff1f])|(?<=\n)")
+# After a blank or a line's end, which stay with the sentence; Japanese and Chinese have none.
 _REMEMBERED = 1000
 _SPECIAL = 3  # [CLS] first [SEP] second [SEP]
 

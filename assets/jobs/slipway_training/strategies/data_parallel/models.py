@@ -55,7 +55,8 @@ def _pretrained(kind: Any, configuration: Any, weights: Path) -> PreTrainedModel
             weights, config=configuration, torch_dtype=torch.float32, local_files_only=True, output_loading_info=True
         )
     except RuntimeError as error:
-        raise ValueError(f"initial_weights: {weights} does not fit the recipe's model: {error}") from error
+        first = "\n".join(line.strip() for line in str(error).splitlines()[:5])
+        raise ValueError(f"initial_weights: {weights} does not fit the recipe's model: {first}") from error
     wrong = [f"{name} is missing" for name in found["missing_keys"]]
     wrong += [f"{name} is not in the recipe's model" for name in found["unexpected_keys"] if "position_ids" not in name]
     if wrong:

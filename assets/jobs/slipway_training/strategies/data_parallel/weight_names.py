@@ -58,9 +58,10 @@ def _joined_name(prefix: str, recipe: Recipe) -> str | None:
     """Return the name of query, key and value as one matrix; none where each has its own."""
     model = recipe.model
     assert isinstance(model, Llama)
-    if model.num_key_value_heads == model.num_attention_heads:
-        return f"{prefix}qkv_proj.weight"
-    return f"{prefix}qkv_proj.weight_qkv" if recipe.parallelism.fuse_qkv else None
+    if not recipe.parallelism.fuse_qkv:
+        return None
+    grouped = model.num_key_value_heads != model.num_attention_heads
+    return f"{prefix}qkv_proj.weight_qkv" if grouped else f"{prefix}qkv_proj.weight"
 
 
 def _joined_attention(prefix: str, parts: list[torch.Tensor], recipe: Recipe) -> State:

@@ -1,0 +1,38 @@
+"""A worker of slipway_training that something happens to: run as a module by the tests that interrupt training."""
+
+import os
+import resource
+import signal
+import sys
+
+from slipway_training.__main__ import main
+from slipway_training.data.samples import Samples
+from slipway_training.stopping import StopRequest
+from slipway_training.strategy import MicroBatch
+
+EVENT, RANK, STEP = os.environ["TEST_EVENT"], os.environ["TEST_RANK"], int(os.environ["TEST_STEP"])
+
+
+def happen() -> None:
+    """Let the event happen to this process."""
+    if EVENT == "disk full":
+        # A file that grows above it cannot be written, as on a disk without room.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+    else:
+        os.kill(os.getpid(), signal.Signals[EVENT])
+
+
+class InterruptedSamples(Samples):
+    """The event happens when the samples of its step are read, between the checks of two steps."""
+
+    def of_step(self, step: int) -> list[MicroBatch]:
+        """Return the samples, after the event."""
+        if step == STEP and os.environ["RANK"] == RANK:
+            happen()
+        return super().of_step(step)
+
+
+if __name__ == "__main__":
+    request = StopRequest()
+    sys.modules["slipway_training.loop"].__dict__["Samples"] = InterruptedSamples
+    sys.exit(main(sys.argv[1:], request))
