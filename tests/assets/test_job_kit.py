@@ -96,7 +96,10 @@ def test_updated_kit_is_built_beside_the_one_that_running_chains_use(ubuntu: Clu
 def test_file_that_is_not_the_listed_one_is_refused(ubuntu: ClusterNode) -> None:
     (ubuntu.bucket / "jobs/slipway_jobs/__main__.py").write_text("print('somebody else')\n")
 
-    assert_failed(ubuntu.set_up_head(), STEP, "sha256sum: WARNING: 1 computed checksum did NOT match")
+    # The pause would be longer than what is left: the files are fetched once.
+    outcome = ubuntu.set_up_head(SLIPWAY_RETRY_PAUSE_SECONDS="60")
+
+    assert_failed(outcome, STEP, "sha256sum: WARNING: 1 computed checksum did NOT match")
     assert not (ubuntu.root / KITS / "current").exists()
 
 
