@@ -6,6 +6,7 @@ import hashlib
 import os
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 import torch
@@ -45,8 +46,8 @@ def _killed_at(event: int, source: Path, output: Path) -> bool:
         count("write", ())
         write_rows(writer, name, first_row, values)
 
-    SafetensorsFolder.write_rows = counted  # type: ignore[method-assign]
-    os.fsync = lambda _: None  # it matters when the machine stops, not when a process does
+    patch.object(SafetensorsFolder, "write_rows", counted).start()
+    patch.object(os, "fsync").start()  # it matters when the machine stops, not when a process does
     convert(source, output, ONE_LAYER, shard_bytes=4000)
     os._exit(0)
 
