@@ -101,6 +101,7 @@ class InferenceStack(EnvironmentStack):
                     bucket=model_bucket,
                     reader_policy=model_reader_policy,
                     prefix=rolled_out.prefix if rolled_out else _fixed_prefix(inference),
+                    name=inference.model.name if inference.model else None,
                     is_chosen=rolled_out.is_chosen if rolled_out else None,
                 ),
                 desired_count=inference.desired_count,

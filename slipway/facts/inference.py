@@ -27,6 +27,8 @@ class InferenceEngine(Row):
         metrics_path: Prometheus metrics.
         inference_paths: Paths of the OpenAI-compatible API; nothing else need be reachable for users.
         model_environment: Variable that takes the directory of the compiled model.
+        served_name_environment: Variable that takes the id that clients know the model by, in place of its directory;
+            none where the engine has no such setting.
         api_key_environment: Variable that takes the key clients send as ``Authorization: Bearer``.
         environment: Variables to set always.
         shared_memory_mib: Size of ``/dev/shm`` the engine was tested with.
@@ -46,6 +48,7 @@ class InferenceEngine(Row):
     metrics_path: Text
     inference_paths: FrozenList[Text]
     model_environment: Text
+    served_name_environment: Text | None
     api_key_environment: Text
     environment: FrozenMapping[Text]
     shared_memory_mib: Annotated[int, Field(ge=64)]

@@ -263,7 +263,8 @@ def engines_can_run() -> Iterator[str]:
         for path in (engine.health_path, engine.metrics_path, *engine.inference_paths):
             if not path.startswith("/"):
                 yield f"{engine.name}: {path} is no path"
-        for name in (engine.model_environment, engine.api_key_environment, *engine.environment):
+        names = (engine.model_environment, engine.served_name_environment, engine.api_key_environment)
+        for name in (*filter(None, names), *engine.environment):
             if not re.match(r"^[A-Z][A-Z0-9_]*$", name):
                 yield f"{engine.name}: {name} is no environment variable"
         for family in engine.instance_families:

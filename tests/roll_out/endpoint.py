@@ -88,7 +88,9 @@ class EndpointStack:
         location = {"LocationConstraint": "us-west-2"}
         self.s3.create_bucket(Bucket=self.bucket, CreateBucketConfiguration=location)
         served = {"Fn::Join": ["-", {"Fn::Split": ["/", {"Ref": "ServedModel"}]}]}
-        name = {"Fn::If": ["IsBroken", "Not A Bucket", {"Fn::Join": ["-", [self.name, "serves", served]]}]}
+        name: dict[str, Any] = {
+            "Fn::If": ["IsBroken", "Not A Bucket", {"Fn::Join": ["-", [self.name, "serves", served]]}]
+        }
         sections: dict[str, Any] = {
             "Parameters": {"ServedModel": parameter(), "PreviousModel": parameter(), "Other": {"Type": "String"}},
             "Conditions": {"IsBroken": {"Fn::Equals": [{"Ref": "ServedModel"}, "tanuki-8b/broken"]}},

@@ -179,8 +179,8 @@ def test_a_file_that_is_not_there_is_refused(endpoint: EndpointStack) -> None:
 
 def test_a_missing_permission_is_named(endpoint: EndpointStack, monkeypatch: pytest.MonkeyPatch) -> None:
     def deny(self: Service, prefix: str) -> None:
-        error = {"Code": "AccessDenied", "Message": "User arn:aws:iam::1:user/ana is not authorized"}
-        raise ClientError({"Error": error}, "UpdateStack")
+        message = "User arn:aws:iam::1:user/ana is not authorized"
+        raise ClientError({"Error": {"Code": "AccessDenied", "Message": message}}, "UpdateStack")
 
     monkeypatch.setattr(Service, "serve", deny)
     said = refusal(endpoint, "tanuki-8b/v1", "--yes")

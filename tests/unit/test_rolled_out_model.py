@@ -2,13 +2,14 @@
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from slipway import facts
 from stacks.inference import NO_MODEL_CHOSEN
-from tests.assembly import Assembly
+from tests.assembly import Assembly, synthesize
 from tests.conftest import AssemblyFactory
 from tests.unit.test_job_kit import kit_environment
 
@@ -68,6 +69,19 @@ def test_another_version_changes_hosts_and_tasks_together(rolledout: Assembly) -
 def test_only_a_version_of_this_model_can_be_served(rolledout: Assembly, value: str, allowed: bool) -> None:
     for parameter in parameters(rolledout).values():
         assert bool(re.fullmatch(parameter["AllowedPattern"], value)) is allowed
+
+
+def test_clients_keep_the_models_name_where_the_engine_can_be_told_one(rolledout: Assembly, tmp_path: Path) -> None:
+    def environment(assembly: Assembly) -> dict[str, Any]:
+        [container] = assembly.resource("inference", "AWS::ECS::TaskDefinition")["ContainerDefinitions"]
+        return {item["Name"]: item["Value"] for item in container["Environment"]}
+
+    inference = rolledout.environment.inference
+    assert inference is not None
+    with_vllm = rolledout.environment.model_copy(update={"inference": inference.model_copy(update={"engine": "vllm"})})
+
+    assert environment(rolledout)["MODEL_ID"] == {"Fn::Join": ["", ["/models/", {"Ref": "ServedModel"}]]}
+    assert environment(synthesize(with_vllm, tmp_path))["SM_ON_SERVED_MODEL_NAME"] == "tanuki-8b"
 
 
 def test_the_template_says_what_a_version_must_fit(rolledout: Assembly) -> None:

@@ -80,7 +80,11 @@ class EngineTask(Construct):
         return self.definition.add_container(
             "Engine",
             image=container_image(self, "Repository", props.image),
-            environment={**engine.environment, engine.model_environment: props.model.container_directory},
+            environment={
+                **engine.environment,
+                engine.model_environment: props.model.container_directory,
+                **_served_name(engine, props.model),
+            },
             secrets=self._secrets(props),
             # Soft: the page cache of the mapped weights counts as the container's, a hard limit would kill it. It is
             # also what keeps a second task off the host.
@@ -115,6 +119,12 @@ class EngineTask(Construct):
             return None
         secret = secretsmanager.Secret.from_secret_complete_arn(self, "ApiKey", props.api_key_secret_arn)
         return {props.engine.api_key_environment: ecs.Secret.from_secrets_manager(secret)}
+
+
+def _served_name(engine: facts.InferenceEngine, model: Model) -> dict[str, str]:
+    if model.name is None or engine.served_name_environment is None:
+        return {}
+    return {engine.served_name_environment: model.name}
 
 
 def _memory_reservation_mib(instance_type: str) -> int:

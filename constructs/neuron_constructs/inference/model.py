@@ -25,6 +25,9 @@ class Model:
     """Key prefix without slashes at its ends: letters, digits, `.`, `_`, `-` and single slashes between folders. It may
     be a template parameter with a pattern that says so."""
 
+    name: str | None = None
+    """Id for clients that stays when the prefix changes, for engines that can be told one. None is the directory."""
+
     is_chosen: cdk.CfnCondition | None = None
     """Condition under which the prefix names a model: until it holds no task is wanted. None means always."""
 
