@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+
+import pytest
 
 from slipway_jobs.environment import Environment, read_environment
 from slipway_jobs.recipe.load import load_recipe
+from slipway_jobs.recipe.problems import RecipeProblems
 from slipway_jobs.recipe.resolve import resolve
 from slipway_jobs.run import Run
 from tests.assets.sandbox import ASSETS
@@ -31,6 +35,18 @@ def run_of(environment: Environment, recipe: str = "tiny-llama", *overrides: str
     """Resolve a shipped recipe."""
     file = RECIPES / f"{recipe}.yaml"
     return resolve(load_recipe(file, overrides), file, environment, Path("/nowhere/environment.json"), name)
+
+
+@lru_cache
+def placed(name: str, directory: Path = Path("/shared")) -> tuple[Run, Environment]:
+    """Resolve a shipped recipe in the first of the test environments that has a place for it."""
+    for where in ("cpu", "trn1", "trn2"):
+        environment = environment_below(directory / where, where)
+        try:
+            return run_of(environment, name), environment
+        except RecipeProblems:
+            continue
+    pytest.fail(f"no environment has a place for {name}")
 
 
 SBATCH = """#!/bin/bash

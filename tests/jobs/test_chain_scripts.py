@@ -6,7 +6,6 @@ import re
 import shlex
 import subprocess
 import sys
-from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -14,23 +13,10 @@ import pytest
 from slipway_jobs.chain.scripts import grace_seconds, render, stages
 from slipway_jobs.chain.variables import variables
 from slipway_jobs.environment import Environment
-from slipway_jobs.recipe.problems import RecipeProblems
 from slipway_jobs.run import Run, Stage
-from tests.jobs.chain_case import RECIPES, environment_below, run_of
+from tests.jobs.chain_case import RECIPES, environment_below, placed, run_of
 
 NAMES = sorted(file.stem for file in RECIPES.glob("*.yaml"))
-
-
-@lru_cache
-def placed(name: str) -> tuple[Run, Environment]:
-    """Resolve a recipe in the first of the test environments that has a place for it."""
-    for where in ("cpu", "trn1", "trn2"):
-        environment = environment_below(Path("/shared"), where)
-        try:
-            return run_of(environment, name), environment
-        except RecipeProblems:
-            continue
-    pytest.fail(f"no environment has a place for {name}")
 
 
 def options(run: Run, environment: Environment, stage: Stage) -> dict[str, str]:
