@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from importlib.metadata import distributions
 from pathlib import Path
@@ -12,23 +10,13 @@ import pytest
 
 from tests.assets.cluster_node import LOCK, STACK, ClusterNode, assert_failed
 from tests.assets.package_source import PackageSource, serve, write_wheel
+from tests.assets.real_python import COPY_ENVIRONMENT, INTERPRETER, VERSION
 from tests.assets.sandbox import Outcome
 
-# The interpreter of the tests stands for the operating system's own.
-VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
-INTERPRETER = Path(sys.base_exec_prefix, "bin", f"python{VERSION}")
 PINS = dict(pin.split("==") for pin in LOCK["PYTHON_PACKAGES"].strip("()").split())
 OTHER_STACK = "native-2.33"
 OTHER_PINS = {"neuronx-cc": "2.28.7631.0", "torch-neuronx": "2.14.3.0"}
 STEP = f"install the training packages of {STACK}"
-
-
-@pytest.fixture(scope="module")
-def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a real environment in which nothing but pip is installed."""
-    environment = tmp_path_factory.mktemp("environment") / "blank"
-    subprocess.run([INTERPRETER, "-m", "venv", environment], check=True)
-    return environment
 
 
 @pytest.fixture
@@ -41,8 +29,7 @@ def node(source: PackageSource, blank: Path, tmp_path: Path) -> ClusterNode:
     node = ClusterNode(tmp_path / "node", "ubuntu2204")
     requirements = (node.bucket / "neuron_monitor_requirements.txt").read_text()
     node.write("/apps/slipway/neuron_monitor/python/requirements.txt", requirements)
-    copy = f'if [[ "$1 $2" == "-m venv" ]]; then mkdir -p "${{3%/*}}"; exec cp -a {blank} "$3"; fi'
-    node.stub(f"python{VERSION}", f'{copy}\nexec {INTERPRETER} "$@"')
+    node.stub(f"python{VERSION}", f'{COPY_ENVIRONMENT.format(blank=blank)}\nexec {INTERPRETER} "$@"')
     for stack, pins in ((STACK, PINS), (OTHER_STACK, OTHER_PINS)):
         packages = " ".join(f"{name}=={version}" for name, version in pins.items())
         node.lock(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,18 +12,16 @@ import pytest
 
 from tests.assets.cluster_node import JOB_KIT, ClusterNode, assert_failed
 from tests.assets.package_source import PackageSource, serve, write_wheel
+from tests.assets.real_python import COPY_ENVIRONMENT, INTERPRETER, VERSION
 from tests.assets.sandbox import ASSETS, Outcome
 
-VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
-INTERPRETER = Path(sys.base_exec_prefix, "bin", f"python{VERSION}")
 STEP = "install the job kit"
 # The kit's environment is real; those of the training stacks are not what these tests are about.
-PYTHON = f"""
+PYTHON = """
 if [[ "$1 $2" == "-m venv" && "$3" == *apps/neuron/* ]]; then
   mkdir -p "$3/bin"
   exec ln -s "$(dirname "$0")/venv-python" "$3/bin/python"
 fi
-exec {INTERPRETER} "$@"
 """
 MAIN = """
 import sys
@@ -46,10 +43,11 @@ def source(tmp_path: Path) -> Iterator[PackageSource]:
 
 
 @pytest.fixture
-def node(source: PackageSource, tmp_path: Path) -> ClusterNode:
+def node(source: PackageSource, blank: Path, tmp_path: Path) -> ClusterNode:
     """Return a head node whose kit needs that package."""
     node = ClusterNode(tmp_path / "node", "ubuntu2204")
-    node.stub(f"python{VERSION}", PYTHON)
+    copy = COPY_ENVIRONMENT.format(blank=blank)
+    node.stub(f"python{VERSION}", f'{PYTHON}\n{copy}\nexec {INTERPRETER} "$@"')
     node.lock(PYTHON_VERSION=VERSION)
     [wheel] = source.directory.rglob("*.whl")
     requirement = f"slipway-package==1.0 --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"
