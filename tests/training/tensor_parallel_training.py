@@ -49,7 +49,7 @@ def micro_batches(run: Run, strategy: GlooTensorParallel, step: int) -> list[dic
     shape = (run.recipe.batch.global_size, run.recipe.data.sequence_length)
     samples = torch.randint(0, VOCABULARY, shape, generator=generator)
     mine = samples.chunk(strategy.data_parallel_size)[strategy.data_parallel_rank]
-    return [{"input_ids": part, "labels": part} for part in mine.split(run.recipe.batch.micro_size)]
+    return [{"input_ids": part, "labels": part} for part in torch.split(mine, run.recipe.batch.micro_size)]
 
 
 def make_strategy(run: Run, workers: Workers, weights: Path | None = None) -> GlooTensorParallel:

@@ -37,6 +37,9 @@ class ParallelLayers(Protocol):
     heads: HeadOrder
     """Where the attention heads lie."""
 
+    precision: torch.dtype
+    """Type of the weights."""
+
     def embedding(self, rows: int, width: int, fill: Fill) -> nn.Module:
         """Make an embedding whose rows are divided: (batch, sequence) token numbers to states."""
         ...
@@ -53,8 +56,12 @@ class ParallelLayers(Protocol):
         """Make the layer that returns a worker's queries, keys and values."""
         ...
 
-    def norm_weight(self, width: int) -> nn.Parameter:
-        """Make the weight of a norm, which all workers hold."""
+    def core_attention(self) -> nn.Module:
+        """Make what attends: `CoreAttention`, or one with the same arguments."""
+        ...
+
+    def mark_norm_weight(self, weight: nn.Parameter) -> None:
+        """Take note of a norm's weight: all workers hold it, and each sees a part of the sequence."""
         ...
 
     def cross_entropy(self, logits: Tensor, labels: Tensor) -> Tensor:
@@ -81,7 +88,8 @@ class RMSNorm(nn.Module):
 
     def __init__(self, width: int, epsilon: float, layers: ParallelLayers) -> None:
         super().__init__()
-        self.weight = layers.norm_weight(width)
+        self.weight = nn.Parameter(torch.ones(width, dtype=layers.precision))
+        layers.mark_norm_weight(self.weight)
         self.epsilon = epsilon
 
     def forward(self, states: Tensor) -> Tensor:
@@ -146,7 +154,7 @@ class Attention(nn.Module):
         self.qkv_proj = layers.query_key_value(model.hidden_size, model.hidden_size, key_value_size, fills)
         output = Fill(f"{name}.o_proj", seed, deviation, heads, output=True)
         self.o_proj = layers.row(model.hidden_size, model.hidden_size, output)
-        self.core_attention = CoreAttention()
+        self.core_attention = layers.core_attention()
 
     def forward(self, states: Tensor) -> Tensor:
         """Let tokens attend to earlier ones."""

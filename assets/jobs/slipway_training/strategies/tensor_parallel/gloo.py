@@ -24,6 +24,7 @@ from slipway_training.models.llama_initialization import HeadOrder
 from slipway_training.models.pipeline_stages import stage_layers
 from slipway_training.strategies.tensor_parallel.gloo_groups import Groups, make_groups
 from slipway_training.strategies.tensor_parallel.gloo_layers import GlooLayers
+from slipway_training.strategies.tensor_parallel.precision import precision
 from slipway_training.strategies.tensor_parallel.recomputation import RECOMPUTED
 from slipway_training.strategies.tensor_parallel.shard_files import Place, load_model, read, write
 from slipway_training.strategies.tensor_parallel.zero import ZeroAdamW
@@ -126,11 +127,6 @@ class GlooTensorParallel:
             self.optimizer.load_state_dict(read(file))
         except ValueError as error:
             raise ValueError(f"{file}: {error}") from error
-
-
-def precision(recipe: Recipe) -> torch.dtype:
-    """Return the type of the model's weights and states."""
-    return torch.bfloat16 if recipe.precision == "bfloat16" else torch.float32
 
 
 def build_model(recipe: Recipe, groups: Groups) -> Llama:

@@ -43,6 +43,13 @@ class Groups:
     """Workers of the tensor-parallel group that hold the same key and value heads."""
 
 
+def gather(part: torch.Tensor, group: Group) -> torch.Tensor:
+    """Return the parts of all workers, one after another along the first dimension."""
+    parts = [torch.empty(part.shape, dtype=part.dtype) for _ in range(group.size)]
+    dist.all_gather(parts, part.contiguous(), group=group.workers)
+    return torch.cat(parts)
+
+
 def make_groups(parallelism: Parallelism, order: AttentionOrder) -> Groups:
     """Make all groups: neighbouring workers share layers, then come replicas, then stages.
 

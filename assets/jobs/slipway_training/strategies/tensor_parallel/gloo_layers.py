@@ -14,15 +14,10 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.functional import embedding, linear
 
+from slipway_training.models.llama import CoreAttention
 from slipway_training.models.llama_initialization import Fill, HeadOrder
-from slipway_training.strategies.tensor_parallel.gloo_groups import Group, Groups
-from slipway_training.strategies.tensor_parallel.replicas import Held, hold
-
-
-def _gather(part: Tensor, group: Group) -> Tensor:
-    whole = part.new_empty((part.shape[0] * group.size, *part.shape[1:]))
-    dist.all_gather_into_tensor(whole, part.contiguous(), group=group.workers)
-    return whole
+from slipway_training.strategies.tensor_parallel.gloo_groups import Group, Groups, gather
+from slipway_training.strategies.tensor_parallel.replicas import Held, hold, mark
 
 
 def _sum(values: Tensor, group: Group) -> Tensor:
@@ -41,7 +36,7 @@ class _GatherSequence(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, part: Tensor, group: Group) -> Tensor:
         ctx.group = group
-        return _gather(part, group)
+        return gather(part, group)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
@@ -58,7 +53,7 @@ class _DivideSequence(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        return _gather(gradients[0], ctx.group), None
+        return gather(gradients[0], ctx.group), None
 
 
 def _gather_sequence(states: Tensor, group: Group) -> Tensor:
@@ -211,10 +206,13 @@ class GlooLayers:
         parts = {name: self._part(weight, 0) for name, weight in repeated.items()}
         return _QueryKeyValue(parts, self.groups, fuse=self.fuse_qkv)
 
-    def norm_weight(self, width: int) -> nn.Parameter:
-        """Make the weight of a norm; each worker sees a part of the sequence, so that its gradient is a part too."""
-        held = Held(width, self.tensor_parallel_size, partial=self.split_sequence)
-        return hold(torch.ones(width, dtype=self.precision), held)
+    def core_attention(self) -> nn.Module:
+        """Make what attends."""
+        return CoreAttention()
+
+    def mark_norm_weight(self, weight: nn.Parameter) -> None:
+        """Take note of a norm's weight: each worker sees a part of the sequence, so that its gradient is a part too."""
+        mark(weight, Held(len(weight), self.tensor_parallel_size, partial=self.split_sequence))
 
     def cross_entropy(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Return the loss of each token."""

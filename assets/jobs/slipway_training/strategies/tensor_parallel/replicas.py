@@ -28,8 +28,13 @@ class Held:
 def hold(weight: Tensor, *held: Held) -> nn.Parameter:
     """Make a parameter that knows who holds its rows."""
     parameter = nn.Parameter(weight.contiguous())
-    parameter.slipway_held = held  # type: ignore[attr-defined]
+    mark(parameter, *held)
     return parameter
+
+
+def mark(parameter: nn.Parameter, *held: Held) -> None:
+    """Let a parameter know who holds its rows."""
+    parameter.slipway_held = held  # type: ignore[attr-defined]
 
 
 def is_partial(parameter: nn.Parameter) -> bool:

@@ -9,13 +9,9 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from slipway_jobs.recipe.model import Optimizer
-from slipway_training.strategies.tensor_parallel.gloo_groups import Group, Groups
+from slipway_training.strategies.tensor_parallel.gloo_groups import Group, Groups, gather
 from slipway_training.strategies.tensor_parallel.replicas import is_partial, squared_norm
-
-
-def decays(name: str) -> bool:
-    """Return whether weight decay applies to a weight; norms have none."""
-    return "norm" not in name
+from slipway_training.strategies.tensor_parallel.weight_decay import decays
 
 
 class _FlatShare:
@@ -56,8 +52,7 @@ class _FlatShare:
             group["lr"] = learning_rate
         self.adamw.step()
         self.weights.grad = None
-        whole = gradient.new_empty(gradient.shape)
-        dist.all_gather_into_tensor(whole, self.weights.detach(), group=self.data.workers)
+        whole = gather(self.weights.detach(), self.data)
         with torch.no_grad():
             for parameter, values in zip(self.parameters, self._split(whole), strict=True):
                 parameter.copy_(values.view_as(parameter))

@@ -1,0 +1,166 @@
+"""NeuronX Distributed's divided layers, for training on Trainium.
+
+Proven with NeuronX Distributed 0.17's own Python code over gloo (its CPU mode, with stand-ins for what needs the Neuron
+runtime): names, shapes, losses and gradients equal those over gloo. Not proven without Trainium: compilation, the
+flash attention kernel, speed and memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import cycle
+
+import torch
+from neuronx_distributed.kernels.flash_attn import nki_flash_attn_func
+from neuronx_distributed.modules.qkv_linear import GQAQKVColumnParallelLinear
+from neuronx_distributed.parallel_layers.layers import ColumnParallelLinear, ParallelEmbedding, RowParallelLinear
+from neuronx_distributed.parallel_layers.loss_functions import parallel_cross_entropy
+from neuronx_distributed.parallel_layers.parallel_state import (
+    get_tensor_model_parallel_rank,
+    get_tensor_model_parallel_size,
+)
+from neuronx_distributed.parallel_layers.utils import set_tensor_model_parallel_attributes
+from neuronx_distributed.utils.model_utils import get_platform_lnc
+from torch import Tensor, nn
+
+from slipway_training.models.llama import CoreAttention, RMSNorm
+from slipway_training.models.llama_initialization import Fill, HeadOrder
+
+FLASH_ATTENTION_TOKENS = 2048
+"""The flash attention kernel takes sequences that are a multiple of it (nki_flash_attn_func)."""
+
+
+class FlashAttention(nn.Module):
+    """Causal attention by the Neuron kernel, which keeps no scores. Arguments as `CoreAttention`'s."""
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        """Attend."""
+        key, value = (states.expand(*query.shape).flatten(1, 2) for states in (key, value))
+        attended: Tensor = nki_flash_attn_func(
+            query.flatten(1, 2), key, value, lnc=int(get_platform_lnc()), transpose_nki_inputs=False
+        )
+        return attended.reshape(query.shape)
+
+
+class _Fills:
+    """Fills the matrices of queries, keys and values in turn: the layer has one function for all three."""
+
+    def __init__(self, fills: tuple[Fill, Fill, Fill]) -> None:
+        self._turns = cycle(fills)
+
+    def __call__(self, weight: Tensor) -> Tensor:
+        return next(self._turns)(weight)
+
+
+class QueryKeyValue(GQAQKVColumnParallelLinear):  # type: ignore[misc]
+    """NeuronX Distributed's layer, with two corrections to how it starts.
+
+    On Trn2 it repeats single rows of the key and value matrices instead of heads, so that workers whose gradients are
+    summed as one head's would start with different weights. And it makes the fused matrix anew without saying that it
+    is divided, so that the gradient's norm would count only an average of its parts.
+    """
+
+    def __init__(
+        self, *, fills: tuple[Fill, Fill, Fill], heads: HeadOrder, inputs: int, fuse: bool, **options: object
+    ) -> None:
+        self._fills, self._heads = fills, heads
+        sizes = options.pop("output_sizes")
+        super().__init__(
+            inputs, sizes, bias=False, gather_output=False, init_method=_Fills(fills), fuse_qkv=fuse, **options
+        )
+
+    def initialize_weight_biases(self) -> None:
+        """Fill this worker's part."""
+        super().initialize_weight_biases()
+        if self.fuse_qkv:
+            set_tensor_model_parallel_attributes(
+                self.weight_qkv, True, 0, stride=1, num_partitions=get_tensor_model_parallel_size()
+            )
+        weight = self.weight_qkv if self.fuse_qkv else self.weight_k
+        if self._heads.order == "trn2" and self.kv_size_multiplier > 1 and weight.device.type != "meta":
+            self._repeat_heads()
+
+    def _repeat_heads(self) -> None:
+        size = self.kv_output_size_per_partition
+        query = self.q_output_size_per_partition
+        parts = (
+            (self.weight_qkv[query : query + size], self.weight_qkv[query + size :])
+            if self.fuse_qkv
+            else (self.weight_k, self.weight_v)
+        )
+        for part, fill in zip(parts, self._fills[1:], strict=True):
+            whole = self._heads.repeat(fill(torch.empty(self.output_sizes[1], self.input_size)))
+            with torch.no_grad():
+                part.copy_(whole[get_tensor_model_parallel_rank() * size :][:size])
+
+
+class NeuronLayers:
+    """Makes layers that are divided over NeuronCores (slipway_training.models.llama.ParallelLayers)."""
+
+    def __init__(self, heads: HeadOrder, precision: torch.dtype, sequence_length: int, *, fuse_qkv: bool) -> None:
+        self.heads = heads
+        self.precision = precision
+        self.sequence_length = sequence_length
+        self.fuse_qkv = fuse_qkv
+        self.tensor_parallel_size: int = get_tensor_model_parallel_size()
+        self.split_sequence = self.tensor_parallel_size > 1
+
+    def embedding(self, rows: int, width: int, fill: Fill) -> nn.Module:
+        """Make an embedding whose rows are divided."""
+        return self._layer(ParallelEmbedding, rows, width, fill)
+
+    def column(self, inputs: int, outputs: int, fill: Fill, parts: int = 1) -> nn.Module:
+        """Make a layer whose outputs are divided."""
+        return self._layer(ColumnParallelLinear, inputs, outputs, fill, bias=False, gather_output=False, stride=parts)
+
+    def row(self, inputs: int, outputs: int, fill: Fill) -> nn.Module:
+        """Make a layer whose inputs are divided."""
+        return self._layer(RowParallelLinear, inputs, outputs, fill, bias=False, input_is_parallel=True)
+
+    def query_key_value(self, inputs: int, query: int, key_value: int, fills: tuple[Fill, Fill, Fill]) -> nn.Module:
+        """Make the layer that returns a worker's queries, keys and values."""
+        return QueryKeyValue(
+            fills=fills,
+            heads=self.heads,
+            inputs=inputs,
+            fuse=self.fuse_qkv,
+            output_sizes=[query, key_value],
+            dtype=self.precision,
+            sequence_parallel_enabled=self.split_sequence,
+            kv_size_multiplier=self.heads.multiplier,
+        )
+
+    def core_attention(self) -> nn.Module:
+        """Make what attends: the kernel where it takes the sequence."""
+        return CoreAttention() if self.sequence_length % FLASH_ATTENTION_TOKENS else FlashAttention()
+
+    def mark_norm_weight(self, weight: nn.Parameter) -> None:
+        """Take note of a norm's weight: its gradient is summed over the workers before a step."""
+        weight.sequence_parallel_enabled = self.split_sequence  # type: ignore[attr-defined]
+
+    def cross_entropy(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Return the loss of each token."""
+        loss: Tensor = parallel_cross_entropy(logits, labels)
+        return loss
+
+    def _layer(
+        self, kind: Callable[..., nn.Module], first: int, second: int, fill: Fill, **options: bool | int
+    ) -> nn.Module:
+        return kind(
+            first,
+            second,
+            init_method=fill,
+            dtype=self.precision,
+            sequence_parallel_enabled=self.split_sequence,
+            **options,
+        )
+
+
+def initialize(module: nn.Module, _device: torch.device) -> None:
+    """Fill a module's own weights, which were made without memory (NeuronX Distributed's `param_init_fn`)."""
+    if isinstance(module, RMSNorm):
+        nn.init.ones_(module.weight)
+    elif isinstance(module, QueryKeyValue):
+        module.initialize_weight_biases()
+    elif isinstance(module, (ParallelEmbedding, ColumnParallelLinear, RowParallelLinear)):
+        module.init_weight_cpu()

@@ -1,0 +1,8 @@
+"""Which weights decay."""
+
+from __future__ import annotations
+
+
+def decays(name: str) -> bool:
+    """Return whether weight decay applies to a weight of a Llama; norms have none."""
+    return "norm" not in name
