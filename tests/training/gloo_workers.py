@@ -28,23 +28,23 @@ def on_workers(size: int, function: Callable[[Workers], Any]) -> list[Any]:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     context = multiprocessing.get_context("fork")
-    results = context.SimpleQueue()
+    results = context.Queue()
     processes = [context.Process(target=_work, args=(rank, size, port, function, results)) for rank in range(size)]
     for process in processes:
         process.start()
-    for process in processes:
-        process.join(WAIT_SECONDS)
-    hanging = [process for process in processes if process.is_alive()]
-    for process in hanging:
-        process.kill()
-    found = {}
-    while not results.empty():
-        rank, value, error = results.get()
-        if error:
-            raise WorkerError(f"worker {rank}: {error}")
-        found[rank] = value
-    assert not hanging, f"{len(hanging)} workers did not end"
-    return [found[rank] for rank in range(size)]
+    found: dict[int, Any] = {}
+    try:
+        for _ in processes:
+            rank, value, error = results.get(timeout=WAIT_SECONDS)
+            if error:
+                raise WorkerError(f"worker {rank}: {error}")
+            found[rank] = value
+        return [found[rank] for rank in range(size)]
+    finally:
+        for process in processes:
+            if len(found) < size:
+                process.kill()
+            process.join()
 
 
 def _work(rank: int, size: int, port: int, function: Callable[[Workers], Any], results: Any) -> None:
@@ -57,6 +57,5 @@ def _work(rank: int, size: int, port: int, function: Callable[[Workers], Any], r
         leave()
     except BaseException:
         results.put((rank, None, traceback.format_exc()))
-        # Workers that wait for this one shall end too.
-        os._exit(1)
-    results.put((rank, value, None))
+    else:
+        results.put((rank, value, None))

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,26 @@ def test_a_missing_file_is_refused(checkpoint: tuple[Path, list[float]]) -> None
         assert "__1_0.distcp" in refusal(checkpoint[0], OSError)
     finally:
         away.rename(file)
+
+
+def test_a_damaged_file_is_refused(checkpoint: tuple[Path, list[float]], tmp_path: Path) -> None:
+    folder = shutil.copytree(checkpoint[0], tmp_path / "damaged")
+    for file in (folder / "state").glob("*.distcp"):
+        file.write_bytes(bytes(file.stat().st_size))
+
+    assert "cannot be read: worker 0" in refusal(folder, ValueError)
+
+
+def test_all_workers_learn_that_one_cannot_write(tmp_path: Path) -> None:
+    (tmp_path / "state" / "__1_0.distcp").mkdir(parents=True)  # in the second worker's way
+
+    def save(place: Workers) -> str:
+        strategy = FullySharded(make_recipe(), place, None, compiler=None)
+        with pytest.raises(OSError, match="cannot be written: worker 1") as error:
+            strategy.save(tmp_path)
+        return str(error.value)
+
+    assert len(on_workers(2, save)) == 2
 
 
 def test_a_pickle_in_the_metadata_does_not_run_when_training_resumes(tmp_path: Path) -> None:

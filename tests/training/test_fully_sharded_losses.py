@@ -1,5 +1,6 @@
 """FSDP2 and tensor parallelism train as transformers' own model does on one process."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -133,19 +134,32 @@ def test_the_number_of_micro_batches_changes_no_loss() -> None:
     assert in_parts == pytest.approx(at_once, abs=1e-5)
 
 
-def test_weights_of_another_model_are_refused(saved: Path) -> None:
-    recipe = make_recipe(model={"num_hidden_layers": 3, "intermediate_size": 48})
-
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("intermediate_size", 48, "intermediate_size is 64, but the recipe's model has 48"),
+        ("num_attention_heads", 8, "num_attention_heads is 4, but the recipe's model has 8"),
+    ],
+)
+def test_weights_of_another_model_are_refused(saved: Path, field: str, value: int, message: str) -> None:
     def start(place: Workers) -> str:
-        with pytest.raises(ValueError, match="in no file") as refusal:
-            FullySharded(recipe, place, saved, compiler=None)
+        with pytest.raises(ValueError, match=r"config\.json") as refusal:
+            FullySharded(make_recipe(model={field: value}), place, saved, compiler=None)
         return str(refusal.value)
 
-    (message,) = on_workers(1, start)
+    assert message in on_workers(1, start)[0]
 
-    assert "9 tensors of the model are in no file: model.layers.2.self_attn.q_proj.weight" in message
-    assert "(64, 32)" in message
-    assert "(48, 32)" in message
+
+def test_weights_that_are_not_all_there_are_refused(saved: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(saved, tmp_path / "model")
+    next(folder.glob("*.safetensors")).unlink()
+
+    def start(place: Workers) -> str:
+        with pytest.raises(ValueError, match="missing") as refusal:
+            FullySharded(make_recipe(), place, folder, compiler=None)
+        return str(refusal.value)
+
+    assert "model-0000" in on_workers(1, start)[0]
 
 
 def test_a_split_that_does_not_fit_is_refused() -> None:

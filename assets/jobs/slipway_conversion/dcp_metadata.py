@@ -191,9 +191,9 @@ def _tensors(content: Any) -> dict[str, StoredTensor]:
         raise _UnexpectedError(f"it is a {type(content).__name__}")
     places: dict[tuple[str, tuple[int, ...]], StoredPart] = {}
     for index, info in _dictionary(content.field("Metadata", "storage_data")).items():
-        key = index.field("MetadataIndex", "fqn")
-        offset = index.field("MetadataIndex", "offset")
-        if offset is not None:  # None for what is no tensor
+        key = _text(index.field("MetadataIndex", "fqn"))
+        offset = index.state.get("offset")
+        if offset is not None:  # no tensor has none
             offsets = _dimensions(offset)
             places[key, offsets] = _place(key, offsets, info)
     return {

@@ -17,9 +17,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor
 from torch.distributed.tensor.parallel import loss_parallel
 
-from slipway_conversion.model_tensors import model_shapes
 from slipway_jobs.recipe.architecture import Llama
-from slipway_training.models.transformers_configuration import transformers_configuration
 from slipway_training.strategies.fully_sharded.reader import CheckedReader
 from slipway_training.strategies.fully_sharded.sharding import sharded_llama
 from slipway_training.strategies.fully_sharded.weights import fill_at_random, fill_from_folder
@@ -81,7 +79,7 @@ class FullySharded:
         if weights is None:
             fill_at_random(self._parameters, recipe.data.seed, llama.initializer_range)
         else:
-            fill_from_folder(self._parameters, weights, model_shapes(transformers_configuration(llama)))
+            fill_from_folder(self._parameters, weights, llama)
         self._optimizer = _adamw(self._parameters, recipe)
 
     def train_step(self, micro_batches: Sequence[MicroBatch], learning_rate: float) -> torch.Tensor:
@@ -120,9 +118,16 @@ class FullySharded:
         """Write the state with torch.distributed.checkpoint: every worker its own part, replicated parts once.
 
         Tensors only, so that nothing but tensors has to be read back. The optimizer's settings are the recipe's.
+
+        Raises:
+            OSError: a worker cannot write its part. Raised on all workers.
         """
-        (directory / STATE).mkdir(parents=True, exist_ok=True)
-        save_state(self._state(), checkpoint_id=directory / STATE, process_group=self._workers.control)
+        state = directory / STATE
+        state.mkdir(parents=True, exist_ok=True)
+        try:
+            save_state(self._state(), checkpoint_id=state, process_group=self._workers.control)
+        except CheckpointException as error:
+            raise OSError(f"{state} cannot be written: {_causes(error)}") from error
 
     def load(self, directory: Path) -> None:
         """Read what `save` wrote with any number of data-parallel and tensor-parallel workers.
@@ -141,10 +146,9 @@ class FullySharded:
             raise ValueError(f"{directory} is of another model: {len(differing)} tensors differ: {shown}")
         try:
             load_state(state, storage_reader=reader, process_group=self._workers.control)
-        except CheckpointException as error:  # not an Exception: it holds the workers' errors
-            causes = "; ".join(f"worker {rank}: {cause[0]}" for rank, cause in sorted(error.failures.items()))
+        except CheckpointException as error:
             kind = OSError if any(isinstance(cause[0], OSError) for cause in error.failures.values()) else ValueError
-            raise kind(f"{directory} cannot be read: {causes}") from error
+            raise kind(f"{directory} cannot be read: {_causes(error)}") from error
         for parameter_state in self._optimizer.state.values():
             parameter_state["step"].copy_(state["optim"]["step"])
 
@@ -155,6 +159,11 @@ class FullySharded:
             optim |= {f"{name}.{part}": self._optimizer.state[parameter][part] for part in ("exp_avg", "exp_avg_sq")}
             optim["step"] = self._optimizer.state[parameter]["step"].clone()
         return {"model": dict(self._parameters), "optim": optim}
+
+
+def _causes(error: CheckpointException) -> str:
+    """Return what went wrong on which worker; PyTorch's exception is no `Exception` and shows traces."""
+    return "; ".join(f"worker {rank}: {cause[0]}" for rank, cause in sorted(error.failures.items()))
 
 
 def _checked_llama(recipe: Recipe, workers: int) -> Llama:

@@ -14,9 +14,13 @@ from pathlib import Path
 import torch
 from torch.distributed.tensor import DTensor
 
-from slipway_conversion.model_tensors import ModelShapes
+from slipway_conversion.model_folder import CONFIGURATION_FILE, read_configuration
+from slipway_conversion.model_tensors import model_shapes
 from slipway_conversion.problems import ConversionError
+from slipway_conversion.recipe_model import check_same_model, recipe_model
 from slipway_conversion.safetensors_model import SafetensorsModel
+from slipway_jobs.recipe.architecture import Llama
+from slipway_training.models.transformers_configuration import transformers_configuration
 
 _BLOCK_ELEMENTS = 2**20
 """Random numbers are drawn in blocks of rows of about this size."""
@@ -59,18 +63,22 @@ def _random_block(key: str, shape: tuple[int, ...], standard_deviation: float) -
 
 
 @torch.no_grad()
-def fill_from_folder(parameters: Mapping[str, DTensor], folder: Path, expected: ModelShapes) -> None:
+def fill_from_folder(parameters: Mapping[str, DTensor], folder: Path, llama: Llama) -> None:
     """Read each parameter's part from the safetensors files of a model in the transformers format.
 
     Args:
         parameters: The parameters by transformers' names.
-        folder: Holds `model.safetensors`, or several files and their index.
-        expected: The model's tensors.
+        folder: Holds `config.json` and `model.safetensors`, or several such files and their index.
+        llama: The recipe's model.
 
     Raises:
         ValueError: A file is missing or damaged, or the files are of another model; all differences in one message.
     """
+    file = folder / CONFIGURATION_FILE
+    expected = model_shapes(transformers_configuration(llama))
     try:
+        # Equal shapes are not enough: heads and rotary constants show in the configuration only.
+        check_same_model(recipe_model(read_configuration(file), file), llama, file)
         model = SafetensorsModel(folder, expected.shapes, expected.tied)
     except ConversionError as error:
         raise ValueError(str(error)) from error
