@@ -1,0 +1,82 @@
+"""`slipway-job status` with what a real Slurm answers: the words of squeue and of its errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from slipway_jobs.run import Stage
+from slipway_jobs.watching.report import RunReport
+from slipway_jobs.watching.run_report import run_reports
+from tests.jobs.watching.run_folder import Cluster, RunFolder
+from tests.slurm.local_slurm import LocalSlurm
+
+pytestmark = pytest.mark.slurm
+
+
+@pytest.fixture
+def slurm(short_path: Path) -> Iterator[LocalSlurm]:
+    """Return a Slurm with one node, and without accounting."""
+    # How long a command waits for a controller that is gone; by default half a minute.
+    with LocalSlurm(short_path / "slurm", nodes=("train-dy-trn1-1",), settings={"MessageTimeout": "2"}) as slurm:
+        yield slurm
+
+
+@pytest.fixture
+def folder(slurm: LocalSlurm, short_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
+    """Return a run on the cluster, whose jobs are the test's."""
+    folder = Cluster(short_path / "cluster", monkeypatch).submit(publish=False)
+    for name, value in slurm.environment.items():
+        monkeypatch.setenv(name, value)
+    return folder
+
+
+def look(folder: RunFolder) -> RunReport:
+    return run_reports([folder.run])[0]
+
+
+def shown(folder: RunFolder) -> dict[Stage, tuple[str, str | None]]:
+    return {stage.stage: (stage.state, stage.reason) for stage in look(folder).stages}
+
+
+def test_running_waiting_failed_and_cancelled_jobs(slurm: LocalSlurm, folder: RunFolder) -> None:
+    release = slurm.files.directory / "release"
+    first = slurm.submit("--exclusive", "--wrap", f"until test -e {release}; do sleep 0.1; done; exit 1")
+    busy = slurm.submit("--exclusive", "--wrap", "true")
+    after = slurm.submit(f"--dependency=afterok:{first}", "--kill-on-invalid-dep=yes", "--wrap", "true")
+    folder.submit({"prepare": first, "compile": busy, "train": after, "convert": "99999"})
+    slurm.wait("the first job to run", lambda: slurm.job(first)["JobState"] == "RUNNING")
+    slurm.wait("the second to be looked at", lambda: slurm.job(busy)["Reason"] in ("Resources", "Priority"))
+    folder.attempt("prepare", started=1, job=first)
+
+    before = shown(folder)
+    assert before["prepare"] == ("running", None)
+    assert before["compile"] in [
+        ("pending", "Resources: waits for free nodes"),
+        ("pending", "Priority: other jobs are first"),
+    ]
+    assert before["train"] == ("waiting", "Dependency: waits for the stage before")
+    # Slurm knows no such job.
+    assert before["convert"] == ("cancelled", None)
+    assert look(folder).general_notices == ()
+
+    release.touch()
+    slurm.wait_for_end(first)
+    slurm.wait_for_end(after)
+
+    ended = look(folder)
+    states = {stage.stage: stage.state for stage in ended.stages}
+    assert (ended.state, ended.stage) == ("failed", "prepare")
+    assert (states["prepare"], states["train"]) == ("failed", "cancelled")
+
+
+def test_slurm_that_has_stopped_is_told(slurm: LocalSlurm, folder: RunFolder) -> None:
+    slurm.stop()
+
+    report = look(folder)
+
+    assert {stage.state for stage in report.stages} == {"unknown"}
+    [notice] = report.general_notices
+    assert notice.startswith("Slurm does not answer, so this is what the files tell: squeue: ")
