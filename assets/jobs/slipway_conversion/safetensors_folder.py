@@ -34,6 +34,8 @@ SINGLE_FILE = "model.safetensors"
 
 _TYPE_NAMES = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.int64: "I64"}
 _ALIGNMENT = 8
+_CONVERTED_BYTES = 64 * 1024**2
+"""How much is converted to another type at a time, so that no second copy of a large tensor is made."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ class SafetensorsFolder:
         if strange := [f"{tensor.name} ({tensor.dtype})" for tensor in tensors if tensor.dtype not in _TYPE_NAMES]:
             raise ValueError(f"no type of safetensors for {', '.join(strange)}")
         self._places: dict[str, _Place] = {}
-        self._rows_left = {tensor.name: [(0, _rows(tensor.shape))] for tensor in tensors}
+        self._rows_left = {tensor.name: [(0, _rows(tensor.shape))] if tensor.size else [] for tensor in tensors}
         self._open: dict[Path, BinaryIO] = {}
         files = shards(tensors, limit)
         for number, content in enumerate(files, start=1):
@@ -154,7 +156,7 @@ class SafetensorsFolder:
         planned = self._planned(name)
         if tuple(values.shape) != planned.shape:
             raise ValueError(f"{name}: shape {tuple(values.shape)}, but the model's is {planned.shape}")
-        self._write(name, 0, values.reshape(_rows(planned.shape), -1))
+        self._write(name, 0, values if values.dim() else values.reshape(1))
 
     def write_rows(self, name: str, first_row: int, values: torch.Tensor) -> None:
         """Write some rows (first dimension) of a tensor, so that a tensor in parts is never whole in memory.
@@ -175,12 +177,22 @@ class SafetensorsFolder:
 
     def _write(self, name: str, first_row: int, values: torch.Tensor) -> None:
         place = self._places[name]
+        if not values.numel():
+            return
         self._take_rows(name, first_row, first_row + values.shape[0])
-        row_bytes = place.tensor.size // max(1, _rows(place.tensor.shape))
+        row_bytes = place.tensor.size // _rows(place.tensor.shape)
         stream = self._open[place.file]
         stream.seek(place.begin + first_row * row_bytes)
-        data = values.detach().to("cpu", place.tensor.dtype).contiguous().reshape(-1).view(torch.uint8)
-        stream.write(data.numpy().data)
+        step = max(1, _CONVERTED_BYTES // row_bytes)
+        for begin in range(0, values.shape[0], step):
+            data = (
+                values.detach()[begin : begin + step]
+                .to("cpu", place.tensor.dtype)
+                .contiguous()
+                .reshape(-1)
+                .view(torch.uint8)
+            )
+            stream.write(data.numpy().data)
 
     def _take_rows(self, name: str, begin: int, end: int) -> None:
         """Note that rows are written."""
