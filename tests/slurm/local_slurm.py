@@ -31,8 +31,8 @@ ENDED = frozenset(
 """States of a job that has ended (squeue's manual page, JOB STATE CODES)."""
 
 WAIT_SECONDS = 180
-"""The longest wait for anything: slurmctld looks for dynamic nodes that came up twice a minute, and processes that train
-need a minute to import what they use when others keep the machine busy."""
+"""The longest wait for anything: slurmctld looks for dynamic nodes that came up twice a minute, and processes that
+train need a minute to import what they use when others keep the machine busy."""
 
 
 class SlurmError(Exception):
