@@ -57,7 +57,7 @@ test: setup .tools/checkov/.installed .tools/parallelcluster/.installed ## Lint,
 	ruff check .
 	ruff format --check .
 	mypy
-	lint-imports
+	PYTHONPATH=assets/jobs lint-imports
 	python -m pytest $(SIDE_BY_SIDE) -m "not judge and not rehearsal and not slurm"
 
 .PHONY: test-slurm
