@@ -4,7 +4,6 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from typing import Any
 
 OPERATIONS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.truncate"}
 """Audit events that Python raises before a file operation; `os.fsync`, which has none, is wrapped."""
@@ -44,9 +43,9 @@ def _die_at(operation: int) -> None:
             if count == operation:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    def fsync(descriptor: Any) -> None:
+    def fsync(descriptor: int) -> None:
         reached("open")
         synchronize(descriptor)
 
-    os.fsync = fsync
+    os.fsync = fsync  # type: ignore[assignment]  # only called with numbers here
     sys.addaudithook(lambda event, _arguments: reached(event))

@@ -138,7 +138,7 @@ def test_a_few_losses_that_are_no_number_pass_but_are_not_saved(
 def test_diverged_training_ends_with_what_to_do(
     run: Run, workers: Workers, request_: StopRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    diverged = ScriptedStrategy({step: math.nan for step in range(4, 10)})
+    diverged = ScriptedStrategy(dict.fromkeys(range(4, 10), math.nan))
     with pytest.raises(TrainingError, match=r"no finite number in the 5 steps up to step 8.*learning_rate"):
         run_scripted(run, workers, request_, diverged, monkeypatch)
     assert saved_steps(run) == [3]

@@ -64,6 +64,17 @@ def test_parts_of_a_file_hold_each_document_once(tmp_path: Path, monkeypatch: py
         assert [text.strip() for text in found["b.txt"]] == [f"{text}\nsecond line" for text in texts]
 
 
+def test_a_text_file_without_blank_lines_is_cut_and_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "a.txt"
+    file.write_text("".join(f"line {i}\n" for i in range(500)))
+    monkeypatch.setattr("slipway_training.prepare.documents._LONGEST_PARAGRAPH", 100)
+    for size in (150, 1000, 10**6):
+        monkeypatch.setattr(sources, "PART_BYTES", size)
+        texts = [text for part in sources.parts_of(file) for text in documents(part, "text")]
+        assert "".join(texts) == file.read_text()
+        assert max(map(len, texts)) < 120
+
+
 def test_parquet_has_a_part_for_each_row_group_and_processes_give_the_same(tmp_path: Path) -> None:
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415

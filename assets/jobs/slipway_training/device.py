@@ -80,8 +80,9 @@ def join(hardware: Hardware) -> Workers:
 
 
 def leave() -> None:
-    """End the meeting; call it only where all workers do."""
-    dist.destroy_process_group()
+    """End the meeting; call it only where all workers do. On `xla` the process just ends, as upstream's scripts do."""
+    if dist.get_backend() != "xla":
+        dist.destroy_process_group()
 
 
 def _start(hardware: Hardware) -> torch.device:

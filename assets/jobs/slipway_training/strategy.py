@@ -34,7 +34,13 @@ class Strategy(Protocol):
         ...
 
     def save(self, directory: Path) -> None:
-        """Write model and optimizer state below a checkpoint's folder. The loop writes what else belongs there."""
+        """Write model and optimizer state below a checkpoint's folder, which is there and empty.
+
+        The files are on the disk when it returns (`slipway_training.durable`). The loop writes what else belongs there.
+
+        Raises:
+            OSError: the disk is full, or the folder cannot be written to.
+        """
         ...
 
     def load(self, directory: Path) -> None:

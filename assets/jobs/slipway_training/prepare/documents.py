@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -12,6 +12,7 @@ from pyarrow import parquet
 from slipway_training.prepare.sources import Part
 
 _ROWS = 256
+_LONGEST_PARAGRAPH = 2**20  # bytes; a file without blank lines is cut, or it would be held as a whole
 
 
 class DocumentError(Exception):
@@ -32,9 +33,7 @@ def documents(part: Part, text_field: str) -> Iterator[str]:
 
 
 def _from_json_lines(part: Part, field: str) -> Iterator[str]:
-    for place, line in _lines(part):
-        if place >= part.end:
-            return
+    for place, line in _lines(part, _line_start):
         if not line.strip():
             continue
         try:
@@ -60,40 +59,50 @@ def _from_parquet(part: Part, field: str) -> Iterator[str]:
 
 
 def _from_text(part: Part, _field: str) -> Iterator[str]:
-    """Yield paragraphs. The part has those that begin after its first blank line, up to the next part's one."""
-    paragraph: list[bytes] = []
-    started = part.start == 0
-    for place, line in _lines(part):
-        if line.strip():
-            if started:
-                paragraph.append(line)
-            continue
-        if place >= part.end:
-            break
-        started = True
-        if paragraph:
-            yield b"".join(paragraph).decode("utf-8", errors="replace")
-            paragraph = []
-    if paragraph:
-        yield b"".join(paragraph).decode("utf-8", errors="replace")
+    paragraph = bytearray()
+    for _, line in _lines(part, _paragraph_start):
+        paragraph += line
+        if not line.strip() or len(paragraph) > _LONGEST_PARAGRAPH:
+            yield paragraph.decode("utf-8", errors="replace")
+            paragraph.clear()
+    yield paragraph.decode("utf-8", errors="replace")
 
 
-def _lines(part: Part) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines that begin in a part, and those after it, each with the byte where it begins."""
+def _lines(part: Part, start_at: Callable[[BinaryIO, int], int]) -> Iterator[tuple[int, bytes]]:
+    """Yield a part's lines, each with the byte where it begins.
+
+    The part's bounds lie anywhere; `start_at` moves both to where a document begins, the same way for this part's end
+    and the next part's start, so that each document is in one part.
+    """
     with part.file.open("rb") as stream:
-        place = _first_line(stream, part.start)
-        for line in stream:
+        end = start_at(stream, part.end)
+        place = start_at(stream, part.start)
+        stream.seek(place)
+        while place < end and (line := stream.readline()):
             yield place, line
             place += len(line)
 
 
-def _first_line(stream: BinaryIO, start: int) -> int:
-    if start == 0:
+def _line_start(stream: BinaryIO, place: int) -> int:
+    """Return where the first line begins at or after a byte."""
+    if place == 0:
         return 0
-    # One byte earlier: when that is a line's end, the line at `start` belongs to this part.
-    stream.seek(start - 1)
+    # One byte earlier: when that is a line's end, a line begins at the byte itself.
+    stream.seek(place - 1)
     stream.readline()
     return stream.tell()
+
+
+def _paragraph_start(stream: BinaryIO, place: int) -> int:
+    """Return where the line after the first blank one begins, or another line when there is no blank one for long."""
+    if place == 0:
+        return 0
+    start = _line_start(stream, place)
+    while line := stream.readline():
+        start += len(line)
+        if not line.strip() or start > place + _LONGEST_PARAGRAPH:
+            break
+    return start
 
 
 def _line_number(file: Path, place: int) -> int:

@@ -26,6 +26,7 @@ class ShardWriter:
         self.rows = 0
         self._stream = file.open("wb")
         self._write_header()
+        self._header_bytes = self._stream.tell()
 
     def __enter__(self) -> ShardWriter:
         return self
@@ -37,6 +38,7 @@ class ShardWriter:
             if error is None:
                 self._stream.seek(0)
                 self._write_header()
+                assert self._stream.tell() == self._header_bytes, "NumPy's header has grown into the rows"
                 self._stream.flush()
                 os.fsync(self._stream.fileno())
         finally:
