@@ -110,31 +110,9 @@ class EndpointStack:
         )
         assert self.emulator.settled(self.stack) == "CREATE_COMPLETE"
 
-    def publish(self, version: str, compiled: Compiled | None = COMPILED, **changes: Any) -> Manifest:
+    def publish(self, version: str, compiled: Compiled | None = COMPILED, **changes: Any) -> None:
         """Put a version into the bucket as the publish stage does."""
-        folder = self.folder / self.name / version
-        folder.mkdir(parents=True)
-        (folder / "neuron_config.json").write_text(json.dumps({"version": version}))
-        (folder / "model.pt").write_bytes(hashlib.sha256(version.encode()).digest() * 20)
-        files = model_files(folder, print)
-        prefix = VersionPrefix(self.s3, self.bucket, f"tanuki-8b/{version}", print)
-        prefix.fill(folder, files)
-        manifest = Manifest.model_validate(
-            {
-                "model": "tanuki-8b",
-                "version": version,
-                "created_at": "2026-11-21T22:00:00+00:00",
-                "created_by": "0123abcd",
-                "max_position_embeddings": 4096,
-                "precision": "bfloat16",
-                "source": SOURCE,
-                "compiled": compiled,
-                "files": files,
-                **changes,
-            }
-        )
-        prefix.finish(manifest)
-        return manifest
+        publish_version(self.s3, self.bucket, version, self.folder / self.name / version, compiled, **changes)
 
     def parameters(self) -> dict[str, str]:
         found = self.emulator.stack(self.stack)["Parameters"]
@@ -152,6 +130,40 @@ class EndpointStack:
     def roll_out(self, *arguments: str, typed: str | None = None) -> Result:
         """Run the command."""
         return CliRunner().invoke(app, ["roll-out", "-e", str(self.file), *arguments], input=typed)
+
+
+def publish_version(
+    s3: Any, bucket: str, version: str, folder: Path, compiled: Compiled | None = COMPILED, **changes: Any
+) -> None:
+    """Publish a version of `tanuki-8b` with the job kit's own code.
+
+    Args:
+        s3: boto3 client.
+        bucket: the model bucket.
+        version: its name.
+        folder: where its files are made.
+        compiled: what the manifest says of the compilation.
+        changes: further fields of the manifest.
+    """
+    folder.mkdir(parents=True)
+    (folder / "neuron_config.json").write_text(json.dumps({"version": version}))
+    (folder / "model.pt").write_bytes(hashlib.sha256(version.encode()).digest() * 20)
+    files = model_files(folder, print)
+    prefix = VersionPrefix(s3, bucket, f"tanuki-8b/{version}", print)
+    prefix.fill(folder, files)
+    manifest = {
+        "model": "tanuki-8b",
+        "version": version,
+        "created_at": "2026-11-21T22:00:00+00:00",
+        "created_by": "0123abcd",
+        "max_position_embeddings": 4096,
+        "precision": "bfloat16",
+        "source": SOURCE,
+        "compiled": compiled,
+        "files": files,
+        **changes,
+    }
+    prefix.finish(Manifest.model_validate(manifest))
 
 
 def large(size: int) -> dict[str, PublishedFile]:

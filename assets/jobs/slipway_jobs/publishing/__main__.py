@@ -16,7 +16,7 @@ from boto3.exceptions import Boto3Error
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from slipway_jobs.environment import Environment
+from slipway_jobs.environment import read_environment
 from slipway_jobs.publishing.refusal import PublishRefused
 from slipway_jobs.publishing.stage import Publication
 from slipway_jobs.run import read_run
@@ -45,7 +45,7 @@ def _publish(run_file: Path) -> None:
     run = read_run(run_file)
     if run.recipe.publish is None:
         raise PublishRefused([f"recipe {run.recipe.name} has no publish section"])
-    environment = Environment.model_validate_json(Path(run.environment_file).read_text(encoding="utf-8"))
+    environment = read_environment(Path(run.environment_file))
     s3 = boto3.client("s3", region_name=run.region, config=_RETRIES)
     Publication(run, run.recipe.publish, environment, s3, _tell).carry_out()
 

@@ -1,0 +1,90 @@
+"""The real templates, deployed with the real CDK CLI: a roll-out changes what it should, a deployment keeps it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner, Result
+
+from slipway.cli import app
+from slipway.rehearsal import phases
+from slipway.rehearsal.__main__ import PROJECT
+from slipway.rehearsal.folder import LockedFolder, RunFolder
+from slipway.rehearsal.isolation import only_variables
+from slipway.rehearsal.progress import Progress
+from slipway.rehearsal.session import Session, Subject
+from slipway.rehearsal.toolchain import Toolchain
+from slipway.roll_out import update
+from tests.assembly import environment_path
+from tests.roll_out.endpoint import publish_version
+
+pytestmark = pytest.mark.rehearsal
+
+FILE = environment_path("rolledout")
+STACK = "slipway-rolledout-inference"
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """The environment, deployed once."""
+    folder = RunFolder(tmp_path_factory.mktemp("run") / "rolledout")
+    subject = Subject("rolledout", FILE, keeps_data=False)
+    with LockedFolder(folder):
+        session = Session(subject, Toolchain.of_project(PROJECT), folder, Progress(Console(), {"CI": "1"}))
+        try:
+            for phase in (phases.synthesize, phases.start_emulator, phases.take_first_inventory, phases.bootstrap):
+                phase(session)
+            phases.deploy(session)
+            yield session
+        finally:
+            session.stop_emulator()
+
+
+def roll_out(session: Session, *arguments: str) -> Result:
+    assert session.emulated is not None
+    with only_variables(session.emulated.variables):
+        return CliRunner().invoke(app, ["roll-out", "-e", str(FILE), *arguments])
+
+
+def properties(session: Session) -> tuple[int, Any]:
+    """How many tasks the service wants, and where its task's model is."""
+    assert session.emulated is not None
+    with only_variables(session.emulated.variables):
+        ecs = boto3.client("ecs")
+        [cluster] = ecs.list_clusters()["clusterArns"]
+        [service] = ecs.describe_services(cluster=cluster, services=ecs.list_services(cluster=cluster)["serviceArns"])[
+            "services"
+        ]
+        task = ecs.describe_task_definition(taskDefinition=service["taskDefinition"])["taskDefinition"]
+    return service["desiredCount"], task["volumes"][0]["host"]["sourcePath"]
+
+
+def test_a_roll_out_starts_the_tasks_and_a_deployment_keeps_the_version(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(update, "POLL_SECONDS", 0.2)
+    assert session.emulated is not None
+    with only_variables(session.emulated.variables):
+        s3 = boto3.client("s3")
+        for version in ("v1", "v2"):
+            publish_version(s3, session.outputs[STACK]["ModelBucket"], version, tmp_path / version)
+    assert properties(session) == (0, "/mnt/models/no-model-chosen")
+
+    first = roll_out(session, "tanuki-8b/v1", "--yes")
+    assert first.exit_code == 0, first.output
+    assert properties(session) == (2, "/mnt/models/tanuki-8b/v1")
+
+    session.emulated.ledger.poll()  # what the roll-out did is not the deployment's doing
+    assert phases.deploy_again(session) == "nothing changed"
+    assert properties(session) == (2, "/mnt/models/tanuki-8b/v1")
+
+    second = roll_out(session, "tanuki-8b/v2", "--yes")
+    assert second.exit_code == 0, second.output
+    assert properties(session) == (2, "/mnt/models/tanuki-8b/v2")
+
+    back = roll_out(session, "--back", "--yes")
+    assert back.exit_code == 0, back.output
+    assert properties(session) == (2, "/mnt/models/tanuki-8b/v1")
