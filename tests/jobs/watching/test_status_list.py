@@ -21,6 +21,8 @@ def test_all_runs_are_listed_with_the_latest_first_and_what_cannot_be_read(clust
     broken = Path(cluster.environment.runs_directory) / "broken"
     broken.mkdir()
     (broken / "run.json").write_text("{}")
+    damaged = cluster.submit("damaged").run.chain_file
+    damaged.write_text("{")
     (broken.parent / ".being-submitted" / "run").mkdir(parents=True)
 
     result = ask()
@@ -33,6 +35,7 @@ def test_all_runs_are_listed_with_the_latest_first_and_what_cannot_be_read(clust
     assert new[1:5] == ["train", "running", "50/100", "3.5000"]
     assert old[1:3] == ["publish", "done"]
     assert f"Note: {broken}/run.json: this is no run of this version of the kit" in result.stdout
+    assert f"Note: {damaged}: this is no run of this version of the kit" in result.stdout
     listed = json.loads(ask("--json").stdout)
     assert [run["name"] for run in listed] == ["new", "old"]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from slipway_jobs.chain.record import read_chain
 from slipway_jobs.environment import ENVIRONMENT_FILE, environment_file, read_environment
 from slipway_jobs.run import RUN_FILE, Run, read_run
 
@@ -69,8 +70,12 @@ def run_names(directory: Path) -> Sequence[str]:
 
 
 def _read(directory: Path) -> Run:
+    """Read a run, and see that what is read of it later can be: one damaged run must not hide the others."""
     file = directory / RUN_FILE
     try:
-        return read_run(file)
+        run = read_run(file)
+        file = run.chain_file
+        read_chain(file)
     except (OSError, ValidationError) as error:
         raise NoSuchRun(f"{file}: this is no run of this version of the kit: {error}") from None
+    return run
