@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from slipway_conversion.finished_folder import DONE
-from slipway_conversion.from_transformers import Sharding, from_transformers
+from slipway_conversion.from_transformers import Sharding, from_transformers, is_converted
 from slipway_conversion.model_folder import CONFIGURATION_FILE, read_configuration
 from slipway_conversion.nxd_split import ToldSplit
 from slipway_conversion.problems import ConversionError
@@ -122,10 +122,10 @@ def back(options: Namespace, report: Report) -> None:
     """
     sharding = _sharding_of_run(_run(options.run)) if options.run else _sharding_of_options(options)
     report(f"{sharding.model} to {sharding.output}")
-    if (sharding.output / DONE).is_file() and options.run:
+    if is_converted(sharding):
         report(f"{sharding.output} is there already")
         return
-    if sharding.output.exists() and any(sharding.output.iterdir()):
+    if not options.run and sharding.output.exists() and any(sharding.output.iterdir()):
         raise ConversionError(f"{sharding.output} exists: remove it, or name another folder")
     from_transformers(sharding, report)
     report(f"{sharding.output} is complete")

@@ -31,6 +31,8 @@ def finished_folder(directory: Path) -> Iterator[Path]:
     directory.parent.mkdir(parents=True, exist_ok=True)
     unfinished = directory.with_name(f".{directory.name}.unfinished")
     replaced = directory.with_name(f".{directory.name}.replaced")
+    if replaced.exists() and not directory.exists():
+        replaced.rename(directory)  # killed between the two renames below
     for leftover in (unfinished, replaced):
         shutil.rmtree(leftover, ignore_errors=True)
     unfinished.mkdir()

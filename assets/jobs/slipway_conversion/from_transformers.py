@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from pydantic import ValidationError
 from transformers import PretrainedConfig
 
 from slipway_conversion.checkpoint_files import shard_name
-from slipway_conversion.finished_folder import finished_folder
+from slipway_conversion.finished_folder import DONE, finished_folder
 from slipway_conversion.model_folder import CONFIGURATION_FILE, read_configuration
 from slipway_conversion.model_tensors import model_shapes
 from slipway_conversion.nxd_split import head_size
@@ -30,7 +31,8 @@ from slipway_conversion.tensor_layout import (
     llama_layouts,
     replicated,
 )
-from slipway_training.checkpoints.layout import CHECKPOINT_FILE, CheckpointFile
+from slipway_jobs.recipe.architecture import Architecture
+from slipway_training.checkpoints.layout import CHECKPOINT_FILE, CheckpointFile, read_checkpoint_file
 from slipway_training.models.pipeline_stages import stage_layers
 
 Parts = Mapping[str, Sequence[tuple[TensorLayout, Block]]]
@@ -81,7 +83,36 @@ def from_transformers(sharding: Sharding, report: Callable[[str], None]) -> None
     tensors = model_shapes(configuration)
     layouts = _layouts(tensors.shapes, configuration, sharding)
     source = SafetensorsModel(sharding.model, tensors.shapes, tensors.tied)
-    described = CheckpointFile(
+    described = _description(sharding, model)
+    parts = _parts(layouts, tensors.tied, stage_layers(model.num_hidden_layers, sharding.pipeline_parallel_size))
+    with finished_folder(sharding.output) as folder:
+        (folder / "model").mkdir()
+        (folder / CHECKPOINT_FILE).write_text(described.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        for stage in range(sharding.pipeline_parallel_size):
+            for rank in range(sharding.tensor_parallel_size):
+                file = folder / "model" / shard_name(rank, stage)
+                (_write_tensor_files if sharding.xser else _write_one_file)(file, source, parts[rank, stage])
+                report(f"{file.name} written")
+
+
+def is_converted(sharding: Sharding) -> bool:
+    """Return whether the folder is complete, and of this model and split.
+
+    Raises:
+        ConversionError: the model's configuration cannot be read.
+    """
+    if not (sharding.output / DONE).is_file():
+        return False
+    file = sharding.model / CONFIGURATION_FILE
+    try:
+        there = read_checkpoint_file(sharding.output)
+    except (OSError, ValidationError):
+        return False
+    return there == _description(sharding, recipe_model(read_configuration(file), file))
+
+
+def _description(sharding: Sharding, model: Architecture) -> CheckpointFile:
+    return CheckpointFile(
         format="nxd",
         step=0,
         run=sharding.run or sharding.model.name,
@@ -92,15 +123,6 @@ def from_transformers(sharding: Sharding, report: Callable[[str], None]) -> None
         fuse_qkv=sharding.fuse_qkv,
         attention_order=sharding.attention_order,
     )
-    parts = _parts(layouts, tensors.tied, stage_layers(model.num_hidden_layers, sharding.pipeline_parallel_size))
-    with finished_folder(sharding.output) as folder:
-        (folder / "model").mkdir()
-        (folder / CHECKPOINT_FILE).write_text(described.model_dump_json(indent=2) + "\n", encoding="utf-8")
-        for stage in range(sharding.pipeline_parallel_size):
-            for rank in range(sharding.tensor_parallel_size):
-                file = folder / "model" / shard_name(rank, stage)
-                (_write_tensor_files if sharding.xser else _write_one_file)(file, source, parts[rank, stage])
-                report(f"{file.name} written")
 
 
 def _layouts(shapes: Mapping[str, Shape], configuration: PretrainedConfig, sharding: Sharding) -> list[TensorLayout]:

@@ -122,8 +122,8 @@ def _write(tensors: ModelTensors, writer: SafetensorsFolder, planned: list[Plann
 def _finite(tensors: ModelTensors) -> Iterator[tuple[str, int, torch.Tensor]]:
     """Pass tensors on as long as all their values are numbers."""
     for name, first_row, rows in tensors.pieces():
-        # A sum in float64 needs no copy of the rows, and float32 values cannot overflow it.
-        if not torch.isfinite(rows.sum(dtype=torch.float64)):
+        # The sum needs no memory, and is finite only if all values are; a large one may overflow without need.
+        if not torch.isfinite(rows.sum()) and not torch.isfinite(rows).all():
             raise ConversionError(
                 f"{name} holds values that are not finite numbers: the training has diverged. Convert an earlier "
                 "checkpoint, and look at the loss in the run's metrics"

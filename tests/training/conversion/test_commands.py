@@ -101,6 +101,9 @@ def test_initial_weights_of_a_run(run: Run, tmp_path: Path) -> None:
     before = sorted((initial / "model").iterdir())
     assert main(["from-transformers", "--run", str(run.file)]) == 0
     assert sorted((initial / "model").iterdir()) == before
+    (initial / "checkpoint.json").write_text((initial / "checkpoint.json").read_text().replace("trn1", "trn2"))
+    assert main(["from-transformers", "--run", str(run.file)]) == 0
+    assert read_checkpoint_file(initial).attention_order == "trn1"
     assert main(["to-transformers", "--checkpoint", str(initial), "--output", str(tmp_path / "again")]) == 0
     again = weights(LlamaForCausalLM.from_pretrained(tmp_path / "again"))
     assert all(torch.equal(value, again[name]) for name, value in weights(model).items())
