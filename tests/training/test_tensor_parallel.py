@@ -36,6 +36,16 @@ def test_a_split_model_learns_as_a_whole_one(tmp_path: Path, single_losses: list
     assert losses[2] < losses[0] - 0.05  # the same samples again, after two steps
 
 
+def test_fused_without_grouped_queries(tmp_path: Path) -> None:
+    """One plain matrix, as NeuronX Distributed's example names it; the same weights as unfused ones."""
+    model = {"num_key_value_heads": 8}
+    split = {"tensor_parallel_size": 2, "fuse_qkv": True}
+    fused = train(make_split_run(tmp_path, 2, model=model, parallelism=split), range(3), saved=tmp_path / "saved")
+    assert fused == pytest.approx(train(make_split_run(tmp_path, 1, model=model), range(3)), rel=1e-6)
+    weights = torch.load(tmp_path / "saved/model/dp_rank_00_tp_rank_01_pp_rank_00.pt", weights_only=True)
+    assert weights["model.layers.0.self_attn.qkv_proj.weight"].shape == (48, 32)
+
+
 def test_heads_in_the_order_of_trn2(tmp_path: Path, single_losses: list[float]) -> None:
     parallelism = {"tensor_parallel_size": 4, "kv_size_multiplier": 2}
     run = make_split_run(tmp_path, 4, parallelism=parallelism, hardware={"instance_type": "trn2.48xlarge"})

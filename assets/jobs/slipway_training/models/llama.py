@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from slipway_jobs.recipe.architecture import Llama as LlamaConfiguration
 from slipway_jobs.recipe.architecture import RopeScaling
-from slipway_training.models.llama_initialization import Fill, HeadOrder
+from slipway_training.models.llama_initialization import Fill, Fillable, HeadOrder
 
 IGNORED = -100
 """A label that does not count."""
@@ -44,7 +44,7 @@ class ParallelLayers(Protocol):
         """Make an embedding whose rows are divided: (batch, sequence) token numbers to states."""
         ...
 
-    def column(self, inputs: int, outputs: int, fill: Fill, parts: int = 1) -> nn.Module:
+    def column(self, inputs: int, outputs: int, fill: Fillable, parts: int = 1) -> nn.Module:
         """Make a layer whose outputs are divided; `parts` matrices on top of each other are divided one by one."""
         ...
 
@@ -53,7 +53,7 @@ class ParallelLayers(Protocol):
         ...
 
     def query_key_value(self, inputs: int, query: int, key_value: int, fills: tuple[Fill, Fill, Fill]) -> nn.Module:
-        """Make the layer that returns a worker's queries, keys and values."""
+        """Make the layer that returns a worker's queries, keys and values: three tensors, or one that holds all."""
         ...
 
     def core_attention(self) -> nn.Module:
@@ -158,7 +158,8 @@ class Attention(nn.Module):
 
     def forward(self, states: Tensor) -> Tensor:
         """Let tokens attend to earlier ones."""
-        query, key, value = self.qkv_proj(states)
+        projected = self.qkv_proj(states)
+        query, key, value = projected.chunk(3, dim=-1) if isinstance(projected, Tensor) else projected
         length, batch = query.shape[:2]
         query = self._split(query, self.heads)
         key, value = self._split(key, self.key_value_heads), self._split(value, self.key_value_heads)

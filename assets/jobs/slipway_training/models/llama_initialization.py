@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -43,6 +44,14 @@ class HeadOrder:
         return heads.repeat_interleave(self.multiplier, dim=0).flatten(0, 1)
 
 
+class Fillable(Protocol):
+    """Fills a matrix in place, and returns it."""
+
+    def __call__(self, weight: Tensor) -> Tensor:
+        """Fill the matrix."""
+        ...
+
+
 @dataclass(frozen=True)
 class Fill:
     """Fills a whole matrix, of which a worker then takes its part."""
@@ -71,4 +80,18 @@ class Fill:
             values = self.heads.arrange_output(values) if self.output else self.heads.arrange_queries(values)
         with torch.no_grad():
             weight.copy_(values)
+        return weight
+
+
+@dataclass(frozen=True)
+class FillStacked:
+    """Fills matrices of one size that lie on top of each other."""
+
+    fills: tuple[Fill, ...]
+    """For each matrix what fills it."""
+
+    def __call__(self, weight: Tensor) -> Tensor:
+        """Fill the matrices in place, and return all."""
+        for part, fill in zip(weight.chunk(len(self.fills)), self.fills, strict=True):
+            fill(part)
         return weight

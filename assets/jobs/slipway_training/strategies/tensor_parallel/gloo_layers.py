@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding, linear
 
 from slipway_training.models.llama import CoreAttention
-from slipway_training.models.llama_initialization import Fill, HeadOrder
+from slipway_training.models.llama_initialization import Fill, Fillable, FillStacked, HeadOrder
 from slipway_training.strategies.tensor_parallel.gloo_groups import Group, Groups, gather
 from slipway_training.strategies.tensor_parallel.replicas import Held, hold, mark
 
@@ -188,7 +188,7 @@ class GlooLayers:
         """Make an embedding whose rows are divided."""
         return _Embedding(self._divided(fill(torch.empty(rows, width))), self.groups.tensor)
 
-    def column(self, inputs: int, outputs: int, fill: Fill, parts: int = 1) -> nn.Module:
+    def column(self, inputs: int, outputs: int, fill: Fillable, parts: int = 1) -> nn.Module:
         """Make a layer whose outputs are divided."""
         matrices = fill(torch.empty(outputs, inputs)).chunk(parts)
         return _ColumnParallel(self._divided(*matrices), self.groups.tensor)
@@ -198,7 +198,12 @@ class GlooLayers:
         return _RowParallel(self._divided(fill(torch.empty(outputs, inputs)), dimension=1), self.groups.tensor)
 
     def query_key_value(self, inputs: int, query: int, key_value: int, fills: tuple[Fill, Fill, Fill]) -> nn.Module:
-        """Make the layer that returns a worker's queries, keys and values."""
+        """Make the layer that returns a worker's queries, keys and values.
+
+        Fused without grouped queries they are one plain matrix, as in NeuronX Distributed's example.
+        """
+        if self.fuse_qkv and query == key_value and self.heads.multiplier == 1:
+            return self.column(inputs, 3 * query, FillStacked(fills), parts=3)
         sizes = {"q": query, "k": key_value, "v": key_value}
         fill = dict(zip(sizes, fills, strict=True))
         whole = {name: fill[name](torch.empty(size, inputs)) for name, size in sizes.items()}

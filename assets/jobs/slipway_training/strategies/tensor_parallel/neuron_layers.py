@@ -24,7 +24,7 @@ from neuronx_distributed.utils.model_utils import get_platform_lnc
 from torch import Tensor, nn
 
 from slipway_training.models.llama import CoreAttention, RMSNorm
-from slipway_training.models.llama_initialization import Fill, HeadOrder
+from slipway_training.models.llama_initialization import Fill, Fillable, FillStacked, HeadOrder
 
 FLASH_ATTENTION_TOKENS = 2048
 """The flash attention kernel takes sequences that are a multiple of it (nki_flash_attn_func)."""
@@ -109,7 +109,7 @@ class NeuronLayers:
         """Make an embedding whose rows are divided."""
         return self._layer(ParallelEmbedding, rows, width, fill)
 
-    def column(self, inputs: int, outputs: int, fill: Fill, parts: int = 1) -> nn.Module:
+    def column(self, inputs: int, outputs: int, fill: Fillable, parts: int = 1) -> nn.Module:
         """Make a layer whose outputs are divided."""
         return self._layer(ColumnParallelLinear, inputs, outputs, fill, bias=False, gather_output=False, stride=parts)
 
@@ -118,7 +118,12 @@ class NeuronLayers:
         return self._layer(RowParallelLinear, inputs, outputs, fill, bias=False, input_is_parallel=True)
 
     def query_key_value(self, inputs: int, query: int, key_value: int, fills: tuple[Fill, Fill, Fill]) -> nn.Module:
-        """Make the layer that returns a worker's queries, keys and values."""
+        """Make the layer that returns a worker's queries, keys and values.
+
+        Fused without grouped queries they are one plain matrix, as in NeuronX Distributed's example.
+        """
+        if self.fuse_qkv and query == key_value and self.heads.multiplier == 1:
+            return self.column(inputs, 3 * query, FillStacked(fills), parts=3)
         return QueryKeyValue(
             fills=fills,
             heads=self.heads,
@@ -144,7 +149,7 @@ class NeuronLayers:
         return loss
 
     def _layer(
-        self, kind: Callable[..., nn.Module], first: int, second: int, fill: Fill, **options: bool | int
+        self, kind: Callable[..., nn.Module], first: int, second: int, fill: Fillable, **options: bool | int
     ) -> nn.Module:
         return kind(
             first,
