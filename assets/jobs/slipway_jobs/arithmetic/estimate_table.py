@@ -80,7 +80,10 @@ def _memory(whose: str, memory: Memory) -> str:
 def _time(estimate: Estimate) -> list[tuple[str, str]]:
     recipe = estimate.placement.recipe
     saving = f"{estimate.checkpoint_bytes / _GB:,.3g} GB in {_range(estimate.checkpoint_seconds, 0)} s, every "
-    saving += f"{recipe.checkpoint.interval_steps} steps; the last {recipe.checkpoint.keep} stay"
+    kept = recipe.checkpoint.keep * estimate.checkpoint_bytes / _GB
+    saving += (
+        f"{recipe.checkpoint.interval_steps} steps; the last {recipe.checkpoint.keep} stay: {kept:,.3g} GB of /fsx"
+    )
     cost = dollars(estimate)
     if estimate.usd_per_hour is not None:
         cost += f" without compile job and storage (list price of all nodes {estimate.usd_per_hour:,.2f} USD/h, "

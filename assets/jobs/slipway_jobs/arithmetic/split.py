@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from slipway_jobs.arithmetic.placement import Placement
@@ -44,7 +45,8 @@ def replicas(placement: Placement) -> Iterator[Finding]:
             f"TP {tp} x PP {pp} = {tp * pp} workers for a replica do not divide {nodes} nodes x {per_node} workers = "
             f"{placement.world_size} workers"
         )
-        yield Finding(_PP, message, f"Write {listed(divisors(placement.world_size // tp))}, or change `nodes`.")
+        stages = [n for n in divisors(placement.world_size // tp) if n <= recipe.model.num_hidden_layers]
+        yield Finding(_PP, message, f"Write {listed(stages)}, or change `nodes`.")
 
 
 def batch(placement: Placement) -> Iterator[Finding]:
@@ -134,7 +136,8 @@ def sequence(recipe: Recipe) -> Iterator[Finding]:
 
 def divisors(number: int) -> list[int]:
     """List what divides a number, ascending."""
-    return [n for n in range(1, number + 1) if number % n == 0]
+    small = [n for n in range(1, math.isqrt(number) + 1) if number % n == 0]
+    return sorted({*small, *(number // n for n in small)})
 
 
 def _shared(sizes: dict[str, int]) -> list[int]:
