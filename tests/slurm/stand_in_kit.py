@@ -22,7 +22,7 @@ from pathlib import Path
 asked = []
 for number in (signal.SIGUSR1, signal.SIGTERM):
     signal.signal(number, lambda number, frame: asked.append(number))
-run = json.loads(Path(sys.argv[sys.argv.index("--run") + 1]).read_text())
+run = json.loads(Path(sys.argv[sys.argv.index("--run-file") + 1]).read_text())
 purpose = sys.argv[sys.argv.index("--purpose") + 1]
 recipe, home, rank = run["recipe"], Path.home(), int(os.environ["RANK"])
 print(f"{purpose}: worker {rank} of {os.environ['WORLD_SIZE']}", flush=True)
@@ -96,6 +96,30 @@ place.mkdir(parents=True, exist_ok=True)
 print("{key} is there", flush=True)
 """
 
+TORCHRUN = """
+import argparse, os, subprocess, sys, time
+
+parser = argparse.ArgumentParser(allow_abbrev=False)
+for option in ("nnodes", "node_rank", "nproc_per_node", "master_port", "max_restarts"):
+    parser.add_argument(f"--{option}", type=int)
+parser.add_argument("--master_addr")
+parser.add_argument("-m", dest="command", nargs=argparse.REMAINDER)
+options = parser.parse_args()
+workers = []
+for local in range(options.nproc_per_node):
+    rank, size = options.node_rank * options.nproc_per_node + local, options.nnodes * options.nproc_per_node
+    variables = {"RANK": str(rank), "LOCAL_RANK": str(local), "WORLD_SIZE": str(size)}
+    workers.append(subprocess.Popen([sys.executable, "-m", *options.command], env=os.environ | variables))
+while any(worker.poll() is None for worker in workers) and not any(worker.poll() for worker in workers):
+    time.sleep(0.02)
+failed = any(worker.poll() for worker in workers)
+for worker in workers:
+    if failed:
+        worker.terminate()
+    worker.wait()
+sys.exit(failed)
+"""
+
 PUBLISHING = """
 import sys
 
@@ -103,8 +127,8 @@ print("published", flush=True)
 """
 
 
-def write_stand_in_kit(directory: Path) -> Path:
-    """Write the kit into a folder and return it."""
+def write_stand_in_kit(directory: Path, *, torchrun: bool = True) -> Path:
+    """Write the kit into a folder and return it; the real torchrun imports torch for seconds, so it can be left out."""
     ignored = shutil.ignore_patterns("__pycache__", "publishing")
     shutil.copytree(KIT / "slipway_jobs", directory / "slipway_jobs", ignore=ignored)
     shutil.copytree(KIT / "slipway_training" / "checkpoints", directory / "slipway_training" / "checkpoints")
@@ -114,9 +138,11 @@ def write_stand_in_kit(directory: Path) -> Path:
         "slipway_conversion/__main__.py": FOLDER.replace("{key}", "converted_directory"),
         "slipway_jobs/publishing.py": PUBLISHING,
     }
+    if not torchrun:
+        files |= {"torch/__init__.py": "", "torch/distributed/run.py": TORCHRUN}
     for name, text in files.items():
         file = directory / name
-        file.parent.mkdir(exist_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.with_name("__init__.py").touch()
         file.write_text(text, encoding="utf-8")
     return directory

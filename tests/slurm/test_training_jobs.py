@@ -1,6 +1,7 @@
 """A run's chain of jobs on a real Slurm: what happens between submission, failures, signals and the next submission.
 
-The training itself is a stand-in (tests/slurm/stand_in_kit.py); sbatch, srun, torchrun and the scripts are real.
+The training itself is a stand-in (tests/slurm/stand_in_kit.py). Slurm and the scripts are real, and torchrun where it
+has a part in it.
 """
 
 from __future__ import annotations
@@ -40,9 +41,15 @@ done
 
 @pytest.fixture
 def jobs(short_path: Path) -> Iterator[TrainingJobs]:
-    kit = write_stand_in_kit(short_path / "kit")
     with LocalSlurm(short_path / "c", nodes=NODES) as cluster:
+        kit = write_stand_in_kit(short_path / "kit", torchrun=False)
         yield TrainingJobs(cluster, short_path / "u", kit=kit)
+
+
+@pytest.fixture
+def jobs_with_torchrun(short_path: Path) -> Iterator[TrainingJobs]:
+    with LocalSlurm(short_path / "c", nodes=NODES) as cluster:
+        yield TrainingJobs(cluster, short_path / "u", kit=write_stand_in_kit(short_path / "kit", torchrun=True))
 
 
 def say(jobs: TrainingJobs, *what: str) -> None:
@@ -55,7 +62,8 @@ def outcomes(jobs: TrainingJobs, run: Run) -> list[tuple[str | None, bool]]:
     return [(attempt.outcome, attempt.counted) for attempt in jobs.attempts(run, "train")]
 
 
-def test_a_chain_runs_through_although_a_compilation_and_a_worker_fail(jobs: TrainingJobs) -> None:
+def test_a_chain_runs_through_although_a_compilation_and_a_worker_fail(jobs_with_torchrun: TrainingJobs) -> None:
+    jobs = jobs_with_torchrun
     stub = jobs.stubs / "neuron_parallel_compile"
     stub.write_text(PARALLEL_COMPILE, encoding="utf-8")
     stub.chmod(0o755)
@@ -90,7 +98,8 @@ def test_too_many_failures_cancel_the_chain(jobs: TrainingJobs) -> None:
         assert jobs.log(run, stage) == ""
 
 
-def test_a_job_that_is_told_to_stop_saves_and_is_queued_again(jobs: TrainingJobs) -> None:
+def test_a_job_that_is_told_to_stop_saves_and_is_queued_again(jobs_with_torchrun: TrainingJobs) -> None:
+    jobs = jobs_with_torchrun
     say(jobs, "hold-7")
     run = jobs.submit(RECIPE, restarts__limit=0)
     jobs.wait_for_step(run, 5)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -66,6 +65,7 @@ class TrainingJobs:
         self.cluster = cluster
         self.directory = directory
         self.kit = kit
+        self._requeued: dict[tuple[str, str], float] = {}
         self.home = directory / "home"
         self.stubs = directory / "stubs"
         for folder in (self.home / ".aws", self.stubs, directory / "scratch", directory / "stacks"):
@@ -167,21 +167,26 @@ class TrainingJobs:
         return self.cluster.job(job)["JobState"]
 
     def _ended(self, run: Run, job: str) -> bool:
-        """Tell whether a job has ended, and let the requeued jobs of its run start.
-
-        Slurm holds a requeued job back for two minutes, so that the end of its first run is not taken for that of the
-        second. Here the first run has ended, and said so, when its slurmstepd is gone.
-        """
+        """Tell whether a job has ended, and let the requeued jobs of its run start."""
         for other in read_chain(run.chain_file).jobs.values():
             fields = self.cluster.job(other)
-            if fields["JobState"] == "PENDING" and fields["Reason"] == "BeginTime" and not _step_daemons(other):
-                self.cluster.start_now(other)
+            if fields["JobState"] == "PENDING" and fields["Reason"] == "BeginTime":
+                self._start_requeued(other, fields["Restarts"])
             if fields["JobState"] not in ENDED:
                 # The ones behind it wait for it.
                 return False
             if other == job:
                 break
         return self.cluster.job(job)["JobState"] in ENDED
+
+    def _start_requeued(self, job: str, restart: str) -> None:
+        """Let a requeued job start when its nodes take it; Slurm itself waits for two minutes.
+
+        A node refuses credentials that are not younger than the end of the job's first run, in whole seconds: "Job
+        credential revoked".
+        """
+        if time.monotonic() - self._requeued.setdefault((job, restart), time.monotonic()) > 2:
+            self.cluster.start_now(job)
 
     def log(self, run: Run, stage: Stage) -> str:
         """Return what a stage has printed so far."""
@@ -220,17 +225,6 @@ class TrainingJobs:
             ranks = [int(variable[5:]) for variable in variables if variable.startswith(b"RANK=")]
             if ranks and str(run.file).encode() in words:
                 yield int(folder.name), ranks[0]
-
-
-def _step_daemons(job: str) -> list[int]:
-    """Return the slurmstepd of a job; those of another cluster's job of that number too."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            # Its title, as the processes call themselves in Debian's packages: `slurmstepd-wlm: [3.batch]`.
-            if re.match(rf"slurmstepd\S*: \[{job}\.".encode(), (folder / "cmdline").read_bytes()):
-                found.append(int(folder.name))
-    return found
 
 
 def stages_in_order(cluster: LocalSlurm, jobs: Sequence[str]) -> bool:
