@@ -28,6 +28,10 @@ _MODEL = "model."
 """What keys of the model begin with; the optimizer's begin with `optim.`."""
 
 
+_BLOCK_ELEMENTS = 2**22
+"""Elements of the blocks of rows that are given to the converter at once."""
+
+
 class DcpCheckpoint:
     """The model's tensors of a checkpoint whose files were checked."""
 
@@ -50,14 +54,19 @@ class DcpCheckpoint:
         """Yield name, first row and rows, until each row of each tensor was there once.
 
         In memory are the rows of one data-parallel worker, and while they are put together from several
-        tensor-parallel workers' columns one of these.
+        tensor-parallel workers' columns one of these. They are given in small blocks, so that a copy is small too:
+        checking and converting values makes some.
 
         Raises:
             ConversionError: a file is damaged.
         """
         for name, tensor in self._tensors.items():
             for first_row, parts in groupby(tensor.parts, key=lambda part: part.offsets[0]):
-                yield name, first_row, self._rows(tensor, list(parts))
+                rows = self._rows(tensor, list(parts))
+                height = max(1, _BLOCK_ELEMENTS // max(1, rows[0].numel()))
+                for begin in range(0, rows.shape[0], height):
+                    yield name, first_row + begin, rows[begin : begin + height]
+                del rows  # before the next ones are read
 
     def _rows(self, tensor: StoredTensor, parts: list[StoredPart]) -> torch.Tensor:
         """Return the rows that some blocks, which lie beside each other, make up."""
