@@ -28,13 +28,13 @@ def options(run: Run, environment: Environment, stage: Stage) -> dict[str, str]:
 @pytest.mark.parametrize("name", NAMES)
 def test_scripts_of_each_shipped_recipe_please_shellcheck(name: str, tmp_path: Path) -> None:
     run, environment = placed(name)
-    files = []
+    files: list[Path] = []
     for script, text in render(run, environment).items():
         files.append(tmp_path / script.name)
         files[-1].write_text(text, encoding="utf-8")
 
     shellcheck = Path(sys.executable).with_name("shellcheck")
-    command = [shellcheck, "--severity=style", *files]
+    command: list[str | Path] = [shellcheck, "--severity=style", *files]
     check = subprocess.run(command, capture_output=True, text=True, check=False)
 
     assert check.returncode == 0, check.stdout + check.stderr

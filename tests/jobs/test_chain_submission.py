@@ -39,8 +39,8 @@ def finish(run: Run, *stages: Stage) -> None:
     """Do as the jobs of these stages do."""
     for stage in stages:
         run.done_file(stage).touch()
-    for stage, made in {"prepare": run.prepared_directory, "convert": run.converted_directory}.items():
-        if stage in stages:
+    for name, made in {"prepare": run.prepared_directory, "convert": run.converted_directory}.items():
+        if name in stages:
             Path(made).mkdir(parents=True)
             (Path(made) / "done").touch()
 
