@@ -122,48 +122,38 @@ def test_a_large_file_goes_in_parts_whose_checksum_is_known_beforehand(
     assert_complete(s3, case)
 
 
-def calls_of_a_whole_publication(tmp_path: Path) -> int:
-    """How many S3 calls an undisturbed publication makes."""
-    with mock_aws():
-        client = boto3.client("s3", region_name=REGION)
-        new_bucket(client)
-        count: list[int] = []
-        client.meta.events.register("before-call.s3", lambda **_: count.append(1))
-        case = PublishCase(tmp_path, recipe())
-        case.convert()
-        case.publish(client)
-        return len(count)
-
-
 @pytest.mark.parametrize("moment", ["before-call", "after-call"])
 def test_killed_at_any_call_nothing_looks_published_and_the_next_run_completes(
-    credentials: None, tmp_path: Path, moment: str
+    s3: Any, case: PublishCase, moment: str
 ) -> None:
-    total = calls_of_a_whole_publication(tmp_path / "whole")
+    doomed = boto3.client("s3", region_name=REGION)
+    seen: list[int] = []
+    fatal = {0}  # no call yet: how many does a whole publication make?
+
+    def count(**_: Any) -> None:
+        seen.append(1)
+        if len(seen) in fatal:
+            raise Killed
+
+    doomed.meta.events.register(f"{moment}.s3", count)
+    case.publish(doomed)
+    total = len(seen)
     assert total > 12
-    for fatal in range(1, total + 1):
-        with mock_aws():
-            s3 = boto3.client("s3", region_name=REGION)
-            new_bucket(s3)
-            case = PublishCase(tmp_path / f"{moment}-{fatal}", recipe())
-            case.convert()
-            doomed = boto3.client("s3", region_name=REGION)
-            seen: list[int] = []
+    for number in range(1, total + 1):
+        case.again()
+        for key in objects(s3):
+            s3.delete_object(Bucket=BUCKET, Key=key)
+        seen.clear()
+        fatal.clear()
+        fatal.add(number)
+        with pytest.raises(Killed):
+            case.publish(doomed)
+        if MANIFEST_KEY in objects(s3):
+            assert_complete_but_for_the_claim(s3, case)
+        assert not case.run.done_file("publish").exists()
 
-            def kill(seen: list[int] = seen, fatal: int = fatal, **_: Any) -> None:
-                seen.append(1)
-                if len(seen) == fatal:
-                    raise Killed
-
-            doomed.meta.events.register(f"{moment}.s3", kill)
-            with pytest.raises(Killed):
-                case.publish(doomed)
-            if MANIFEST_KEY in objects(s3):
-                assert_complete_but_for_the_claim(s3, case)
-            assert not case.run.done_file("publish").exists()
-
-            case.publish(s3)
-            assert_complete(s3, case)
+        case.publish(s3)
+        assert_complete(s3, case)
 
 
 def assert_complete_but_for_the_claim(s3: Any, case: PublishCase) -> None:
