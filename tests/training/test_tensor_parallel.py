@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 import torch
 
+from slipway_jobs.recipe.architecture import Bert
 from slipway_training.device import Workers
+from slipway_training.strategies.tensor_parallel.limits import check_limits
 from tests.training.gloo_workers import on_workers
 from tests.training.tensor_parallel_training import make_split_run, make_strategy, train
 
@@ -138,3 +140,44 @@ def test_an_optimizer_file_of_another_device_is_refused(tmp_path: Path) -> None:
     file.write_bytes(b"no checkpoint")
     (message,) = on_workers(1, partial(_load, run, tmp_path / "saved"))
     assert f"{file}: not a file of a checkpoint" in message
+
+
+def test_all_that_cannot_be_split_is_said_at_once(tmp_path: Path) -> None:
+    model = {"num_attention_heads": 6, "hidden_size": 36, "num_key_value_heads": 3, "tie_word_embeddings": True}
+    split = {"tensor_parallel_size": 4, "pipeline_parallel_size": 4, "kv_size_multiplier": 3}
+    run = make_split_run(
+        tmp_path, 16, model=model, parallelism=split, optimizer={"name": "lamb"}, batch={"micro_size": 4}
+    )
+    with pytest.raises(ValueError, match="cannot be trained with tensor_parallel") as caught:
+        check_limits(run)
+    assert str(caught.value).splitlines()[1:] == [
+        "num_attention_heads is 6, which tensor_parallel_size 4 does not divide",
+        "num_key_value_heads times kv_size_multiplier is 9, which tensor_parallel_size 4 does not divide",
+        "kv_size_multiplier 3 does not divide tensor_parallel_size 4",
+        "batch.global_size 8 makes fewer micro-batches for each of 1 replicas than there are stages (4), which would "
+        "never all be at work",
+        "3 layers cannot be divided into 4 stages",
+        "tie_word_embeddings needs both matrices in one stage: write pipeline_parallel_size 1",
+        "the optimizer is lamb: tensor_parallel trains with adamw",
+    ]
+
+
+def test_trn2_repeats_heads_up_to_the_workers_only(tmp_path: Path) -> None:
+    split = {"tensor_parallel_size": 2, "kv_size_multiplier": 2}
+    run = make_split_run(tmp_path, 3, parallelism=split, hardware={"instance_type": "trn2.48xlarge"})
+    with pytest.raises(
+        ValueError, match="on Trn2 num_key_value_heads times kv_size_multiplier must be 2, not 4"
+    ) as caught:
+        check_limits(run)
+    assert "3 workers cannot be divided into groups of 2 x 1" in str(caught.value)
+    bert = {
+        "architecture": "bert",
+        "vocab_size": 64,
+        "hidden_size": 32,
+        "intermediate_size": 48,
+        "num_hidden_layers": 3,
+    }
+    bert |= {"num_attention_heads": 8, "max_position_embeddings": 32}
+    run = run.model_copy(update={"recipe": run.recipe.model_copy(update={"model": Bert.model_validate(bert)})})
+    with pytest.raises(ValueError, match="tensor_parallel trains a llama, not a bert: write strategy data_parallel"):
+        check_limits(run)

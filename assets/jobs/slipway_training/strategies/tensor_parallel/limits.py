@@ -43,6 +43,11 @@ def check_limits(run: Run) -> None:
         problems.append(f"kv_size_multiplier {repeats} does not divide tensor_parallel_size {tensor}")
     if repeats > 1 and attention_order(recipe.hardware) == "trn2" and heads != tensor:
         problems.append(f"on Trn2 num_key_value_heads times kv_size_multiplier must be {tensor}, not {heads}")
+    if stages > 1 and recipe.batch.global_size // (recipe.batch.micro_size * replicas) < stages:
+        problems.append(
+            f"batch.global_size {recipe.batch.global_size} makes fewer micro-batches for each of {replicas} replicas "
+            f"than there are stages ({stages}), which would never all be at work"
+        )
     if stages > model.num_hidden_layers:
         problems.append(f"{model.num_hidden_layers} layers cannot be divided into {stages} stages")
     if stages > 1 and model.tie_word_embeddings:
