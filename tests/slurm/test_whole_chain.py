@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slurm
 
 STEPS, INTERVAL = 60, 5
 NODES = tuple(f"cpu-dy-c7i-{number}" for number in range(1, 3))
-LOSS_OF_CONVERTED_MODEL = Path(__file__).with_name("loss_of_converted_model.py")
+LOSS_OF_CONVERTED_MODEL = Path(__file__).parents[1] / "training" / "loss_of_converted_model.py"
 # Without dropout the loss of a step is a function of weights and samples alone, and transformers can compute it.
 SETTINGS: dict[str, dict[str, object]] = {
     "tiny-llama": {"compile__ahead_of_time": "true"},
