@@ -85,8 +85,8 @@ rehearse-%: setup .tools/parallelcluster/.installed
 	python -m slipway.rehearsal --environment $*
 
 .PHONY: test-rehearsal
-test-rehearsal: setup .tools/parallelcluster/.installed ## Run the slow tests of the rehearsal and of slipway destroy
-	python -m pytest tests/rehearsal tests/teardown -m rehearsal
+test-rehearsal: setup .tools/parallelcluster/.installed ## Run the slow tests of the rehearsal, of slipway destroy and roll-out
+	python -m pytest tests/rehearsal tests/teardown tests/roll_out -m rehearsal
 
 .PHONY: destroy
 destroy: setup .tools/parallelcluster/.installed ## Delete the deployed environment, nodes first; says what and asks (docs/teardown.md)

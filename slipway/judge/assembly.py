@@ -12,6 +12,9 @@ from slipway.assembly import read_artifacts, read_stacks
 
 PROJECT = Path(__file__).parents[2]
 
+IMAGE_CONFIGURATIONS = "images/*.yaml"
+"""Where an asset has the configurations that `pcluster build-image` takes."""
+
 _TRACEBACK = re.compile(r"^(?:Traceback|jsii\.errors)", re.MULTILINE)
 
 
@@ -60,7 +63,7 @@ def read_assembly(directory: Path) -> dict[str, Any]:
 
     Returns:
         `stacks`: name, region, tags and template of each; `uploads`: for each zipped asset, by its object key, the
-        paths of the files in it; `documents`: likewise the text of each YAML file, by its path.
+        paths of the files in it; `documents`: likewise the text of each image configuration, by its path.
     """
     stacks = [
         {"name": stack.name, "region": stack.region, "tags": stack.tags, "template": stack.template}
@@ -73,7 +76,7 @@ def read_assembly(directory: Path) -> dict[str, Any]:
         "stacks": stacks,
         "uploads": {key: _paths(folder, "*") for key, folder in assets.items()},
         "documents": {
-            key: {path: (folder / path).read_text("utf-8") for path in _paths(folder, "*.yaml")}
+            key: {path: (folder / path).read_text("utf-8") for path in _paths(folder, IMAGE_CONFIGURATIONS)}
             for key, folder in assets.items()
         },
     }
