@@ -11,7 +11,7 @@ from slipway import facts
 from stacks.inference import NO_MODEL_CHOSEN
 from tests.assembly import Assembly, synthesize
 from tests.conftest import AssemblyFactory
-from tests.unit.test_job_kit import kit_environment
+from tests.unit.test_job_kit_upload import kit_environment
 
 
 @pytest.fixture
