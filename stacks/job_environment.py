@@ -38,6 +38,7 @@ def job_environment(environment: Environment, storage: StorageStack) -> dict[str
         ],
         "instance_types": _instance_types(types, environment.region),
         "training_stacks": {name: _training_stack(name) for name in training.training_stacks},
+        "lustre_capacity_gib": lustre.capacity_gib,
         "lustre_throughput_mb_s": round(lustre.capacity_gib / 1024 * lustre.throughput_mb_s_per_tib),
         "inference": _inference(inference) if inference else None,
     }

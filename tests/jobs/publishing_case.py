@@ -207,6 +207,7 @@ class PublishCase:
             "queues": [],
             "instance_types": {"inf2.xlarge": self.host},
             "training_stacks": {},
+            "lustre_capacity_gib": 4800,
             "lustre_throughput_mb_s": 600,
             "inference": self.inference,
         }

@@ -32,6 +32,13 @@ CASES = {
         ["7 micro-batches", "4 replicas", "8 stages", "Write 32 or more"],
         ["batch.global_size=32"],
     ),
+    # 9,600 GiB are 10,308 GB.
+    "room for checkpoints": (
+        "llama-3-70b",
+        ["checkpoint.keep=9"],
+        ["9 checkpoints of 1044 GB", "take 10,441 GB", "/fsx has 10,308 GB", "Write 8 or less"],
+        ["checkpoint.keep=8"],
+    ),
     "heads": ("llama-2-7b", ["model.num_attention_heads=36"], ["4096 is no multiple of 36"], []),
     "vocabulary by TP": (
         "llama-2-7b",

@@ -105,6 +105,7 @@ class TrainingJobs:
             ],
             "instance_types": {"c7i.32xlarge": NODE},
             "training_stacks": STACKS,
+            "lustre_capacity_gib": 4800,
             "lustre_throughput_mb_s": 1200,
             "inference": None,
         }

@@ -139,6 +139,9 @@ class Environment(Section):
     training_stacks: dict[str, TrainingStack]
     """The cluster's Neuron releases; the first is the default one."""
 
+    lustre_capacity_gib: int
+    """Size of /fsx."""
+
     lustre_throughput_mb_s: int
     """Throughput of /fsx in MB/s: capacity times tier."""
 

@@ -1,4 +1,4 @@
-"""How long a checkpoint takes, against the steps between two of them and the time limit of a job."""
+"""Room and time for checkpoints: against /fsx, the steps between two of them and the time limit of a job."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from slipway_jobs.recipe.problems import Finding
 
 _MOST_OF_THE_TIME = 0.1
 _GB = 1000**3
+_GIB = 1024**3
 
 
 def checkpoint_seconds(placement: Placement) -> Range:
@@ -25,6 +26,20 @@ def checkpoint_count(placement: Placement) -> int:
     """Return the checkpoints of a training that nothing interrupts; the last step has one too."""
     recipe = placement.recipe
     return -(-recipe.steps // recipe.checkpoint.interval_steps)
+
+
+def room(placement: Placement) -> Iterator[Finding]:
+    """The checkpoints that stay fit /fsx, with the new one that is written before the oldest is removed."""
+    size, keep = checkpoint_bytes(placement), placement.recipe.checkpoint.keep
+    capacity = placement.environment.lustre_capacity_gib * _GIB
+    fitting = capacity // size
+    if keep + 1 > fitting:
+        message = (
+            f"{keep} checkpoints of {size / _GB:.0f} GB and the one that is being written take "
+            f"{(keep + 1) * size / _GB:,.0f} GB, /fsx has {capacity / _GB:,.0f} GB"
+        )
+        fewer = f"Write {fitting - 1:.0f} or less, or make" if fitting >= 2 else "Make"
+        yield Finding(("checkpoint", "keep"), message, f"{fewer} /fsx larger (storage.lustre.capacity_gib).")
 
 
 def slow(placement: Placement) -> Iterator[Finding]:

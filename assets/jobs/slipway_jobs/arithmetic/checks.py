@@ -32,6 +32,7 @@ PLACEMENT_RULES: tuple[Callable[[Placement], Iterator[Finding]], ...] = (
     split.batch,
     memory.device,
     memory.host,
+    checkpoints.room,
     publication.export,
 )
 """What a recipe asks of the nodes that it gets."""
