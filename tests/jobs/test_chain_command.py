@@ -72,7 +72,7 @@ def test_an_environment_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatc
     result = call("submit", "tiny-llama")
 
     assert result.exit_code == 1
-    assert "none.json does not say what environment this is; run slipway-job on the cluster's nodes" in result.output
+    assert "none.json: cannot be read: No such file or directory. Run this on the cluster" in result.output
 
 
 def test_cancel_names_the_jobs(slurm: FakeSlurm) -> None:

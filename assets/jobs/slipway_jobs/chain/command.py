@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 from pydantic import TypeAdapter, ValidationError
@@ -14,8 +14,8 @@ from slipway_jobs.arithmetic.estimate_table import render as estimate_table
 from slipway_jobs.chain.scripts import render, stages
 from slipway_jobs.chain.slurm import SlurmError
 from slipway_jobs.chain.submission import Plan, Refused, cancel_run, plan, refuse_unfinished, submit_run
-from slipway_jobs.environment import Environment, environment_file, read_environment
-from slipway_jobs.recipe.command import RecipeArgument, SetOption
+from slipway_jobs.environment import environment_file
+from slipway_jobs.recipe.command import RecipeArgument, SetOption, environment_or_exit, fail
 from slipway_jobs.recipe.load import load_recipe
 from slipway_jobs.recipe.model import Name
 from slipway_jobs.recipe.problems import RecipeProblems
@@ -34,12 +34,12 @@ def submit(
 
     A run that was submitted before goes on where it stopped.
     """
-    file, environment = recipe_path(recipe), _environment()
+    file, environment = recipe_path(recipe), environment_or_exit()
     try:
         run = resolve(load_recipe(file, overrides or ()), file, environment, environment_file(), name)
         planned = plan(run, environment)
     except (RecipeProblems, Refused) as problems:
-        _fail(str(problems))
+        fail(str(problems))
     if dry_run:
         _print_scripts(planned)
         return
@@ -51,9 +51,9 @@ def submit(
             return
         submission = submit_run(planned)
     except (Refused, SlurmError) as problem:
-        _fail(f"{problem}\nNothing was submitted.")
+        fail(f"{problem}\nNothing was submitted.")
     except OSError as error:
-        _fail(f"the run's folder cannot be written: {error}\nNothing was submitted.")
+        fail(f"the run's folder cannot be written: {error}\nNothing was submitted.")
     for stage, job in submission.jobs.items():
         typer.echo(f"{stage:8} job {job}")
     typer.echo(f"Watch it:  slipway-job status {run.name}\n           slipway-job logs {run.name} --follow")
@@ -65,23 +65,15 @@ def cancel(run: Annotated[str, typer.Argument(help="The run's name.")]) -> None:
     try:
         TypeAdapter(Name).validate_python(run)
     except ValidationError:
-        _fail(f"{run!r} is not a run's name")
+        fail(f"{run!r} is not a run's name")
     try:
-        jobs = cancel_run(run, Path(_environment().runs_directory) / run)
+        jobs = cancel_run(run, Path(environment_or_exit().runs_directory) / run)
     except (Refused, SlurmError) as problem:
-        _fail(str(problem))
+        fail(str(problem))
     for job in jobs:
         typer.echo(f"cancelled {job.name}, job {job.job}")
     if not jobs:
         typer.echo(f"no job of the run {run} waits or runs")
-
-
-def _environment() -> Environment:
-    file = environment_file()
-    try:
-        return read_environment(file)
-    except (OSError, ValidationError) as error:
-        _fail(f"{file} does not say what environment this is; run slipway-job on the cluster's nodes: {error}")
 
 
 def _print_plan(planned: Plan) -> None:
@@ -111,13 +103,3 @@ def _result(run: Run) -> str:
     if publish is None:
         return run.converted_directory
     return f"s3://{run.model_bucket}, {publish.model} {publish.version or run.name}"
-
-
-def _fail(message: str) -> NoReturn:
-    """Tell a user's mistake and end with status 1.
-
-    Raises:
-        typer.Exit: always.
-    """
-    typer.echo(message, err=True)
-    raise typer.Exit(1)

@@ -29,17 +29,17 @@ SetOption = Annotated[
 
 def check(recipe: RecipeArgument, overrides: SetOption = None) -> None:
     """Check a recipe against this cluster: its split, memory, time and cost, or what is wrong with it."""
-    file, environment = recipe_path(recipe), _environment(environment_file())
+    file, environment = recipe_path(recipe), environment_or_exit()
     try:
         run = resolve(load_recipe(file, overrides or ()), file, environment, environment_file())
     except RecipeProblems as problems:
-        _fail(str(problems))
+        fail(str(problems))
     Console().print(render(estimate(run, environment)))
 
 
 def recipes() -> None:
     """List the shipped recipes, with time and cost on this cluster."""
-    environment = _environment(environment_file())
+    environment = environment_or_exit()
     table = Table(box=None, pad_edge=False)
     for heading in ("RECIPE", "MODEL", "NODES", "STRATEGY", "TIME", "COST"):
         table.add_column(heading, no_wrap=heading == "RECIPE", overflow="fold")
@@ -48,14 +48,19 @@ def recipes() -> None:
     Console().print(table)
 
 
-def _environment(file: Path) -> Environment:
-    """Read the environment's file, or end with what is wrong with it."""
+def environment_or_exit() -> Environment:
+    """Read the environment's file, or end with what is wrong with it.
+
+    Raises:
+        typer.Exit: it is not there, or no environment's file; status 1.
+    """
+    file = environment_file()
     try:
         return read_environment(file)
     except OSError as error:
-        _fail(f"{file}: cannot be read: {error.strerror}. Run this on the cluster, or name it in SLIPWAY_ENVIRONMENT.")
+        fail(f"{file}: cannot be read: {error.strerror}. Run this on the cluster, or name it in SLIPWAY_ENVIRONMENT.")
     except ValidationError as error:
-        _fail(f"{file}: is not an environment's file: {error}")
+        fail(f"{file}: is not an environment's file: {error}")
 
 
 def _row(file: Path, environment: Environment) -> tuple[Text, ...]:
@@ -79,6 +84,11 @@ def _strategy(recipe: Recipe) -> str:
     return " ".join([parallelism.strategy, *(f"{name}{size}" for name, size in sizes if size > 1)])
 
 
-def _fail(message: str) -> NoReturn:
+def fail(message: str) -> NoReturn:
+    """Say what the user has to change, and end.
+
+    Raises:
+        typer.Exit: always; status 1.
+    """
     typer.echo(message, err=True)
     raise typer.Exit(1)
