@@ -111,6 +111,11 @@ bench: setup ## Measure synth time and memory against an app with one VPC, and 5
 	python -m benchmarks.synth
 	python -m benchmarks.queues
 
+.PHONY: bench-conversion
+bench-conversion: .tools/training/.installed ## Measure the converter's memory with 1.1 billion parameters, against its bound (13 GB of disk)
+	.tools/training/bin/python -m benchmarks.conversion
+	.tools/training/bin/python -m benchmarks.dcp_checkpoint
+
 .PHONY: schema
 schema: setup ## Rewrite environments/schema.json and the generated parts of docs/ from the models and rules
 	python -m slipway.spec.schema

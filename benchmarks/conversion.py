@@ -146,12 +146,19 @@ def _size_mib(folder: Path) -> float:
 
 
 def _show(title: str, used: Usage, floor: Usage) -> None:
+    """Print one process's memory and time.
+
+    Raises:
+        SystemExit: it took more memory than the bound.
+    """
     over, bound = used.anonymous_mib - floor.anonymous_mib, bound_mib()
     print(
         f"{title:38} {used.seconds:6.1f} s  anonymous {used.anonymous_mib:6.0f} MiB ({over:+6.0f}, "
         f"{'within' if over <= bound else 'OVER'} {bound:.0f})  resident {used.resident_mib:6.0f} MiB",
         flush=True,
     )
+    if over > bound:
+        raise SystemExit(f"{title}: more memory than two layers and the largest tensor")
 
 
 if __name__ == "__main__":
