@@ -32,6 +32,7 @@ CASES = {
         ["7 micro-batches", "4 replicas", "8 stages", "Write 32 or more"],
         ["batch.global_size=32"],
     ),
+    "compile steps": ("llama-2-7b", ["compile.steps=1"], ["1 step", "Write 2 or more"], ["compile.steps=2"]),
     # 9,600 GiB are 10,308 GB.
     "room for checkpoints": (
         "llama-3-70b",

@@ -57,6 +57,14 @@ def ahead_of_time(recipe: Recipe) -> Iterator[Finding]:
         yield Finding(("compile", "ahead_of_time"), message, fix)
 
 
+def compiled_steps(recipe: Recipe) -> Iterator[Finding]:
+    """The first step's graph differs from those after it: optimizer states are made in it."""
+    hardware, steps = recipe.hardware, recipe.compile.steps
+    if hardware.device == "neuron" and hardware.framework == "xla" and steps < 2:
+        message = f"{steps} step compiles the first step's graphs only, the train job would compile the others"
+        yield Finding(("compile", "steps"), message, "Write 2 or more.")
+
+
 def tied_embeddings(recipe: Recipe) -> Iterator[Finding]:
     """Embedding and output layer are one matrix only where one stage has both."""
     stages = recipe.parallelism.pipeline_parallel_size
