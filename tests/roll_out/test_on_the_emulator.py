@@ -1,5 +1,6 @@
 """The real templates, deployed with the real CDK CLI: a roll-out changes what it should, a deployment keeps it."""
 
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from slipway.rehearsal.progress import Progress
 from slipway.rehearsal.session import Session, Subject
 from slipway.rehearsal.toolchain import Toolchain
 from slipway.roll_out import update
+from slipway_jobs.environment import Environment
 from tests.assembly import environment_path
 from tests.roll_out.endpoint import publish_version
 
@@ -60,6 +62,28 @@ def properties(session: Session) -> tuple[int, Any]:
         ]
         task = ecs.describe_task_definition(taskDefinition=service["taskDefinition"])["taskDefinition"]
     return service["desiredCount"], task["volumes"][0]["host"]["sourcePath"]
+
+
+def test_the_deployed_job_kit_is_whole_and_knows_its_environment(session: Session) -> None:
+    assert session.emulated is not None
+    with only_variables(session.emulated.variables):
+        s3 = boto3.client("s3")
+        [bucket] = [row["Name"] for row in s3.list_buckets()["Buckets"] if "scripts" in row["Name"]]
+
+        def content(name: str) -> bytes:
+            body: bytes = s3.get_object(Bucket=bucket, Key=f"cluster/jobs/{name}")["Body"].read()
+            return body
+
+        environment = Environment.model_validate_json(content("environment.json"))
+        lines = content("files.sha256").decode().splitlines()
+        buckets = {row["Name"] for row in s3.list_buckets()["Buckets"]}
+
+        assert {environment.data_bucket, environment.checkpoint_bucket, environment.model_bucket} <= buckets
+        assert environment.inference
+        assert environment.inference.served_model == "tanuki-8b"
+        for line in lines[:: len(lines) // 10]:
+            checksum, name = line.split("  ")
+            assert hashlib.sha256(content(name)).hexdigest() == checksum
 
 
 def test_a_roll_out_starts_the_tasks_and_a_deployment_keeps_the_version(
