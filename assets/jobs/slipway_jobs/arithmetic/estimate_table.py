@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -10,7 +12,8 @@ from slipway_jobs.arithmetic.assumptions import Range
 from slipway_jobs.arithmetic.device_memory import GIB, Memory, gib
 from slipway_jobs.arithmetic.estimate import Estimate
 
-_GB = 1000**3
+_COUNTS = ((1e9, "billion"), (1e6, "million"), (1e3, "thousand"), (1, ""))
+_SIZES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B"))
 
 
 def render(estimate: Estimate) -> RenderableType:
@@ -44,7 +47,7 @@ def _split(estimate: Estimate) -> list[tuple[str, str]]:
     parallelism, batch = recipe.parallelism, recipe.batch
     tp, pp, dp = parallelism.tensor_parallel_size, parallelism.pipeline_parallel_size, estimate.data_parallel_size
     return [
-        ("Model", f"{recipe.model.architecture}, {estimate.parameters / 1e9:.2f} billion parameters"),
+        ("Model", f"{recipe.model.architecture}, {_scaled(estimate.parameters, _COUNTS)} parameters"),
         (
             "Nodes",
             f"{recipe.hardware.nodes} x {placement.instance_type} in the queue {placement.queue.name}, "
@@ -60,7 +63,7 @@ def _split(estimate: Estimate) -> list[tuple[str, str]]:
             f"{dp} replicas x {batch.micro_size} x {estimate.accumulation} micro-batches = {batch.global_size} samples "
             f"x {recipe.data.sequence_length} = {estimate.tokens_per_step:,} tokens a step",
         ),
-        ("Training", f"{recipe.steps:,} steps = {estimate.total_tokens / 1e9:,.3g} billion tokens"),
+        ("Training", f"{recipe.steps:,} steps = {_scaled(estimate.total_tokens, _COUNTS)} tokens"),
     ]
 
 
@@ -79,11 +82,9 @@ def _memory(whose: str, memory: Memory) -> str:
 
 def _time(estimate: Estimate) -> list[tuple[str, str]]:
     recipe = estimate.placement.recipe
-    saving = f"{estimate.checkpoint_bytes / _GB:,.3g} GB in {_range(estimate.checkpoint_seconds, 0)} s, every "
-    kept = recipe.checkpoint.keep * estimate.checkpoint_bytes / _GB
-    saving += (
-        f"{recipe.checkpoint.interval_steps} steps; the last {recipe.checkpoint.keep} stay: {kept:,.3g} GB of /fsx"
-    )
+    saving = f"{_scaled(estimate.checkpoint_bytes, _SIZES)} in {_range(estimate.checkpoint_seconds, 0)} s, every "
+    kept = _scaled(recipe.checkpoint.keep * estimate.checkpoint_bytes, _SIZES)
+    saving += f"{recipe.checkpoint.interval_steps} steps; the last {recipe.checkpoint.keep} stay: {kept} of /fsx"
     cost = dollars(estimate)
     if estimate.usd_per_hour is not None:
         cost += f" without compile job and storage (list price of all nodes {estimate.usd_per_hour:,.2f} USD/h, "
@@ -93,6 +94,14 @@ def _time(estimate: Estimate) -> list[tuple[str, str]]:
         speed = f"{_range(estimate.tokens_per_second, 0)} tokens/s, {_range(estimate.step_seconds, 1)} s a step"
         rows.insert(0, ("Speed", speed))
     return rows
+
+
+def _scaled(value: float, units: Sequence[tuple[float, str]]) -> str:
+    """Write a number with three digits or more, in the largest unit of which it has one."""
+    size, unit = next((row for row in units if value >= row[0]), units[-1])
+    scaled = value / size
+    digits = 2 if scaled < 10 else 1 if scaled < 100 else 0
+    return f"{scaled:,.{digits}f} {unit}".rstrip()
 
 
 def _range(value: Range | None, digits: int) -> str:

@@ -28,7 +28,8 @@ def export(placement: Placement) -> Iterator[Finding]:
         return
     yield from _lengths(section, recipe.model)
     if inference is None:
-        yield Finding(_SECTION, "this environment has no endpoint to compile for", "Leave it out.")
+        fix = "Leave it out, for one run with `--set publish.export=null`: the model is published uncompiled."
+        yield Finding(_SECTION, "this environment has no endpoint to compile for", fix)
         return
     host = placement.environment.instance_types[inference.instance_type]
     cores, tp = host.logical_neuron_cores, section.tensor_parallel_size
