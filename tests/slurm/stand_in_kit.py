@@ -5,7 +5,8 @@ wrong and where a worker waits is said by files in the user's home, which each p
 
 * `die-RANK-STEP`: that worker ends with status 13 after the step; the file is removed, so it happens once.
 * `die-always`: worker 1 ends with status 13 before its first step, each time.
-* `hold-STEP`: workers wait after the step until the file is removed, or until they are asked to stop.
+* `hold-STEP`: workers wait after the step until the file is removed, or until they are asked to stop; each that waits
+  makes a file `holding-RANK`.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ while step < recipe["steps"]:
     if step % recipe["checkpoint"]["interval_steps"] == 0:
         save(step)
     while (home / f"hold-{step}").exists():
+        (home / f"holding-{rank}").touch()
         agree()
         time.sleep(0.05)
     if (home / f"die-{rank}-{step}").exists():

@@ -33,7 +33,11 @@ def lose_the_lustre_servers(node: HealthNode) -> None:
 
 
 def has_ended(cluster: TrainiumCluster, job: str) -> bool:
-    return cluster.job(job)["JobState"] in ENDED
+    """Tell whether a job has ended, and let it start as often as it is requeued."""
+    fields = cluster.job(job)
+    if fields["JobState"] == "PENDING" and fields["Reason"] == "BeginTime":
+        cluster.start_now(job)
+    return fields["JobState"] in ENDED
 
 
 def is_requeued(cluster: TrainiumCluster, job: str) -> bool:
@@ -44,10 +48,8 @@ def is_requeued(cluster: TrainiumCluster, job: str) -> bool:
 def run_on_one_node(cluster: TrainiumCluster) -> str:
     """Submit a job that Slurm places on the first free node, and return where it ran in the end."""
     job = cluster.submit("--exclusive", "--wrap", "srun true")
-    cluster.wait("the prolog's verdict", lambda: has_ended(cluster, job) or is_requeued(cluster, job))
-    if is_requeued(cluster, job):
-        cluster.start_now(job)
-    ended = cluster.wait_for_end(job)
+    cluster.wait("the job to end", lambda: has_ended(cluster, job))
+    ended = cluster.job(job)
     assert ended["JobState"] == "COMPLETED"
     return ended["NodeList"]
 

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slurm
 
 STEPS, INTERVAL = 60, 5
 NODES = tuple(f"cpu-dy-c7i-{number}" for number in range(1, 3))
-LOSS_OF_CONVERTED_MODEL = Path(__file__).parents[1] / "training" / "loss_of_converted_model.py"
+LOSSES_OF_CONVERTED_MODELS = Path(__file__).parents[1] / "training" / "losses_of_converted_models.py"
 # Without dropout the loss of a step is a function of weights and samples alone, and transformers can compute it.
 SETTINGS: dict[str, dict[str, object]] = {
     "tiny-llama": {"compile__ahead_of_time": "true"},
@@ -95,10 +95,17 @@ def undisturbed(run: Run, directory: Path) -> Path:
     return straight.metrics_file
 
 
-def converted_loss(run: Run, folder: Path, step: int) -> dict[str, float]:
-    said = in_training_environment(LOSS_OF_CONVERTED_MODEL, run.file, folder, str(step))
-    result: dict[str, float] = json.loads(said.splitlines()[-1])
+def converted_losses(run: Run, step: int, *folders: Path) -> list[dict[str, float]]:
+    said = in_training_environment(LOSSES_OF_CONVERTED_MODELS, run.file, str(step), *folders)
+    result: list[dict[str, float]] = json.loads(said.splitlines()[-1])
     return result
+
+
+def convert(checkpoint: Path, folder: Path) -> Path:
+    in_training_environment(
+        "-m", "slipway_conversion", "to-transformers", "--checkpoint", checkpoint, "--output", folder
+    )
+    return folder
 
 
 @pytest.mark.parametrize("recipe", SETTINGS)
@@ -122,18 +129,13 @@ def test_a_killed_worker_changes_nothing_of_the_published_model(jobs: TrainingJo
     assert disturbed[STEPS] < disturbed[1]
 
     # The step after a checkpoint has the loss that transformers computes with the converted checkpoint.
-    before, folder = STEPS - INTERVAL, jobs.directory / "before"
-    checkpoint = Path(run.checkpoint_directory) / f"step_{before:08d}"
-    in_training_environment(
-        "-m", "slipway_conversion", "to-transformers", "--checkpoint", checkpoint, "--output", folder
-    )
-    assert math.isclose(converted_loss(run, folder, before + 1)["loss"], disturbed[before + 1], rel_tol=1e-5)
-
+    after = STEPS - INTERVAL + 1
+    before = convert(Path(run.checkpoint_directory) / f"step_{after - 1:08d}", jobs.directory / "before")
+    other = convert(straight.parent / "checkpoints" / f"step_{STEPS:08d}", jobs.directory / "other")
+    early, published, expected = converted_losses(run, after, before, Path(run.converted_directory), other)
+    assert math.isclose(early["loss"], disturbed[after], rel_tol=1e-5)
     # And the model at the end is the undisturbed run's, to the last bit of its logits.
-    other = jobs.directory / "other"
-    end = straight.parent / "checkpoints" / f"step_{STEPS:08d}"
-    in_training_environment("-m", "slipway_conversion", "to-transformers", "--checkpoint", end, "--output", other)
-    assert converted_loss(run, Path(run.converted_directory), 1) == converted_loss(run, other, 1)
+    assert published == expected
     if run.recipe.publish:
         check_published(models, run)
 
