@@ -31,7 +31,8 @@ report_failure() {
   fi
 }
 trap report_failure EXIT
-trap 'fail "the ${SETUP_SECONDS} s for the whole set-up are over"' TERM
+# timeout signals the script and then its whole group: a second signal must not cut the report of the first short.
+trap 'trap "" TERM; fail "the ${SETUP_SECONDS} s for the whole set-up are over"' TERM
 
 # step NAME COMMAND...: runs the command, a function as a rule, and reports how long it took.
 step() {
