@@ -1,17 +1,98 @@
-"""The `inference` section: an OpenAI-compatible endpoint on Inferentia2 hosts in Amazon ECS."""
+"""The `inference` section: OpenAI-compatible endpoints on Inferentia2 hosts in Amazon ECS."""
 
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from slipway.spec.section import Cidr, Form, Section
+from slipway.spec.endpoint import Endpoint
+from slipway.spec.scaling import Scaling
+from slipway.spec.section import Form, Section
 
-HttpsUrl = Annotated[str, Form(r"https://[^\s]+", "an https:// address", "https://login.example.com/")]
-"""An address that is reached over TLS."""
+
+class Mountpoint(Section):
+    """Hosts mount the model's folder of the bucket read-only (Mountpoint for Amazon S3); nothing is copied."""
+
+    type: Literal["mountpoint"]
+    """Always `mountpoint`."""
 
 
-class Model(Section):
-    """The model that is served, compiled for Neuron: a fixed folder of the model bucket, or a name to roll out."""
+class Sync(Section):
+    """Hosts copy the model to a gp3 volume of their own, and serve the copy once it is complete and checked."""
+
+    type: Literal["sync"]
+    """Always `sync`."""
+
+    volume_gib: Annotated[int, Field(ge=20, le=16384)]
+    """Size of that volume in GiB; at least the model's size."""
+
+    throughput_mib_s: Annotated[int, Field(ge=125, le=1000)] = 500
+    """Its throughput in MiB/s, which bounds copy and load: gp3's 125 would take two minutes for 16 GB."""
+
+
+class LustreSource(Section):
+    """Hosts mount the training file system read-only; it fetches the model from the bucket when it is first read."""
+
+    type: Literal["lustre"]
+    """Always `lustre`."""
+
+
+class Compiled(Section):
+    """What the model was compiled for: the values of its `neuron_config.json`. They never change after that."""
+
+    batch_size: Annotated[int, Field(ge=1, le=1024)]
+    """Requests that one task answers at a time."""
+
+    sequence_length: Annotated[int, Field(ge=128, le=1_048_576)]
+    """Tokens of prompt and answer together."""
+
+    tensor_parallel_size: Annotated[int, Field(ge=1, le=128)]
+    """NeuronCores that it is split over."""
+
+
+class Limits(Section):
+    """Less than what the model was compiled for, for engines that allow it; left out, the compiled values hold."""
+
+    max_batch_size: Annotated[int, Field(ge=1, le=1024)] | None = None
+    """Requests that one task answers at a time."""
+
+    max_input_tokens: Annotated[int, Field(ge=1, le=1_048_576)] | None = None
+    """Tokens of a prompt."""
+
+    max_total_tokens: Annotated[int, Field(ge=1, le=1_048_576)] | None = None
+    """Tokens of prompt and answer together."""
+
+
+class Route(Section):
+    """How requests for a model are told from those for others: by a path or by a host name."""
+
+    path: Annotated[str, Form(r"/[a-z0-9][a-z0-9-]{0,62}", "one folder, such as /tanuki", "/tanuki")] | None = None
+    """Clients use `https://ENDPOINT/tanuki/v1` as their base URL; the load balancer takes the folder off."""
+
+    host: (
+        Annotated[
+            str,
+            Form(
+                r"([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}",
+                "a host name in lower case",
+                "tanuki.llm.example.com",
+            ),
+        ]
+        | None
+    ) = None
+    """Clients use `https://tanuki.llm.example.com/v1`; the name must lead to the load balancer."""
+
+
+class ServedModel(Section):
+    """One model: its engine, its hosts, and how many of them."""
+
+    name: Annotated[
+        str,
+        Form(
+            r"[a-z]([a-z0-9.-]{0,61}[a-z0-9])?", "a lower-case letter, then letters, digits, `.`, `-`; 63", "tanuki-8b"
+        ),
+    ]
+    """The model's name. Its versions are folders below it in the model bucket: `slipway roll-out` says which is served,
+    none before that."""
 
     prefix: (
         Annotated[
@@ -24,83 +105,8 @@ class Model(Section):
         ]
         | None
     ) = None
-    """Key prefix in the model bucket, without slashes at its ends, for example `tanuki-8b/v1`."""
-
-    name: (
-        Annotated[
-            str,
-            Form(
-                r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?",
-                "lower-case letters, digits, `.` and `-`, at most 63",
-                "tanuki-8b",
-            ),
-        ]
-        | None
-    ) = None
-    """The model's name, instead of a prefix: the version that `slipway roll-out` names is served, none before that."""
-
-
-class JwtAuthentication(Section):
-    """The load balancer checks a JSON Web Token (RS256) before a request reaches the model."""
-
-    type: Literal["jwt"]
-    """Always `jwt`."""
-
-    issuer: HttpsUrl
-    """The `iss` claim that a token must have."""
-
-    jwks_endpoint: HttpsUrl
-    """Where the issuer publishes its public keys."""
-
-
-class ApiKeyAuthentication(Section):
-    """The engine asks for `Authorization: Bearer <key>`; the key is a secret of the account."""
-
-    type: Literal["api_key"]
-    """Always `api_key`."""
-
-    secret_arn: Annotated[
-        str,
-        Form(
-            r"arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+=.@-]+",
-            "the ARN of an AWS Secrets Manager secret",
-            "arn:aws:secretsmanager:us-west-2:111122223333:secret:endpoint-key-AbCdEf",
-        ),
-    ]
-    """ARN of the AWS Secrets Manager secret that holds the key as its plain text. The value never enters a template."""
-
-
-class Endpoint(Section):
-    """How clients reach the model."""
-
-    exposure: Literal["internal", "public"] = "internal"
-    """`internal`: for the VPC and networks joined to it. `public`: for the internet, with TLS and authentication."""
-
-    certificate_arn: (
-        Annotated[
-            str,
-            Form(
-                r"arn:aws[a-z-]*:acm:[a-z0-9-]+:[0-9]{12}:certificate/[A-Za-z0-9-]+",
-                "the ARN of an AWS Certificate Manager certificate",
-                "arn:aws:acm:us-west-2:111122223333:certificate/12345678-1234-1234-1234-123456789012",
-            ),
-        ]
-        | None
-    ) = None
-    """ARN of the AWS Certificate Manager certificate; with it the endpoint speaks HTTPS (TLS 1.2 and 1.3) only."""
-
-    authentication: Annotated[JwtAuthentication | ApiKeyAuthentication, Field(discriminator="type")] | None = None
-    """Who may ask. Required for a public endpoint."""
-
-    allowed_cidrs: tuple[Cidr, ...] = ()
-    """IPv4 ranges that may connect. Empty means the VPC for an internal endpoint and everyone for a public one."""
-
-    idle_timeout_seconds: Annotated[int, Field(ge=60, le=4000)] = 900
-    """Seconds without a byte after which the load balancer closes a connection. Long prompts need minutes."""
-
-
-class Inference(Section):
-    """The endpoint's engine, hosts and size."""
+    """Serve this folder of the model bucket instead, for example `imported/tanuki`; nothing is rolled out then. It must
+    be there before the deployment."""
 
     engine: str = "tgi"
     """Inference engine; a row of the facts."""
@@ -118,17 +124,42 @@ class Inference(Section):
     ) = None
     """Container image with a tag or digest, instead of the engine's own, for example a copy in Amazon ECR."""
 
+    mirror_image: bool = False
+    """Keep a copy of the image in an Amazon ECR repository of the stack, and run that one. The output
+    `<Model>MirrorCommand` makes the copy: before it has run, no task starts."""
+
     instance_type: str = "inf2.xlarge"
     """EC2 instance type of the hosts. One task runs on each and has all of its Neuron devices."""
 
-    model: Model | None = None
-    """The model to serve. Without one the endpoint stands and answers 503."""
+    source: Annotated[Mountpoint | Sync | LustreSource, Field(discriminator="type")] = Mountpoint(type="mountpoint")
+    """How the model gets to a host."""
 
-    desired_count: Annotated[int, Field(ge=0, le=100)] = 0
-    """Tasks, and hosts, that serve the model. Leave 0 until its `prefix` is in the bucket; a `name` waits by itself."""
+    compiled: Compiled | None = None
+    """What the model was compiled for. With it mistakes show at synth; engines that read it from no file need it."""
 
-    max_count: Annotated[int, Field(ge=1, le=100)] = 1
-    """Most hosts. One more than `desired_count` lets a new version start before the old one stops."""
+    limits: Limits = Limits()
+    """Less than what the model was compiled for."""
+
+    route: Route = Route()
+    """How its requests are told from those for other models; one model may do without."""
+
+    scaling: Scaling = Scaling()
+    """How many tasks, and when."""
+
+    deployment: Literal["surge", "in_place"] = "surge"
+    """`surge`: a new task starts on one more host before an old one stops. `in_place`: the old one stops first, and
+    with one task clients get 503 until the model is loaded."""
+
+    canary: bool = False
+    """Prepare a second service of one task, to which `slipway roll-out --canary` sends a part of the requests. It takes
+    no host before that. Not with `prefix`."""
+
+
+class Inference(Section):
+    """The endpoint and the models behind it."""
+
+    models: Annotated[tuple[ServedModel, ...], Field(min_length=1, max_length=20)]
+    """The models, each with hosts of its own."""
 
     endpoint: Endpoint = Endpoint()
-    """Who may reach the model, and how."""
+    """Who may reach them, and how."""

@@ -3,8 +3,42 @@
 from dataclasses import dataclass
 
 import aws_cdk as cdk
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
+
+
+@dataclass(frozen=True, kw_only=True)
+class MountedBucket:
+    """Hosts mount the model's folder of the bucket read-only with Mountpoint for Amazon S3."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalCopy:
+    """Hosts copy the model's folder to a gp3 volume of their own."""
+
+    volume_gib: int
+    """Size of the volume in GiB."""
+
+    throughput_mib_s: int
+    """Throughput of the volume in MiB/s, 125 to 1000."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MountedLustre:
+    """Hosts mount a FSx for Lustre file system on which the bucket's folders are below a directory."""
+
+    dns_name: str
+    """DNS name of the file system."""
+
+    mount_name: str
+    """Mount name of the file system."""
+
+    directory: str
+    """Where the bucket is linked on the file system, for example `/models`."""
+
+    client_peer: ec2.IPeer
+    """Where the file system is, for the hosts' outgoing rules: it lets the VPC in."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -12,7 +46,7 @@ class Model:
     """A folder of the model bucket.
 
     The prefix is part of both directories: a host that still mounts another model has nothing to show under this one's
-    path, so a task never serves the wrong model under the right name. Clients see the directory as the model's id.
+    path, so a task never serves the wrong model under the right name.
     """
 
     bucket: s3.IBucket
@@ -25,15 +59,21 @@ class Model:
     """Key prefix without slashes at its ends: letters, digits, `.`, `_`, `-` and single slashes between folders. It may
     be a template parameter with a pattern that says so."""
 
-    name: str | None = None
-    """Id for clients that stays when the prefix changes, for engines that can be told one. None is the directory."""
+    name: str
+    """Id for clients that stays when the prefix changes, for engines that can be told one."""
+
+    is_published: bool = False
+    """Whether the folder is a published version: hosts then ask for its manifest and check what they copied by it."""
+
+    source: MountedBucket | LocalCopy | MountedLustre = MountedBucket()
+    """How it gets to a host."""
 
     is_chosen: cdk.CfnCondition | None = None
     """Condition under which the prefix names a model: until it holds no task is wanted. None means always."""
 
     @property
     def host_directory(self) -> str:
-        """Where a host mounts the model."""
+        """Where a host has the model."""
         return f"/mnt/models/{self.prefix}"
 
     @property
