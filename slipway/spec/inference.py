@@ -1,5 +1,6 @@
 """The `inference` section: OpenAI-compatible endpoints on Inferentia2 hosts in Amazon ECS."""
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -153,6 +154,17 @@ class ServedModel(Section):
     canary: bool = False
     """Prepare a second service of one task, to which `slipway roll-out --canary` sends a part of the requests. It takes
     no host before that. Not with `prefix`."""
+
+    @property
+    def slug(self) -> str:
+        """The name in PascalCase, for ids that take letters and digits only: `tanuki-8b` is `Tanuki8b`."""
+        return "".join(part[:1].upper() + part[1:] for part in re.split(r"[^a-z0-9]+", self.name))
+
+    @property
+    def host_limit(self) -> int:
+        """Most hosts of its service, the canary's aside."""
+        spare = 1 if self.deployment == "surge" else 0
+        return self.scaling.max_hosts or max(self.scaling.task_limit + spare, 1)
 
 
 class Inference(Section):

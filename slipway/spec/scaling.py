@@ -66,3 +66,9 @@ class Scaling(Section):
 
     max_hosts: Annotated[int, Field(ge=1, le=200)] | None = None
     """Most hosts, where a quota is short; left out, as many as the tasks need, and one more for `deployment: surge`."""
+
+    @property
+    def task_limit(self) -> int:
+        """Most tasks at any time, schedules included."""
+        bounds = [self.min_count if self.max_count is None else self.max_count]
+        return max(bounds + [schedule.max_count for schedule in self.schedules])
