@@ -41,12 +41,8 @@ def build_environment(app: cdk.App, environment: Environment) -> None:
             app,
             environment,
             environment.inference,
-            vpc=network.network.vpc,
-            private_subnets=network.network.private_subnets,
-            public_subnets=network.network.public_subnets,
-            model_bucket=storage.model_bucket,
-            model_reader_policy=storage.model_reader.policy,
-            access_log_bucket=network.access_log_bucket,
+            network=network,
+            storage=storage,
         )
         # Hosts reach AWS through NAT until their cluster has let go of them.
         inference.add_stack_dependency(network)

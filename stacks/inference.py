@@ -1,52 +1,60 @@
-"""The inference stack: the endpoint and the model behind it."""
+"""The inference stack: the endpoint and the models behind it."""
 
 from collections.abc import Mapping
-from pathlib import Path
+from dataclasses import dataclass
 
 import aws_cdk as cdk
 from aws_cdk import aws_ec2 as ec2
-from aws_cdk import aws_iam as iam
-from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
-from neuron_constructs.inference.endpoint import Endpoint, EndpointProps, JwtIssuer
-from neuron_constructs.inference.model import Model
-from neuron_constructs.inference.model_service import ModelService, ModelServiceProps
-from neuron_constructs.inference.rolled_out_model import RolledOutModel, RolledOutModelProps
-from slipway import facts
-from slipway.spec import inference as spec
+from neuron_constructs.inference.cluster import InferenceCluster, InferenceClusterProps
+from neuron_constructs.inference.endpoint import DnsRecord, Endpoint, EndpointProps, TokenCheck
+from neuron_constructs.inference.engine_api_key import EngineApiKey
+from neuron_constructs.inference.machine_clients import MachineClients, MachineClientsProps
+from neuron_constructs.inference.node_problem_detection import NodeProblemDetection, NodeProblemDetectionProps
+from slipway.spec import endpoint as endpoint_spec
 from slipway.spec.environment import Environment
+from slipway.spec.inference import Inference
 from stacks.environment_stack import EnvironmentStack
 from stacks.lifetimes import log_retention
+from stacks.network import NetworkStack
+from stacks.served_model import ServedModel, Surroundings
+from stacks.storage import StorageStack
 
-HOST_SET_UP = Path(__file__).parent.parent / "assets" / "inference" / "host_setup.sh"
+METADATA = "Slipway::Endpoint"
+"""Key of the template's metadata that tells `slipway endpoint` what there is to ask."""
 
-# No host starts without a model; one that did would name this prefix when its mount fails.
-NO_MODEL_CHOSEN = "no-model-chosen"
+
+@dataclass(frozen=True)
+class Authentication:
+    """Who may ask: at most one of token check and API key."""
+
+    kind: str
+    """`jwt`, `cognito`, `api_key` or `none`."""
+
+    tokens: TokenCheck | None = None
+    api_key: secretsmanager.ISecret | None = None
 
 
 class InferenceStack(EnvironmentStack):
-    """An OpenAI-compatible endpoint on Inferentia hosts in Amazon ECS.
+    """An OpenAI-compatible endpoint, and models on Inferentia hosts in Amazon ECS behind it.
 
-    Lifetime: it may be destroyed and rebuilt alone; the model is in the storage stack. While it stands it costs the
+    Lifetime: it may be destroyed and rebuilt alone; the models are in the storage stack. While it stands it costs the
     load balancer, and each host while it serves. It is a sibling of the training stack: neither waits for the other.
     """
 
     endpoint: Endpoint
-    model_service: ModelService
+    models: tuple[ServedModel, ...]
 
     def __init__(
         self,
         scope: Construct,
         environment: Environment,
-        inference: spec.Inference,
+        inference: Inference,
         *,
-        vpc: ec2.IVpc,
-        private_subnets: Mapping[str, ec2.ISubnet],
-        public_subnets: Mapping[str, ec2.ISubnet],
-        model_bucket: s3.IBucket,
-        model_reader_policy: iam.IManagedPolicy,
-        access_log_bucket: s3.IBucket,
+        network: NetworkStack,
+        storage: StorageStack,
     ) -> None:
         """Create the stack.
 
@@ -54,107 +62,108 @@ class InferenceStack(EnvironmentStack):
             scope: the app.
             environment: the environment file.
             inference: its `inference` section.
-            vpc: the VPC.
-            private_subnets: private subnets by availability zone id.
-            public_subnets: public subnets by availability zone id.
-            model_bucket: bucket of compiled models.
-            model_reader_policy: managed policy that allows reading that bucket.
-            access_log_bucket: bucket for the load balancer's access logs.
+            network: the stack with the VPC.
+            storage: the stack with the model bucket and the training file system.
         """
         super().__init__(
             scope, "inference", environment, description="Slipway: OpenAI-compatible endpoint on Inferentia"
         )
-        engine = facts.inference_engine(inference.engine)
-        public = inference.endpoint.exposure == "public"
-        self.endpoint = Endpoint(
+        authentication = self._authentication(environment, inference.endpoint)
+        self.endpoint = self._endpoint(environment, inference.endpoint, network, authentication.tokens)
+        cluster = InferenceCluster(
+            self,
+            "Cluster",
+            InferenceClusterProps(
+                name=self.stack_name, vpc=network.network.vpc, log_retention=log_retention(environment)
+            ),
+        ).cluster
+        surroundings = Surroundings(
+            environment=environment,
+            endpoint=self.endpoint,
+            cluster=cluster,
+            vpc=network.network.vpc,
+            private_subnets=network.network.private_subnets,
+            storage=storage,
+            authentication=authentication.kind,
+            api_key=authentication.api_key,
+            idle_timeout_seconds=inference.endpoint.idle_timeout_seconds,
+        )
+        self.models = tuple(
+            ServedModel(self, model, order, surroundings) for order, model in enumerate(inference.models)
+        )
+        NodeProblemDetection(
+            self,
+            "NodeProblemDetection",
+            NodeProblemDetectionProps(cluster=cluster, log_retention=log_retention(environment)),
+        )
+        cdk.CfnOutput(self, "ModelBucket", value=storage.model_bucket.bucket_name, description="Where models go")
+        self.add_metadata(
+            METADATA,
+            {"authentication": authentication.kind, "models": [model.description for model in self.models]},
+        )
+
+    def _authentication(self, environment: Environment, endpoint: endpoint_spec.Endpoint) -> Authentication:
+        wanted = endpoint.authentication
+        match wanted:
+            case None:
+                return Authentication("none")
+            case endpoint_spec.JwtAuthentication():
+                claims: Mapping[str, tuple[str, ...]] = {claim.name: claim.values for claim in wanted.required_claims}
+                return Authentication(
+                    "jwt", TokenCheck(issuer=wanted.issuer, jwks_endpoint=wanted.jwks_endpoint, claims=claims)
+                )
+            case endpoint_spec.CognitoAuthentication():
+                clients = MachineClients(
+                    self,
+                    "Clients",
+                    MachineClientsProps(
+                        # Domain prefixes are shared by all accounts of a Region.
+                        domain_prefix=f"{self.stack_name}-{self.account}",
+                        token_minutes=wanted.token_minutes,
+                    ),
+                )
+                cdk.CfnOutput(self, "TokenCommand", value=clients.token_command, description="Prints a token")
+                return Authentication("cognito", clients.tokens)
+            case endpoint_spec.ApiKeyAuthentication():
+                key = EngineApiKey(self, "ApiKey", secret_arn=wanted.secret_arn)
+                cdk.CfnOutput(self, "ApiKeyCommand", value=key.read_command, description="Prints the API key")
+                return Authentication("api_key", api_key=key.secret)
+
+    def _endpoint(
+        self,
+        environment: Environment,
+        endpoint: endpoint_spec.Endpoint,
+        network: NetworkStack,
+        tokens: TokenCheck | None,
+    ) -> Endpoint:
+        public = endpoint.exposure == "public"
+        subnets = network.network.public_subnets if public else network.network.private_subnets
+        record = endpoint.dns_record
+        return Endpoint(
             self,
             "Endpoint",
             EndpointProps(
-                vpc=vpc,
-                subnets=tuple((public_subnets if public else private_subnets).values()),
+                vpc=network.network.vpc,
+                subnets=tuple(subnets.values()),
                 internet_facing=public,
-                allowed_cidrs=_allowed_cidrs(inference.endpoint, environment.network.cidr),
-                certificate_arn=inference.endpoint.certificate_arn,
-                jwt_issuer=_jwt_issuer(inference.endpoint),
-                idle_timeout_seconds=inference.endpoint.idle_timeout_seconds,
-                target_port=engine.port,
-                health_path=engine.health_path,
-                paths=tuple(engine.inference_paths),
-                deregistration_seconds=engine.stop_timeout_seconds,
-                access_log_bucket=access_log_bucket,
-            ),
-        )
-        rolled_out = self._rolled_out_model(inference)
-        offered = facts.offered_zone_ids(inference.instance_type, environment.region)
-        self.model_service = ModelService(
-            self,
-            "Model",
-            ModelServiceProps(
-                cluster_name=self.stack_name,
-                vpc=vpc,
-                subnets=tuple(subnet for zone, subnet in private_subnets.items() if zone in offered),
-                endpoint=self.endpoint,
-                engine=engine,
-                image=inference.image,
-                instance_type=inference.instance_type,
-                model=Model(
-                    bucket=model_bucket,
-                    reader_policy=model_reader_policy,
-                    prefix=rolled_out.prefix if rolled_out else _fixed_prefix(inference),
-                    name=inference.model.name if inference.model else None,
-                    is_chosen=rolled_out.is_chosen if rolled_out else None,
-                ),
-                desired_count=inference.desired_count,
-                max_count=inference.max_count,
-                api_key_secret_arn=_api_key_secret_arn(inference.endpoint),
-                set_up_script=HOST_SET_UP,
-                log_retention=log_retention(environment),
-            ),
-        )
-        cdk.CfnOutput(self, "EndpointUrl", value=self.endpoint.url, description="base_url of an OpenAI client")
-        cdk.CfnOutput(self, "ModelBucket", value=model_bucket.bucket_name, description="Where compiled models go")
-
-    def _rolled_out_model(self, inference: spec.Inference) -> RolledOutModel | None:
-        if inference.model is None or inference.model.name is None:
-            return None
-        engine = facts.inference_engine(inference.engine)
-        return RolledOutModel(
-            self,
-            RolledOutModelProps(
-                name=inference.model.name,
-                none_chosen=NO_MODEL_CHOSEN,
-                service={
-                    "model": inference.model.name,
-                    "engine": inference.engine,
-                    "neuron_release": engine.release_in(inference.image),
-                    "instance_type": inference.instance_type,
-                    "logical_neuron_cores": facts.instance_type(inference.instance_type).logical_neuron_cores,
-                    "neuron_memory_gib": facts.instance_type(inference.instance_type).neuron_memory_gib,
-                    "memory_gib": facts.instance_type(inference.instance_type).memory_gib,
-                    "desired_count": inference.desired_count,
-                },
+                allowed_cidrs=_allowed_cidrs(endpoint, environment.network.cidr),
+                certificate_arn=endpoint.certificate_arn,
+                dns_record=DnsRecord(name=record.name, zone_name=record.zone_name, zone_id=record.zone_id)
+                if record
+                else None,
+                tokens=tokens,
+                firewall_requests_per_five_minutes=endpoint.firewall.requests_per_five_minutes
+                if endpoint.firewall
+                else None,
+                idle_timeout_seconds=endpoint.idle_timeout_seconds,
+                deletion_protection=endpoint.deletion_protection,
+                access_log_bucket=network.access_log_bucket,
             ),
         )
 
 
-def _fixed_prefix(inference: spec.Inference) -> str:
-    return (inference.model.prefix if inference.model else None) or NO_MODEL_CHOSEN
-
-
-def _allowed_cidrs(endpoint: spec.Endpoint, vpc_cidr: str) -> tuple[str, ...]:
+def _allowed_cidrs(endpoint: endpoint_spec.Endpoint, vpc_cidr: str) -> tuple[str, ...]:
     """Return who may connect; unsaid, it is the VPC for an internal endpoint and everyone for a public one."""
     if endpoint.allowed_cidrs:
         return endpoint.allowed_cidrs
     return ("0.0.0.0/0",) if endpoint.exposure == "public" else (vpc_cidr,)
-
-
-def _jwt_issuer(endpoint: spec.Endpoint) -> JwtIssuer | None:
-    authentication = endpoint.authentication
-    if isinstance(authentication, spec.JwtAuthentication):
-        return JwtIssuer(issuer=authentication.issuer, jwks_endpoint=authentication.jwks_endpoint)
-    return None
-
-
-def _api_key_secret_arn(endpoint: spec.Endpoint) -> str | None:
-    authentication = endpoint.authentication
-    return authentication.secret_arn if isinstance(authentication, spec.ApiKeyAuthentication) else None

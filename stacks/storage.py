@@ -1,6 +1,6 @@
 """The storage stack: file systems, the buckets for data, checkpoints and models, the accounting database."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_s3 as s3
@@ -13,6 +13,7 @@ from neuron_constructs.lustre import DataRepository, Lustre, LustreProps
 from neuron_constructs.open_zfs import OpenZfsHome, OpenZfsHomeProps
 from neuron_constructs.provided_functions import own_provided_functions
 from slipway.spec.environment import Environment
+from slipway.spec.inference import LustreSource
 from stacks.environment_stack import EnvironmentStack
 from stacks.lifetimes import (
     database_removal_policy,
@@ -23,6 +24,9 @@ from stacks.lifetimes import (
     removal_policy,
     storage_lifecycle,
 )
+
+MODELS_ON_LUSTRE = "/models"
+"""Where the model bucket is linked on the training file system, if an endpoint reads it there."""
 
 
 class StorageStack(EnvironmentStack):
@@ -110,11 +114,20 @@ class StorageStack(EnvironmentStack):
                         bucket=self.checkpoint_bucket,
                         direction="export",
                     ),
+                    *self._model_repositories(),
                 ),
                 keeps_buckets=storage_lifecycle(self._environment) == "persistent",
                 removal_policy=removal_policy(lustre_lifecycle(self._environment)),
             ),
         )
+
+    def _model_repositories(self) -> Iterator[DataRepository]:
+        """Yield the models' folder, where inference hosts read it from this file system."""
+        inference = self._environment.inference
+        if inference and any(isinstance(model.source, LustreSource) for model in inference.models):
+            yield DataRepository(
+                name="ModelRepository", path=MODELS_ON_LUSTRE, bucket=self.model_bucket, direction="import"
+            )
 
     def _home(self, subnet: ec2.ISubnet) -> OpenZfsHome | None:
         wanted = self._environment.storage.home

@@ -56,8 +56,8 @@ def _changes(environment: Environment) -> tuple[Change, ...]:
             Change(("training", "queues", number, "compute_resources", 0, "max_count"), _more(1))
             for number in open_queues[:1]
         ),
-        Change(("inference", "model"), lambda text: ("{prefix: rehearsal/v1}",)),
-        Change(("inference", "desired_count"), _more(0)),
+        Change(("inference", "models", 0, "prefix"), lambda text: ("rehearsal/v1",)),
+        Change(("inference", "models", 0, "scaling"), lambda text: ("{min_count: 1, max_count: 2}",)),
         Change(("operations", "monthly_budget_usd"), _more(0)),
     )
 

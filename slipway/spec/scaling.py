@@ -6,6 +6,9 @@ from pydantic import Field
 
 from slipway.spec.section import Form, Section
 
+DEFAULT_TARGETS = {"queue_size": 2.0, "requests_per_target": 30.0}
+"""What a metric is kept at where the file does not say."""
+
 
 class Schedule(Section):
     """From a time on, other bounds: nights and week-ends with no task at all, for example."""
@@ -66,6 +69,11 @@ class Scaling(Section):
 
     max_hosts: Annotated[int, Field(ge=1, le=200)] | None = None
     """Most hosts, where a quota is short; left out, as many as the tasks need, and one more for `deployment: surge`."""
+
+    @property
+    def target_value(self) -> float:
+        """What the metric is kept at."""
+        return DEFAULT_TARGETS[self.metric] if self.target is None else self.target
 
     @property
     def task_limit(self) -> int:

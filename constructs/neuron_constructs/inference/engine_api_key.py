@@ -1,0 +1,58 @@
+"""The API key that engines ask for: a secret of the account, or one that the stack makes."""
+
+import aws_cdk as cdk
+from aws_cdk import aws_secretsmanager as secretsmanager
+from constructs import Construct
+
+from neuron_constructs.acknowledgements import acknowledge, skip_checkov
+
+_NOT_ROTATED = (
+    "Engines read the key when they start: a new one takes new tasks, and clients that know it. Who rotates it decides "
+    "when (docs/endpoint.md)."
+)
+_OWN_KEY = "Secrets Manager's own key encrypts it; a customer's key can be had with a secret of one's own."
+
+
+class EngineApiKey(Construct):
+    """A secret with the key as its plain text; its value is in no template."""
+
+    secret: secretsmanager.ISecret
+    read_command: str
+    """Command of the AWS CLI that prints the key."""
+
+    def __init__(self, scope: Construct, id: str, *, secret_arn: str | None) -> None:  # noqa: A002
+        """Refer to a secret, or make one.
+
+        Args:
+            scope: parent construct.
+            id: construct id.
+            secret_arn: complete ARN of a secret that is there; None makes one with 48 letters and digits.
+        """
+        super().__init__(scope, id)
+        if secret_arn:
+            self.secret = secretsmanager.Secret.from_secret_complete_arn(self, "Secret", secret_arn)
+        else:
+            self.secret = self._made()
+        self.read_command = (
+            f"aws secretsmanager get-secret-value --region {cdk.Stack.of(self).region} "
+            f"--secret-id {self.secret.secret_arn} --query SecretString --output text"
+        )
+
+    def _made(self) -> secretsmanager.Secret:
+        made = secretsmanager.Secret(
+            self,
+            "Secret",
+            description="Slipway: API key of the inference endpoint",
+            generate_secret_string=secretsmanager.SecretStringGenerator(password_length=48, exclude_punctuation=True),
+            removal_policy=cdk.RemovalPolicy.DESTROY,
+        )
+        acknowledge(
+            made,
+            {
+                "AwsSolutions-SMG4": _NOT_ROTATED,
+                "NIST.800.53.R5-SecretsManagerRotationEnabled": _NOT_ROTATED,
+                "NIST.800.53.R5-SecretsManagerUsingKMSKey": _OWN_KEY,
+            },
+        )
+        skip_checkov(made.node.default_child, {"CKV_AWS_149": _OWN_KEY})
+        return made

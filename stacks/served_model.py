@@ -1,0 +1,263 @@
+"""One model of the inference stack: its route, its service, a candidate beside it, its outputs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_ecs as ecs
+from aws_cdk import aws_secretsmanager as secretsmanager
+
+from neuron_constructs.inference.client_commands import curl_command, openai_command
+from neuron_constructs.inference.container_image import container_image, is_in_ecr
+from neuron_constructs.inference.endpoint import Endpoint, ModelRoute, RouteProps
+from neuron_constructs.inference.image_mirror import ImageMirror, ImageMirrorProps
+from neuron_constructs.inference.model import LocalCopy, Model, MountedBucket, MountedLustre
+from neuron_constructs.inference.model_service import ModelService, ModelServiceProps
+from neuron_constructs.inference.rolled_out_model import RolledOutModel, RolledOutModelProps
+from neuron_constructs.inference.scaling import (
+    CapacitySchedule,
+    RequestsPerTarget,
+    ServiceScaling,
+    ServiceScalingProps,
+)
+from slipway import facts
+from slipway.spec import inference as spec
+from slipway.spec.environment import Environment
+from stacks.lifetimes import log_retention
+from stacks.storage import MODELS_ON_LUSTRE, StorageStack
+
+SCRIPTS = Path(__file__).parent.parent / "assets" / "inference"
+
+# No host starts without a model; one that did would name this prefix when its mount fails.
+NO_MODEL_CHOSEN = "no-model-chosen"
+
+CANDIDATE_TASKS = 1
+"""Tasks of a candidate: enough to be judged, and one more host at most."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What the models of an endpoint share."""
+
+    environment: Environment
+    endpoint: Endpoint
+    cluster: ecs.Cluster
+    vpc: ec2.IVpc
+    private_subnets: Mapping[str, ec2.ISubnet]
+    storage: StorageStack
+    authentication: str
+    api_key: secretsmanager.ISecret | None
+    idle_timeout_seconds: int
+
+
+class ServedModel:
+    """A model as the environment file describes it, wired."""
+
+    name: str
+    route: ModelRoute
+    service: ModelService
+    candidate: ModelService | None
+    description: Mapping[str, Any]
+
+    def __init__(self, stack: cdk.Stack, wanted: spec.ServedModel, order: int, surroundings: Surroundings) -> None:
+        """Add the model to the stack.
+
+        Args:
+            stack: the inference stack.
+            wanted: the model's entry in the environment file.
+            order: its place among the models, from 0; it decides the order of the load balancer's rules.
+            surroundings: what the models share.
+        """
+        self.name = wanted.name
+        self.spec = wanted
+        self._stack = stack
+        self._surroundings = surroundings
+        self.engine = facts.inference_engine(wanted.engine)
+        rolled_out = self._rolled_out()
+        self.route = surroundings.endpoint.add_model(
+            wanted.slug,
+            RouteProps(
+                engine=self.engine,
+                path=wanted.route.path,
+                host=wanted.route.host,
+                order=order,
+                candidate_weights=rolled_out.weights if rolled_out and wanted.canary else None,
+            ),
+        )
+        self._image, self._image_needs_log_in = self._container_image()
+        prefix = rolled_out.prefix if rolled_out else wanted.prefix or NO_MODEL_CHOSEN
+        self.service = self._service(
+            wanted.slug,
+            self._model(prefix, rolled_out.is_chosen if rolled_out else None),
+            task_count=wanted.scaling.min_count,
+        )
+        self._scale(rolled_out.is_chosen if rolled_out else None)
+        self.candidate = self._candidate(rolled_out) if rolled_out and wanted.canary else None
+        self.description = self._describe()
+
+    @property
+    def service_name(self) -> str:
+        """Name of the ECS service."""
+        return self.name.replace(".", "-")
+
+    @property
+    def model_id(self) -> str:
+        """What clients send as `model`."""
+        return self.engine.model_id_for(self.service.task.settings)
+
+    def _rolled_out(self) -> RolledOutModel | None:
+        wanted = self.spec
+        if wanted.prefix is not None:
+            return None
+        host = facts.instance_type(wanted.instance_type)
+        return RolledOutModel(
+            self._stack,
+            RolledOutModelProps(
+                name=wanted.name,
+                none_chosen=NO_MODEL_CHOSEN,
+                canary=wanted.canary,
+                service={
+                    "engine": wanted.engine,
+                    "neuron_release": self.engine.release_in(wanted.image),
+                    "instance_type": wanted.instance_type,
+                    "logical_neuron_cores": host.logical_neuron_cores,
+                    "neuron_memory_gib": host.neuron_memory_gib,
+                    "memory_gib": host.memory_gib,
+                    "desired_count": wanted.scaling.min_count,
+                    "compiled": wanted.compiled.model_dump() if wanted.compiled else None,
+                    "limits": wanted.limits.model_dump(exclude_none=True),
+                },
+            ),
+        )
+
+    def _container_image(self) -> tuple[ecs.ContainerImage, bool]:
+        """Return the image that the tasks run, and whether it takes a log-in to pull it."""
+        reference = self.spec.image or self.engine.image
+        if self.spec.mirror_image:
+            mirror = ImageMirror(
+                self._stack,
+                f"{self.spec.slug}Mirror",
+                ImageMirrorProps(source_image=reference, log_retention=log_retention(self._surroundings.environment)),
+            )
+            self._output("MirrorCommand", mirror.command, "Copies the engine's image into Amazon ECR")
+            return mirror.image, True
+        return container_image(self._stack, f"{self.spec.slug}Repository", reference), is_in_ecr(reference)
+
+    def _model(self, prefix: str, is_chosen: cdk.CfnCondition | None) -> Model:
+        storage = self._surroundings.storage
+        return Model(
+            bucket=storage.model_bucket,
+            reader_policy=storage.model_reader.policy,
+            prefix=prefix,
+            name=self.name,
+            is_published=self.spec.prefix is None,
+            source=self._source(),
+            is_chosen=is_chosen,
+        )
+
+    def _source(self) -> MountedBucket | LocalCopy | MountedLustre:
+        match self.spec.source:
+            case spec.Mountpoint():
+                return MountedBucket()
+            case spec.Sync(volume_gib=volume_gib, throughput_mib_s=throughput_mib_s):
+                return LocalCopy(volume_gib=volume_gib, throughput_mib_s=throughput_mib_s)
+            case spec.LustreSource():
+                file_system = self._surroundings.storage.lustre.file_system
+                return MountedLustre(
+                    dns_name=file_system.dns_name,
+                    mount_name=file_system.mount_name,
+                    directory=MODELS_ON_LUSTRE,
+                    client_peer=ec2.Peer.ipv4(self._surroundings.environment.network.cidr),
+                )
+
+    def _service(self, id: str, model: Model, *, task_count: int, candidate: bool = False) -> ModelService:  # noqa: A002
+        """Create the model's service, or that of a candidate: one task, no spare host."""
+        wanted, around = self.spec, self._surroundings
+        offered = facts.offered_zone_ids(wanted.instance_type, around.environment.region)
+        targets = self.route.candidate_target_group if candidate else self.route.target_group
+        assert targets is not None
+        return ModelService(
+            self._stack,
+            id,
+            ModelServiceProps(
+                name=f"{self.service_name}-candidate" if candidate else self.service_name,
+                cluster=around.cluster,
+                vpc=around.vpc,
+                subnets=tuple(subnet for zone, subnet in around.private_subnets.items() if zone in offered),
+                target_group=targets,
+                load_balancer_security_group=around.endpoint.security_group,
+                engine=self.engine,
+                image=self._image,
+                image_needs_log_in=self._image_needs_log_in,
+                instance_type=wanted.instance_type,
+                model=model,
+                compiled=facts.CompiledShape(**wanted.compiled.model_dump()) if wanted.compiled else None,
+                limits=wanted.limits.model_dump(exclude_none=True),
+                task_count=task_count,
+                max_hosts=CANDIDATE_TASKS if candidate else wanted.host_limit,
+                warm_pool_count=0 if candidate else wanted.scaling.warm_pool_count,
+                deployment="in_place" if candidate else wanted.deployment,
+                idle_timeout_seconds=around.idle_timeout_seconds,
+                api_key=around.api_key,
+                scripts=SCRIPTS,
+                log_retention=log_retention(around.environment),
+            ),
+        )
+
+    def _candidate(self, rolled_out: RolledOutModel) -> ModelService:
+        return self._service(
+            f"{self.spec.slug}Candidate",
+            self._model(rolled_out.candidate_prefix, rolled_out.candidate_is_chosen),
+            task_count=CANDIDATE_TASKS,
+            candidate=True,
+        )
+
+    def _scale(self, is_chosen: cdk.CfnCondition | None) -> None:
+        scaling = self.spec.scaling
+        max_count = scaling.min_count if scaling.max_count is None else scaling.max_count
+        if max_count == scaling.min_count and not scaling.schedules:
+            return
+        metric: cloudwatch.IMetric | RequestsPerTarget = (
+            self.service.metrics.metric("QueueSize", "Average")
+            if scaling.metric == "queue_size"
+            else RequestsPerTarget(target_group=self.route.target_group)
+        )
+        ServiceScaling(
+            self._stack,
+            f"{self.spec.slug}Scaling",
+            ServiceScalingProps(
+                service=self.service.service,
+                min_count=scaling.min_count,
+                max_count=max_count,
+                metric=metric,
+                target=scaling.target_value,
+                scale_out_cooldown_seconds=scaling.scale_out_cooldown_seconds,
+                scale_in_cooldown_seconds=scaling.scale_in_cooldown_seconds,
+                schedules=[CapacitySchedule(**schedule.model_dump()) for schedule in scaling.schedules],
+                is_chosen=is_chosen,
+            ),
+        )
+
+    def _describe(self) -> Mapping[str, Any]:
+        """Add the outputs for clients, and return what `slipway endpoint` is told of the model."""
+        base_url, model_id = self.route.base_url, self.model_id
+        authenticated = self._surroundings.authentication != "none"
+        self._output("BaseUrl", base_url, "OPENAI_BASE_URL of clients")
+        self._output("ModelId", model_id, "What clients send as model")
+        self._output("CurlCommand", curl_command(base_url, model_id, authenticated=authenticated), "Try it with curl")
+        self._output(
+            "OpenAiCommand", openai_command(base_url, model_id, authenticated=authenticated), "Try it with openai"
+        )
+        return {
+            "name": self.name,
+            "engine": self.spec.engine,
+            "base_url_output": f"{self.spec.slug}BaseUrl",
+            "model_id_output": f"{self.spec.slug}ModelId",
+        }
+
+    def _output(self, name: str, value: str, description: str) -> None:
+        cdk.CfnOutput(self._stack, f"{self.spec.slug}{name}", value=value, description=description)
