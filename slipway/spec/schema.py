@@ -59,8 +59,8 @@ def _keywords_from_facts() -> dict[tuple[str, str], dict[str, Any]]:
         ("Queue", "training_stack"): stacks,
         ("ComputeResource", "name"): queue_name,
         ("ComputeResource", "instance_type"): _one_of(row.name for row in node_types()),
-        ("Inference", "engine"): _one_of(facts.inference_engines()),
-        ("Inference", "instance_type"): _one_of(row.name for row in accelerated_types()),
+        ("ServedModel", "engine"): _one_of(facts.inference_engines()),
+        ("ServedModel", "instance_type"): _one_of(row.name for row in accelerated_types()),
     }
 
 

@@ -19,7 +19,7 @@ MINIMAL: Values = {
         "cluster_name": "trainium",
         "queues": [{"name": "trn1", "compute_resources": [{"name": "trn1-32xl", "instance_type": "trn1.32xlarge"}]}],
     },
-    "inference": {},
+    "inference": {"models": [{"name": "tanuki-8b"}]},
 }
 """The fewest keys that make an environment with an endpoint."""
 

@@ -108,4 +108,5 @@ def _endpoint_addresses(environment: Environment) -> int:
     if inference is None:
         return 0
     load_balancer = _LOAD_BALANCER_ADDRESSES if inference.endpoint.exposure == "internal" else 0
-    return load_balancer + 2 * inference.max_count
+    hosts = sum(model.host_limit + int(model.canary) for model in inference.models)
+    return load_balancer + 2 * hosts

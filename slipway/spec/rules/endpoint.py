@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from ipaddress import IPv4Network, collapse_addresses
 
+from slipway.spec.endpoint import ApiKeyAuthentication, JwtAuthentication
 from slipway.spec.environment import Environment
-from slipway.spec.inference import ApiKeyAuthentication, JwtAuthentication
 from slipway.spec.problems import Finding
 from slipway.spec.ranges import parse_range, range_finding
 from slipway.spec.rules.arns import other_region
@@ -55,7 +55,7 @@ def certificate_in_region(environment: Environment) -> Iterator[Finding]:
 def secret_in_region(environment: Environment) -> Iterator[Finding]:
     """The API key's secret is in the environment's region."""
     authentication = inference_of(environment).endpoint.authentication
-    if isinstance(authentication, ApiKeyAuthentication):
+    if isinstance(authentication, ApiKeyAuthentication) and authentication.secret_arn is not None:
         path = (*_ENDPOINT, "authentication", "secret_arn")
         fix = "Keep the secret there: ECS reads those of its own region by this ARN."
         yield from other_region(path, authentication.secret_arn, environment.region, fix)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from slipway.facts import UnknownFact
 from slipway.spec.environment import Environment
+from slipway.spec.inference import ServedModel
 from slipway.spec.problems import Finding, Path
 from slipway.spec.queues import ComputeResource, Queue
 from slipway.spec.section import InvalidPart
@@ -25,6 +26,9 @@ QueueCheck = Callable[[Environment, Path, Queue], Iterator[Finding]]
 
 ComputeResourceCheck = Callable[[Environment, Path, Queue, ComputeResource], Iterator[Finding]]
 """A rule about each compute resource; the path is the compute resource's."""
+
+ModelCheck = Callable[[Environment, Path, ServedModel], Iterator[Finding]]
+"""A rule about each model of the endpoint; the path is the model's."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,12 @@ def compute_resource_rule(check: ComputeResourceCheck) -> ComputeResourceCheck:
     return check
 
 
+def model_rule(check: ModelCheck) -> ModelCheck:
+    """Register a rule that looks at each model of the endpoint by itself."""
+    _register(RULES, check, _of_each_model(check))
+    return check
+
+
 def environment_notice(check: Check) -> Check:
     """Register a notice about the environment as a whole."""
     _register(NOTICES, check, check)
@@ -87,6 +97,12 @@ def queue_notice(check: QueueCheck) -> QueueCheck:
 def compute_resource_notice(check: ComputeResourceCheck) -> ComputeResourceCheck:
     """Register a notice about each compute resource by itself."""
     _register(NOTICES, check, _of_each_compute_resource(check))
+    return check
+
+
+def model_notice(check: ModelCheck) -> ModelCheck:
+    """Register a notice about each model of the endpoint by itself."""
+    _register(NOTICES, check, _of_each_model(check))
     return check
 
 
@@ -120,6 +136,14 @@ def _of_each_compute_resource(check: ComputeResourceCheck) -> Check:
             yield from _where_possible(check(environment, path, queue, resource))
 
     return _of_each_queue(check_queue)
+
+
+def _of_each_model(check: ModelCheck) -> Check:
+    def check_all(environment: Environment) -> Iterator[Finding]:
+        for index, model in enumerate(environment.inference.models if environment.inference else ()):
+            yield from _where_possible(check(environment, ("inference", "models", index), model))
+
+    return check_all
 
 
 def _register(rules: Registry, function: Callable[..., Iterator[Finding]], check: Check) -> None:
