@@ -6,11 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import aws_cdk as cdk
-
 from slipway.spec import load_environment
 from slipway.spec.environment import Environment
-from stacks.environment import build_environment
 
 PROJECT = Path(__file__).parent.parent
 _SHIPPED = {path.stem: path for path in sorted((PROJECT / "environments").glob("*.yaml"))}
@@ -69,6 +66,11 @@ class Assembly:
 
 def synthesize(environment: Environment, directory: Path) -> Assembly:
     """Synthesize an environment as app.py does, without the security packs (a gate test runs them)."""
+    # Imported here: most tests synthesize nothing, and the CDK starts a Node process.
+    import aws_cdk as cdk  # noqa: PLC0415
+
+    from stacks.environment import build_environment  # noqa: PLC0415
+
     app = cdk.App(context=cdk_context(), outdir=str(directory))
     build_environment(app, environment)
     app.synth()
