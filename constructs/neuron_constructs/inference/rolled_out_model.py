@@ -7,20 +7,22 @@ stack's roll-back leaves it alone, and CloudFormation writes its first value aga
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import aws_cdk as cdk
-from constructs import Construct
 
-SERVED = "ServedModel"
-"""Parameter with the prefix that is served."""
+METADATA = "Slipway::RolledOutModels"
+"""Key of the template's metadata that tells `slipway roll-out` what each model's service is: by the model's name."""
 
-PREVIOUS = "PreviousModel"
-"""Parameter with the prefix that was served before."""
+WHOLE = 100
+"""Weight of a service that has all requests of a model."""
 
-METADATA = "Slipway::Service"
-"""Key of the template's metadata that tells `slipway roll-out` what the service is."""
+_VERSION = r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?"
+
+Description = str | int | float | bool | None | Sequence[str] | Mapping[str, int]
+"""A value of a service's description."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,44 +32,119 @@ class RolledOutModelProps:
     name: str
     """The model's name: versions are folders below it."""
 
-    none_chosen: str
-    """Value of both parameters before the first roll-out."""
+    slug: str
+    """The name in PascalCase: the first part of all names in the template, one of its own in the stack."""
 
-    service: Mapping[str, str | int | None]
-    """What a version must fit: engine, its Neuron release, the hosts."""
+    none_chosen: str
+    """Value of the parameters before the first roll-out, and of the candidate's while there is none."""
+
+    service: Mapping[str, Description]
+    """What a version must fit; `slipway.roll_out.service.ServiceDescription` says which values."""
+
+    canary: bool
+    """Whether a second version, the candidate, can be served beside the first one."""
 
 
 class RolledOutModel:
-    """Two parameters of a stack, and the condition that tells whether there is a version at all."""
+    """Parameters of a stack, and the conditions that tell whether there is a version at all."""
 
     prefix: str
+    """Prefix that is served, a parameter's value."""
+
     is_chosen: cdk.CfnCondition
+    """Whether there is one."""
+
+    candidate_prefix: str | None
+    """Prefix that the candidate's service serves; none without `canary`."""
+
+    candidate_is_chosen: cdk.CfnCondition | None
+    """Whether there is one."""
+
+    weights: tuple[int, int] | None
+    """Parts of the requests for the served version and for the candidate: 100 and 0 until `slipway roll-out --canary`
+    sets them; none without `canary`."""
 
     def __init__(self, stack: cdk.Stack, props: RolledOutModelProps) -> None:
         """Add the parameters to the stack."""
-        served = _parameter(stack, SERVED, "Prefix of the model that is served; `slipway roll-out` sets it", props)
-        previous = _parameter(
-            stack, PREVIOUS, "Prefix that was served before; `slipway roll-out --back` returns", props
-        )
+        self._stack, self._props = stack, props
+        self._names: dict[str, str] = {}
+        served = self._version("served", "that is served; `slipway roll-out` sets it")
+        previous = self._version("previous", "that was served before; `slipway roll-out --back` returns")
         self.prefix = served.value_as_string
-        self.is_chosen = cdk.CfnCondition(
-            stack,
-            "ModelIsRolledOut",
-            expression=cdk.Fn.condition_not(cdk.Fn.condition_equals(served.value_as_string, props.none_chosen)),
+        self.is_chosen = self._is_chosen("IsRolledOut", served)
+        self.candidate_prefix = self.candidate_is_chosen = self.weights = None
+        if props.canary:
+            self._add_candidate()
+        self._output("ServedVersion", served, "Version that is served")
+        self._output("VersionBefore", previous, "Version that was served before")
+        metadata = stack.template_options.metadata or {}
+        described = {**props.service, "none_chosen": props.none_chosen, "parameters": self._names}
+        stack.add_metadata(METADATA, {**metadata.get(METADATA, {}), props.name: described})
+
+    def _add_candidate(self) -> None:
+        candidate = self._version("candidate", "to which a part of the requests goes; `slipway roll-out --canary`")
+        weights = (
+            self._weight("served_weight", WHOLE, "of the served version"),
+            self._weight("candidate_weight", 0, "of the candidate"),
         )
-        cdk.CfnOutput(stack, "Served", value=served.value_as_string, description="Prefix of the model that is served")
-        cdk.CfnOutput(stack, "ServedBefore", value=previous.value_as_string, description="Prefix served before")
-        stack.add_metadata(METADATA, dict(props.service))
+        self.candidate_prefix = candidate.value_as_string
+        self.candidate_is_chosen = self._is_chosen("HasCandidate", candidate)
+        self.weights = cast("tuple[int, int]", tuple(weight.value_as_number for weight in weights))
+        # Whoever sets parameters by hand: no request may go to a service without a task.
+        cdk.CfnRule(
+            self._stack,
+            f"{self._props.slug}CandidateHasVersion",
+            rule_condition=cdk.Fn.condition_not(cdk.Fn.condition_equals(weights[1].value_as_string, "0")),
+            assertions=[
+                cdk.CfnRuleAssertion(
+                    assert_=cdk.Fn.condition_not(
+                        cdk.Fn.condition_equals(candidate.value_as_string, self._props.none_chosen)
+                    ),
+                    assert_description=f"only a candidate of {self._props.name} that has a version gets requests",
+                )
+            ],
+        )
+        self._output("CandidateVersion", candidate, "Version to which a part of the requests goes")
+        self._output("CandidatePercent", weights[1], "How many of a hundred requests go to it")
 
+    def _version(self, key: str, what: str) -> cdk.CfnParameter:
+        none, name = re.escape(self._props.none_chosen), re.escape(self._props.name)
+        return cdk.CfnParameter(
+            self._stack,
+            self._name(key),
+            type="String",
+            default=self._props.none_chosen,
+            # The value becomes part of a shell script and of paths.
+            allowed_pattern=f"^({none}|{name}/{_VERSION})$",
+            constraint_description=f"must be {self._props.name}/VERSION",
+            description=f"Prefix of {self._props.name} {what}",
+        )
 
-def _parameter(scope: Construct, id: str, description: str, props: RolledOutModelProps) -> cdk.CfnParameter:  # noqa: A002
-    return cdk.CfnParameter(
-        scope,
-        id,
-        type="String",
-        default=props.none_chosen,
-        # The value becomes part of a shell script and of paths.
-        allowed_pattern=f"^({re.escape(props.none_chosen)}|{re.escape(props.name)}/[a-z0-9]([a-z0-9.-]{{0,61}}[a-z0-9])?)$",
-        constraint_description=f"must be {props.name}/VERSION",
-        description=description,
-    )
+    def _weight(self, key: str, default: int, whose: str) -> cdk.CfnParameter:
+        return cdk.CfnParameter(
+            self._stack,
+            self._name(key),
+            type="Number",
+            default=default,
+            min_value=0,
+            max_value=WHOLE,
+            description=f"Part of the requests for {self._props.name} {whose}; `slipway roll-out` sets it",
+        )
+
+    def _name(self, key: str) -> str:
+        """Name a parameter, and note it for the metadata: `candidate_weight` is `Tanuki8bCandidateWeight`."""
+        words = "".join(word.capitalize() for word in key.split("_"))
+        self._names[key] = self._props.slug + words
+        return self._names[key]
+
+    def _is_chosen(self, what: str, version: cdk.CfnParameter) -> cdk.CfnCondition:
+        expression = cdk.Fn.condition_not(cdk.Fn.condition_equals(version.value_as_string, self._props.none_chosen))
+        return cdk.CfnCondition(self._stack, f"{self._props.slug}{what}", expression=expression)
+
+    def _output(self, what: str, parameter: cdk.CfnParameter, description: str) -> None:
+        cdk.CfnOutput(
+            self._stack,
+            f"{self._props.slug}{what}",
+            value=parameter.value_as_string,
+            description=f"{description}: {self._props.name}",
+        )
