@@ -16,7 +16,13 @@ from slipway.rehearsal.emulator.resources.row import Call, Record, Row, calls
 from slipway.rehearsal.emulator.resources.rows import api_rows, records
 
 REGION = "us-west-2"
-MOTO_PACKAGES = {"lambda": "awslambda", "application-autoscaling": "applicationautoscaling"}
+MOTO_PACKAGES = {
+    "lambda": "awslambda",
+    "application-autoscaling": "applicationautoscaling",
+    "cognito-idp": "cognitoidp",
+}
+# A topic takes its policy along, a user pool its resource servers.
+GO_WITH_ANOTHER = {"AWS::SNS::TopicPolicy", "AWS::Cognito::UserPoolResourceServer"}
 NOT_IN_REGISTRY = {"AWS::CDK::Metadata"}
 
 
@@ -90,7 +96,7 @@ def test_row_can_create_and_delete(resource_type: str) -> None:
     row = api_rows()[resource_type]
     assert row.operation or row.settings
     goes_alone = row.delete or any(setting.release for setting in row.settings.values())
-    assert goes_alone or resource_type == "AWS::SNS::TopicPolicy"  # goes with its topic
+    assert goes_alone or resource_type in GO_WITH_ANOTHER
 
 
 @pytest.mark.parametrize("resource_type", sorted(records()))

@@ -3,11 +3,12 @@
 The bridges replace members of moto's classes, which is why moto is pinned exactly. Each goes into the ledger.
 """
 
-from slipway.rehearsal.emulator.deviations import dependencies, ec2, ecs, fsx, reservations, s3, services
+from slipway.rehearsal.emulator.deviations import codebuild, dependencies, ec2, ecs, fsx, reservations, s3, services
 from slipway.rehearsal.emulator.deviations.deviation import Deviation
 from slipway.rehearsal.emulator.ledger import Ledger
 
 DEVIATIONS: tuple[Deviation, ...] = (
+    *codebuild.DEVIATIONS,
     *dependencies.DEVIATIONS,
     *ec2.DEVIATIONS,
     *ecs.DEVIATIONS,
