@@ -31,8 +31,11 @@ from slipway.facts.hardware import (
     instance_types,
 )
 from slipway.facts.inference import (
+    CompiledShape,
+    EngineSettings,
     InferenceEngine,
     MachineImage,
+    SettingsProblem,
     inference_engine,
     inference_engines,
     machine_image,
@@ -69,10 +72,12 @@ from slipway.facts.rows import UnknownFact
 
 __all__ = [
     "BroadPolicy",
+    "CompiledShape",
     "ConfigurationLimits",
     "CreateTime",
     "DatabaseEngine",
     "DatabaseInstanceType",
+    "EngineSettings",
     "InferenceEngine",
     "InstanceFamily",
     "InstanceType",
@@ -86,6 +91,7 @@ __all__ = [
     "Quota",
     "Region",
     "ScriptSource",
+    "SettingsProblem",
     "TrainingStack",
     "UnknownFact",
     "broad_policies",

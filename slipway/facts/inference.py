@@ -2,16 +2,122 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import operator
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from functools import cache
-from typing import Annotated
+from string import Formatter
+from typing import Annotated, Literal, NamedTuple
 
-from pydantic import Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from slipway.facts.rows import FrozenList, FrozenMapping, Row, Text, find, load_rows
 
 _Port = Annotated[int, Field(ge=1, le=65535)]
 _Seconds = Annotated[int, Field(ge=0)]
+_COMPARISONS = {"at most": operator.le, "equal to": operator.eq, "below": operator.lt}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompiledShape:
+    """What a model was compiled for; nothing changes it afterwards.
+
+    Attributes:
+        batch_size: Requests that one server answers at a time.
+        sequence_length: Tokens of prompt and answer together.
+        tensor_parallel_size: NeuronCores that the model is split over.
+    """
+
+    batch_size: int
+    sequence_length: int
+    tensor_parallel_size: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineSettings:
+    """What the templates of an engine's row are filled with.
+
+    Attributes:
+        model_directory: Absolute path of the model in the container.
+        model_name: The name that clients know the model by.
+        keep_alive_seconds: How long the server keeps a connection without a request open: longer than the load
+            balancer does, or that one sends a request into a closed connection now and then.
+        compiled: What the model was compiled for, where it is known.
+        limits: Less than that, by name.
+    """
+
+    model_directory: str
+    model_name: str
+    keep_alive_seconds: int
+    compiled: CompiledShape | None = None
+    limits: Mapping[str, int] = field(default_factory=dict)
+
+    def values(self, port: int) -> dict[str, str | int]:
+        """Return the value of every field that has one, by its name in templates."""
+        return {
+            "model_directory": self.model_directory,
+            "model_name": self.model_name,
+            "keep_alive_seconds": self.keep_alive_seconds,
+            "port": port,
+            **({} if self.compiled is None else asdict(self.compiled)),
+            **self.limits,
+        }
+
+
+_TEMPLATE_FIELDS = frozenset(
+    EngineSettings(
+        model_directory="",
+        model_name="",
+        keep_alive_seconds=0,
+        compiled=CompiledShape(batch_size=0, sequence_length=0, tensor_parallel_size=0),
+        limits=dict.fromkeys(("max_batch_size", "max_input_tokens", "max_total_tokens"), 0),
+    ).values(0)
+)
+
+
+class SettingsProblem(NamedTuple):
+    """Why an engine would end at its start.
+
+    Attributes:
+        field: Where in the model's section of an environment file, for example ``("limits", "max_batch_size")``.
+        message: What is wrong, with the numbers.
+        fix: What to write.
+    """
+
+    field: tuple[str, ...]
+    message: str
+    fix: str
+
+
+def _fields(template: str) -> set[str]:
+    """Return the names of a template's fields; two braces stand for one that is no field."""
+    return {name for _, name, _, _ in Formatter().parse(template) if name is not None}
+
+
+def _with_known_fields(template: str) -> str:
+    if unknown := _fields(template) - _TEMPLATE_FIELDS:
+        raise ValueError(f"{template!r} has unknown fields {sorted(unknown)}; known are {sorted(_TEMPLATE_FIELDS)}")
+    return template
+
+
+_Template = Annotated[str, AfterValidator(_with_known_fields)]
+
+
+class CompiledLimit(BaseModel):
+    """A limit that an engine takes, against the value that the model was compiled with.
+
+    Attributes:
+        compiled: The compiled value that bounds it.
+        comparison: What the engine demands of the limit at its start. ``below`` also of a smaller total, where one is
+            set.
+        default_divisor: Left out, the limit is the compiled value divided by this and rounded down.
+    """
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+    compiled: Literal["batch_size", "sequence_length"]
+    comparison: Literal["at most", "equal to", "below"]
+    default_divisor: Annotated[int, Field(ge=1)] = 1
 
 
 class InferenceEngine(Row):
@@ -22,40 +128,56 @@ class InferenceEngine(Row):
         image: Container image with a pinned tag. An environment may name another image with the same contract.
         neuron_release: Neuron SDK release in that image. The engine loads only models that this release compiled.
         instance_families: Families (see ``instance_family``) the image runs on.
+        architectures: Model architectures it serves, as ``architectures`` in a model's ``config.json`` names them.
+        entry_point: What the container runs in place of the image's own entry point; none where that one is right.
+        command: Templates (see ``EngineSettings``) of the arguments. One with a field that has no value is left out.
+        environment: Templates of the variables' values, likewise.
+        model_id: Template of what clients send as ``model``: the id that the server lists.
+        api_key_environment: Variable that takes the key clients send as ``Authorization: Bearer``.
         port: TCP port the server listens on; closed until the model is loaded.
         health_path: Answers 200 when the server can generate.
         metrics_path: Prometheus metrics.
         inference_paths: Paths of the OpenAI-compatible API; nothing else need be reachable for users.
-        model_environment: Variable that takes the directory of the compiled model.
-        served_name_environment: Variable that takes the id that clients know the model by, in place of its directory;
-            none where the engine has no such setting.
-        api_key_environment: Variable that takes the key clients send as ``Authorization: Bearer``.
-        environment: Variables to set always.
+        other_paths: Every other path that the server answers, ``{name}`` for a variable part. A load balancer must not
+            forward them.
+        linux_capabilities: Capabilities the container needs beyond Docker's default set.
         shared_memory_mib: Size of ``/dev/shm`` the engine was tested with.
         drain_seconds: How long the server finishes running requests after SIGTERM; 0 when it does not.
         stop_timeout_seconds: Time until SIGKILL that lets the server drain.
-        queue_size_metric: Gauge of waiting requests, the signal to scale on.
-        running_requests_metric: Gauge of requests in the current batch.
-        note: The engine's state of maintenance.
+        load_minutes: Minutes from the container's start to the first healthy answer that are to be allowed.
+        needs_compiled: Whether the server must be told what the model was compiled for; else it reads the model's file.
+        limits: The limits that can be set, by their name in an environment file.
+        metrics: The server's names of its metrics, by neutral names: the gauges ``queue_size`` and
+            ``running_requests``, the counters ``prompt_tokens``, ``generated_tokens`` and ``requests_succeeded``, the
+            histograms ``time_to_first_token`` and ``request_duration``. What a server does not have is not there.
+        replaced_by: The engine to change to where upstream gives this one no fixes any more.
+        note: The engine's state of maintenance, and what its users must know.
     """
 
     name: Text
     image: Text
     neuron_release: Annotated[str, Field(pattern=r"^[0-9]+\.[0-9]+\.[0-9]+$")]
     instance_families: FrozenList[Text]
+    architectures: FrozenList[Text]
+    entry_point: FrozenList[Text] | None = None
+    command: FrozenList[_Template] = ()
+    environment: FrozenMapping[_Template]
+    model_id: _Template
+    api_key_environment: Text
     port: _Port
     health_path: Text
     metrics_path: Text
     inference_paths: FrozenList[Text]
-    model_environment: Text
-    served_name_environment: Text | None
-    api_key_environment: Text
-    environment: FrozenMapping[Text]
+    other_paths: FrozenList[Text]
+    linux_capabilities: FrozenList[Text] = ()
     shared_memory_mib: Annotated[int, Field(ge=64)]
     drain_seconds: _Seconds
     stop_timeout_seconds: _Seconds
-    queue_size_metric: Text
-    running_requests_metric: Text
+    load_minutes: Annotated[int, Field(ge=1)]
+    needs_compiled: bool = False
+    limits: FrozenMapping[CompiledLimit]
+    metrics: FrozenMapping[Text]
+    replaced_by: Text | None = None
     note: Text
 
     def release_in(self, image: str | None) -> str | None:
@@ -69,6 +191,74 @@ class InferenceEngine(Row):
         """
         tag = self.image.rpartition(":")[2]
         return self.neuron_release if image is None or image.endswith(f":{tag}") else None
+
+    def command_for(self, settings: EngineSettings) -> list[str]:
+        """Return the container's arguments; empty where the image's own are right."""
+        values = settings.values(self.port)
+        return [argument.format_map(values) for argument in self.command if _fields(argument) <= values.keys()]
+
+    def environment_for(self, settings: EngineSettings) -> dict[str, str]:
+        """Return the container's variables without the API key."""
+        values = settings.values(self.port)
+        return {
+            name: value.format_map(values)
+            for name, value in self.environment.items()
+            if _fields(value) <= values.keys()
+        }
+
+    def model_id_for(self, settings: EngineSettings) -> str:
+        """Return what clients send as ``model``."""
+        return self.model_id.format_map(settings.values(self.port))
+
+    def settings_problems(
+        self, compiled: CompiledShape | None, limits: Mapping[str, int], logical_neuron_cores: int
+    ) -> list[SettingsProblem]:
+        """Return why the server would end at its start, by its own checks; empty when it would not.
+
+        Args:
+            compiled: What the model was compiled for. Without it only the limits among themselves can be compared.
+            limits: The limits to set, by name; none for those left out.
+            logical_neuron_cores: NeuronCores of the host.
+        """
+        if compiled is None and self.needs_compiled:
+            message = f"{self.name} reads it from no file of the model and must be told"
+            fix = "Write batch_size, sequence_length and tensor_parallel_size as they were compiled."
+            return [SettingsProblem(("compiled",), message, fix)]
+        problems = [*self._core_problems(compiled, logical_neuron_cores)]
+        for name, value in limits.items():
+            problems += self._limit_problems(name, value, compiled)
+        return problems or [*self._input_problems(compiled, limits)]
+
+    def _core_problems(self, compiled: CompiledShape | None, cores: int) -> Iterator[SettingsProblem]:
+        if compiled is not None and compiled.tensor_parallel_size > cores:
+            message = f"the model needs {compiled.tensor_parallel_size} NeuronCores, a host has {cores}"
+            fix = f"Choose a larger instance type, or compile for at most {cores}."
+            yield SettingsProblem(("compiled", "tensor_parallel_size"), message, fix)
+
+    def _limit_problems(self, name: str, value: int, compiled: CompiledShape | None) -> Iterator[SettingsProblem]:
+        limit, field = self.limits.get(name), ("limits", name)
+        if limit is None:
+            yield SettingsProblem(field, f"{self.name} has no such limit (got {value})", "Leave it out.")
+        elif compiled is not None:
+            most: int = getattr(compiled, limit.compiled)
+            if not _COMPARISONS[limit.comparison](value, most):
+                message = f"must be {limit.comparison} the compiled {limit.compiled} (got {value}, compiled is {most})"
+                smaller = most - 1 if limit.comparison == "below" else most
+                less = "" if limit.comparison == "equal to" else " or less"
+                yield SettingsProblem(field, message, f"Write {smaller}{less}, or leave it out.")
+
+    def _input_problems(self, compiled: CompiledShape | None, limits: Mapping[str, int]) -> Iterator[SettingsProblem]:
+        """A prompt must leave room for an answer: also the default one under a smaller total."""
+        total, limit = limits.get("max_total_tokens"), self.limits.get("max_input_tokens")
+        if total is None or limit is None or limit.comparison != "below":
+            return
+        given = limits.get("max_input_tokens")
+        default = None if compiled is None else getattr(compiled, limit.compiled) // limit.default_divisor
+        longest = default if given is None else given
+        if longest is not None and longest >= total:
+            origin = f"got {longest}" if given is not None else f"left out it is {longest}"
+            message = f"must be below max_total_tokens ({origin}, max_total_tokens is {total})"
+            yield SettingsProblem(("limits", "max_input_tokens"), message, f"Write {total - 1} or less.")
 
 
 class MachineImage(Row):

@@ -19,6 +19,7 @@ from slipway_jobs.publishing.exporters import exporters
 
 YAML_FILES = sorted(path.name for path in DATA_DIRECTORY.glob("*.yaml"))
 VERSION = re.compile(r"^\d+(\.\d+)+$")
+_VALUES_IN_A_LISTENER_RULE = 5
 NOT_OFFERED = "not offered in this region"
 SYSTEM_PACKAGES = {
     "aws-neuronx-dkms",
@@ -252,24 +253,39 @@ def parallelcluster_releases_are_sound() -> Iterator[str]:
 
 
 def engines_can_run() -> Iterator[str]:
-    for engine in facts.inference_engines().values():
+    engines = facts.inference_engines()
+    for engine in engines.values():
         tag = engine.image.rpartition(":")[2]
         if "/" in tag or not re.search(r"\d", tag):
             yield f"{engine.name}: {engine.image} has no pinned tag"
-        if engine.neuron_release not in exporters():
+        if engine.neuron_release not in exporters() and not engine.needs_compiled:
             yield f"{engine.name}: the job kit has no exporter for Neuron {engine.neuron_release}"
         if engine.stop_timeout_seconds <= engine.drain_seconds:
             yield f"{engine.name}: killed before it has drained"
-        for path in (engine.health_path, engine.metrics_path, *engine.inference_paths):
-            if not path.startswith("/"):
-                yield f"{engine.name}: {path} is no path"
-        names = (engine.model_environment, engine.served_name_environment, engine.api_key_environment)
-        for name in (*filter(None, names), *engine.environment):
+        for name in (engine.api_key_environment, *engine.environment):
             if not re.match(r"^[A-Z][A-Z0-9_]*$", name):
                 yield f"{engine.name}: {name} is no environment variable"
         for family in engine.instance_families:
             if not facts.instance_family(family).accelerator:
                 yield f"{engine.name}: {family} has no Neuron devices"
+        if engine.replaced_by is not None and engine.replaced_by not in engines:
+            yield f"{engine.name}: replaced by {engine.replaced_by}, which has no row"
+        if not any("{model_directory}" in text for text in (*engine.command, *engine.environment.values())):
+            yield f"{engine.name}: is never told where the model is"
+
+
+def engines_hide_their_other_paths() -> Iterator[str]:
+    for engine in facts.inference_engines().values():
+        paths = (engine.health_path, engine.metrics_path, *engine.inference_paths, *engine.other_paths)
+        for path in paths:
+            if not path.startswith("/"):
+                yield f"{engine.name}: {path} is no path"
+        for path, times in Counter(paths).items():
+            if times > 1:
+                yield f"{engine.name}: {path} is there {times} times"
+        # A rule of a load balancer compares five values: these and, where models share it, a host or a path's prefix.
+        if len(engine.inference_paths) > _VALUES_IN_A_LISTENER_RULE - 1:
+            yield f"{engine.name}: more than {_VALUES_IN_A_LISTENER_RULE - 1} paths do not fit one listener rule"
 
 
 def lustre_deployments_are_sound() -> Iterator[str]:

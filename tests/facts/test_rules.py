@@ -177,12 +177,36 @@ SPOILED = [
         "neuron_release: 2.24.1",
         "no exporter",
     ),
-    Spoiled(rules.engines_can_run, "inference_engines.yaml", "health_path: /", "health_path: ", "is no path"),
+    Spoiled(rules.engines_can_run, "inference_engines.yaml", "replaced_by: vllm-hf", "replaced_by: vllm", "no row"),
     Spoiled(
         rules.engines_can_run,
         "inference_engines.yaml",
-        "environment: MODEL_ID",
-        "environment: model-id",
+        'MODEL_ID: "{model_directory}"',
+        'MODEL_ID: "{model_name}"',
+        "never told where",
+    ),
+    Spoiled(
+        rules.engines_hide_their_other_paths,
+        "inference_engines.yaml",
+        "health_path: /",
+        "health_path: ",
+        "is no path",
+    ),
+    Spoiled(
+        rules.engines_hide_their_other_paths,
+        "inference_engines.yaml",
+        "inference_paths: [/v1/chat/completions,",
+        "inference_paths: [/a, /b, /v1/chat/completions,",
+        "do not fit",
+    ),
+    Spoiled(
+        rules.engines_hide_their_other_paths, "inference_engines.yaml", "- /info\n", "- /health\n", "/health is there 2"
+    ),
+    Spoiled(
+        rules.engines_can_run,
+        "inference_engines.yaml",
+        'MODEL_ID: "{',
+        'model-id: "{',
         "model-id is no env",
     ),
     Spoiled(
