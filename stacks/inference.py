@@ -1,18 +1,17 @@
 """The inference stack: the endpoint and the models behind it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import aws_cdk as cdk
-from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
 from neuron_constructs.inference.cluster import InferenceCluster, InferenceClusterProps
-from neuron_constructs.inference.endpoint import DnsRecord, Endpoint, EndpointProps, TokenCheck
+from neuron_constructs.inference.endpoint import DnsRecord, Endpoint, EndpointProps
 from neuron_constructs.inference.engine_api_key import EngineApiKey
 from neuron_constructs.inference.machine_clients import MachineClients, MachineClientsProps
 from neuron_constructs.inference.node_problem_detection import NodeProblemDetection, NodeProblemDetectionProps
+from neuron_constructs.inference.token_check import TokenCheck, TokenClaim
 from slipway.spec import endpoint as endpoint_spec
 from slipway.spec.environment import Environment
 from slipway.spec.inference import Inference
@@ -88,8 +87,10 @@ class InferenceStack(EnvironmentStack):
             api_key=authentication.api_key,
             idle_timeout_seconds=inference.endpoint.idle_timeout_seconds,
         )
+        # Below a construct of their own: a model may have any name.
+        models = Construct(self, "Models")
         self.models = tuple(
-            ServedModel(self, model, order, surroundings) for order, model in enumerate(inference.models)
+            ServedModel(models, model, order, surroundings) for order, model in enumerate(inference.models)
         )
         NodeProblemDetection(
             self,
@@ -108,7 +109,7 @@ class InferenceStack(EnvironmentStack):
             case None:
                 return Authentication("none")
             case endpoint_spec.JwtAuthentication():
-                claims: Mapping[str, tuple[str, ...]] = {claim.name: claim.values for claim in wanted.required_claims}
+                claims = [TokenClaim(**claim.model_dump()) for claim in wanted.required_claims]
                 return Authentication(
                     "jwt", TokenCheck(issuer=wanted.issuer, jwks_endpoint=wanted.jwks_endpoint, claims=claims)
                 )

@@ -10,6 +10,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_ecs as ecs
 from aws_cdk import aws_secretsmanager as secretsmanager
+from constructs import Construct
 
 from neuron_constructs.inference.client_commands import curl_command, openai_command
 from neuron_constructs.inference.container_image import container_image, is_in_ecr
@@ -54,7 +55,7 @@ class Surroundings:
     idle_timeout_seconds: int
 
 
-class ServedModel:
+class ServedModel(Construct):
     """A model as the environment file describes it, wired."""
 
     name: str
@@ -63,18 +64,19 @@ class ServedModel:
     candidate: ModelService | None
     description: Mapping[str, Any]
 
-    def __init__(self, stack: cdk.Stack, wanted: spec.ServedModel, order: int, surroundings: Surroundings) -> None:
-        """Add the model to the stack.
+    def __init__(self, scope: Construct, wanted: spec.ServedModel, order: int, surroundings: Surroundings) -> None:
+        """Add the model.
 
         Args:
-            stack: the inference stack.
+            scope: what holds the models; a model's id in it is its slug.
             wanted: the model's entry in the environment file.
             order: its place among the models, from 0; it decides the order of the load balancer's rules.
             surroundings: what the models share.
         """
+        super().__init__(scope, wanted.slug)
         self.name = wanted.name
         self.spec = wanted
-        self._stack = stack
+        self._stack = cdk.Stack.of(self)
         self._surroundings = surroundings
         self.engine = facts.inference_engine(wanted.engine)
         rolled_out = self._rolled_out()
@@ -91,7 +93,7 @@ class ServedModel:
         self._image, self._image_needs_log_in = self._container_image()
         prefix = rolled_out.prefix if rolled_out else wanted.prefix or NO_MODEL_CHOSEN
         self.service = self._service(
-            wanted.slug,
+            "Service",
             self._model(prefix, rolled_out.is_chosen if rolled_out else None),
             task_count=wanted.scaling.min_count,
         )
@@ -118,6 +120,7 @@ class ServedModel:
             self._stack,
             RolledOutModelProps(
                 name=wanted.name,
+                slug=wanted.slug,
                 none_chosen=NO_MODEL_CHOSEN,
                 canary=wanted.canary,
                 service={
@@ -139,13 +142,13 @@ class ServedModel:
         reference = self.spec.image or self.engine.image
         if self.spec.mirror_image:
             mirror = ImageMirror(
-                self._stack,
-                f"{self.spec.slug}Mirror",
+                self,
+                "Mirror",
                 ImageMirrorProps(source_image=reference, log_retention=log_retention(self._surroundings.environment)),
             )
             self._output("MirrorCommand", mirror.command, "Copies the engine's image into Amazon ECR")
             return mirror.image, True
-        return container_image(self._stack, f"{self.spec.slug}Repository", reference), is_in_ecr(reference)
+        return container_image(self, "Repository", reference), is_in_ecr(reference)
 
     def _model(self, prefix: str, is_chosen: cdk.CfnCondition | None) -> Model:
         storage = self._surroundings.storage
@@ -181,7 +184,7 @@ class ServedModel:
         targets = self.route.candidate_target_group if candidate else self.route.target_group
         assert targets is not None
         return ModelService(
-            self._stack,
+            self,
             id,
             ModelServiceProps(
                 name=f"{self.service_name}-candidate" if candidate else self.service_name,
@@ -210,7 +213,7 @@ class ServedModel:
 
     def _candidate(self, rolled_out: RolledOutModel) -> ModelService:
         return self._service(
-            f"{self.spec.slug}Candidate",
+            "Candidate",
             self._model(rolled_out.candidate_prefix, rolled_out.candidate_is_chosen),
             task_count=CANDIDATE_TASKS,
             candidate=True,
@@ -227,8 +230,8 @@ class ServedModel:
             else RequestsPerTarget(target_group=self.route.target_group)
         )
         ServiceScaling(
-            self._stack,
-            f"{self.spec.slug}Scaling",
+            self,
+            "Scaling",
             ServiceScalingProps(
                 service=self.service.service,
                 min_count=scaling.min_count,
