@@ -1,35 +1,55 @@
-"""The load balancer in front of an engine: a short list of paths, and for the public TLS and authentication."""
+"""The load balancer in front of the models: who may connect, TLS, its name, its firewall, its logs."""
 
-from collections.abc import Sequence
+import json
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import aws_cdk as cdk
 from aws_cdk import aws_certificatemanager as acm
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_elasticloadbalancingv2 as elbv2
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_route53 as route53
+from aws_cdk import aws_route53_targets as targets
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from neuron_constructs.acknowledgements import acknowledge, skip_checkov
+from neuron_constructs.inference.firewall import Firewall, FirewallProps
+from neuron_constructs.inference.model_route import Listening, ModelRoute, RouteProps
+from neuron_constructs.inference.token_check import TokenCheck, TokenClaim
 
-_NOT_FOUND = '{"error":{"message":"not found","type":"invalid_request_error"}}'
-_NO_WAF = "Its body inspection ends at 8 KB and blocks long prompts; path list, TLS and authentication guard it."
+__all__ = ["DnsRecord", "Endpoint", "EndpointProps", "ModelRoute", "RouteProps", "TokenCheck", "TokenClaim"]
+
+_NOT_FOUND = json.dumps({"error": {"message": "not found", "type": "invalid_request_error"}})
+
+_NO_WAF = "The environment file asks for no firewall: path list, TLS, authentication and address ranges guard it."
 _NO_DELETION_PROTECTION = "It holds no state: destroy must destroy it, and a deployment brings it back."
+_PUBLIC = "Public as the environment file asks: TLS only, every request checked."
 _PLAIN_HTTP = (
     "Internal endpoint without a certificate: plain HTTP inside the VPC, as the environment file asks; a public one "
     "without TLS is refused."
 )
 
+_PRIORITY_SLOTS = 2000
+_RULES_OF_A_MODEL = 10
+_FIRST_PRIORITY = 1
+_FIRST_PRIORITY_WITHOUT_HOST = 25_001
+
 
 @dataclass(frozen=True, kw_only=True)
-class JwtIssuer:
-    """Whose JSON Web Tokens the load balancer accepts."""
+class DnsRecord:
+    """The endpoint's own name, an alias record in a hosted zone of Amazon Route 53."""
 
-    issuer: str
-    """The `iss` claim."""
+    name: str
+    """Full name, which the certificate must cover."""
 
-    jwks_endpoint: str
-    """URL of the issuer's public keys."""
+    zone_name: str
+    """Name of the hosted zone."""
+
+    zone_id: str
+    """Id of the hosted zone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,41 +63,40 @@ class EndpointProps:
     """Subnets in two zones or more: public ones for an internet-facing endpoint, else private ones."""
 
     internet_facing: bool
-    """Whether the endpoint has public addresses. Then it needs a certificate and an authentication."""
+    """Whether the endpoint has public addresses. Then it needs a certificate, and its clients an authentication."""
 
     allowed_cidrs: Sequence[str]
     """IPv4 ranges that may connect."""
 
     certificate_arn: str | None
-    """ACM certificate; with it the endpoint speaks HTTPS only."""
+    """ACM certificate; with it the endpoint speaks HTTPS, and port 80 only sends clients there."""
 
-    jwt_issuer: JwtIssuer | None
-    """Whose tokens are needed; none leaves authentication to the engine or to the network."""
+    dns_record: DnsRecord | None
+    """Its own name; none for the load balancer's."""
+
+    tokens: TokenCheck | None
+    """Whose tokens every request needs; none leaves authentication to the engine or to the network."""
+
+    firewall_requests_per_five_minutes: int | None
+    """Rate limit of a web application firewall for one address; none for no firewall."""
 
     idle_timeout_seconds: int
-    """Seconds without a byte after which a connection is closed."""
+    """Seconds without a byte after which a connection is closed, and for which a stopping task may finish requests."""
 
-    target_port: int
-    """Port of the engine."""
-
-    health_path: str
-    """Path that answers 200 when the engine can serve."""
-
-    paths: Sequence[str]
-    """The only paths that are passed on, five at most."""
-
-    deregistration_seconds: int
-    """Seconds that a stopping target may finish its requests in."""
+    deletion_protection: bool
+    """Whether the load balancer refuses to be deleted until somebody switches that off."""
 
     access_log_bucket: s3.IBucket
-    """Bucket for access logs."""
+    """Bucket for access and connection logs."""
+
+    log_retention: logs.RetentionDays
+    """How long the firewall's log is kept."""
 
 
 class Endpoint(Construct):
-    """An Application Load Balancer that passes the engine's OpenAI paths on and answers 404 to everything else."""
+    """An Application Load Balancer that passes the models' OpenAI paths on and answers 404 to everything else."""
 
     load_balancer: elbv2.ApplicationLoadBalancer
-    target_group: elbv2.ApplicationTargetGroup
     security_group: ec2.SecurityGroup
     url: str
 
@@ -85,13 +104,87 @@ class Endpoint(Construct):
         """Create the load balancer.
 
         Raises:
-            ValueError: the endpoint would face the internet without TLS, or a token check without TLS.
+            ValueError: the endpoint would face the internet without TLS, or check tokens without TLS.
         """
-        if (props.internet_facing or props.jwt_issuer) and props.certificate_arn is None:
+        if (props.internet_facing or props.tokens) and props.certificate_arn is None:
             raise ValueError("an internet-facing endpoint, or one that checks tokens, needs a certificate")
         super().__init__(scope, id)
+        self._props = props
+        self._priorities: set[int] = set()
         self.security_group = self._security_group(props)
-        self.load_balancer = elbv2.ApplicationLoadBalancer(
+        self.load_balancer = self._load_balancer(props)
+        self._name_it("Alias", props.dns_record.name if props.dns_record else None)
+        name = props.dns_record.name if props.dns_record else self.load_balancer.load_balancer_dns_name
+        self.url = f"{'https' if props.certificate_arn else 'http'}://{name}"
+        self._listener = self._https(props.certificate_arn) if props.certificate_arn else self._http()
+        if props.firewall_requests_per_five_minutes:
+            Firewall(
+                self,
+                "Firewall",
+                FirewallProps(
+                    load_balancer=self.load_balancer,
+                    requests_per_five_minutes=props.firewall_requests_per_five_minutes,
+                    log_retention=props.log_retention,
+                ),
+            )
+        acknowledge(self.load_balancer, _accepted(props))
+
+    def add_model(self, id: str, props: RouteProps) -> ModelRoute:  # noqa: A002
+        """Pass a model's requests on to target groups of its own.
+
+        Args:
+            id: construct id, one of its own for each model. The rules' priorities follow from it.
+            props: which requests.
+        """
+        # A host name in the zone of the endpoint's own name can only mean this load balancer.
+        self._name_it(f"{id}Alias", props.host)
+        return ModelRoute(
+            self,
+            id,
+            props,
+            listening=Listening(
+                vpc=self._props.vpc,
+                listener=self._listener,
+                url=self.url,
+                tokens=self._props.tokens,
+                idle_timeout_seconds=self._props.idle_timeout_seconds,
+            ),
+            first_priority=self._first_priority(id, has_host=props.host is not None),
+        )
+
+    def _first_priority(self, id: str, *, has_host: bool) -> int:  # noqa: A002
+        """Return the priority of a model's first rule: from its id, so that other models may come and go.
+
+        Priorities by the models' order would make CloudFormation give a rule the priority that another still has, and
+        the deployment would fail. Rules with a host come first: one without would take their requests.
+        """
+        slot = zlib.crc32(id.encode()) % _PRIORITY_SLOTS
+        while slot in self._priorities:
+            slot = (slot + 1) % _PRIORITY_SLOTS
+        self._priorities.add(slot)
+        return (_FIRST_PRIORITY if has_host else _FIRST_PRIORITY_WITHOUT_HOST) + slot * _RULES_OF_A_MODEL
+
+    def _security_group(self, props: EndpointProps) -> ec2.SecurityGroup:
+        group = ec2.SecurityGroup(
+            self,
+            "SecurityGroup",
+            vpc=props.vpc,
+            description="Endpoint: clients in, engines out",
+            allow_all_outbound=False,
+        )
+        ports = {443: "Clients", 80: "Redirected to HTTPS"} if props.certificate_arn else {80: "Clients"}
+        for port, description in ports.items():
+            for cidr in props.allowed_cidrs:
+                group.add_ingress_rule(ec2.Peer.ipv4(cidr), ec2.Port.tcp(port), description)
+        if props.tokens:
+            # The load balancer itself fetches the issuer's keys; the L2 opens the way for OIDC only.
+            group.add_egress_rule(ec2.Peer.any_ipv4(), ec2.Port.tcp(443), "Keys of the token issuer")
+        if "0.0.0.0/0" in props.allowed_cidrs:
+            acknowledge(group, {"AwsSolutions-EC23": _PUBLIC})
+        return group
+
+    def _load_balancer(self, props: EndpointProps) -> elbv2.ApplicationLoadBalancer:
+        load_balancer = elbv2.ApplicationLoadBalancer(
             self,
             "LoadBalancer",
             vpc=props.vpc,
@@ -101,87 +194,62 @@ class Endpoint(Construct):
             # A long prefill sends no byte for minutes.
             idle_timeout=cdk.Duration.seconds(props.idle_timeout_seconds),
             drop_invalid_header_fields=True,
+            desync_mitigation_mode=elbv2.DesyncMitigationMode.DEFENSIVE,
+            deletion_protection=props.deletion_protection,
         )
-        self.load_balancer.log_access_logs(props.access_log_bucket, "load-balancer")
-        self.target_group = self._target_group(props)
-        self._pass_on(self._listener(props), props)
-        self.url = f"{'https' if props.certificate_arn else 'http'}://{self.load_balancer.load_balancer_dns_name}/v1"
-        acknowledge(
-            self.load_balancer,
-            {
-                "NIST.800.53.R5-ALBWAFEnabled": _NO_WAF,
-                "NIST.800.53.R5-ELBDeletionProtectionEnabled": _NO_DELETION_PROTECTION,
-            },
-        )
+        load_balancer.log_access_logs(props.access_log_bucket, "load-balancer")
+        load_balancer.log_connection_logs(props.access_log_bucket, "load-balancer-connections")
+        return load_balancer
 
-    def _security_group(self, props: EndpointProps) -> ec2.SecurityGroup:
-        group = ec2.SecurityGroup(
-            self,
-            "SecurityGroup",
-            vpc=props.vpc,
-            description="Endpoint: clients in, engine out",
-            allow_all_outbound=False,
-        )
-        port = ec2.Port.tcp(443 if props.certificate_arn else 80)
-        for cidr in props.allowed_cidrs:
-            group.add_ingress_rule(ec2.Peer.ipv4(cidr), port, "Clients")
-        if "0.0.0.0/0" in props.allowed_cidrs:
-            acknowledge(
-                group,
-                {"AwsSolutions-EC23": "Public as the environment file asks: TLS only, every request checked."},
-            )
-        return group
-
-    def _target_group(self, props: EndpointProps) -> elbv2.ApplicationTargetGroup:
-        return elbv2.ApplicationTargetGroup(
-            self,
-            "Targets",
-            vpc=props.vpc,
-            port=props.target_port,
-            protocol=elbv2.ApplicationProtocol.HTTP,
-            target_type=elbv2.TargetType.IP,
-            # Requests differ a hundredfold in length: counting them in turn would load one host and idle another.
-            load_balancing_algorithm_type=elbv2.TargetGroupLoadBalancingAlgorithmType.LEAST_OUTSTANDING_REQUESTS,
-            deregistration_delay=cdk.Duration.seconds(props.deregistration_seconds),
-            health_check=elbv2.HealthCheck(
-                path=props.health_path,
-                healthy_http_codes="200",
-                interval=cdk.Duration.seconds(30),
-                timeout=cdk.Duration.seconds(10),
-                healthy_threshold_count=2,
-                # A busy prefill may delay an answer; it must not cost the task its place.
-                unhealthy_threshold_count=5,
-            ),
-        )
-
-    def _listener(self, props: EndpointProps) -> elbv2.ApplicationListener:
-        not_found = elbv2.ListenerAction.fixed_response(404, content_type="application/json", message_body=_NOT_FOUND)
-        if props.certificate_arn is None:
-            listener = self.load_balancer.add_listener(
-                "Http", protocol=elbv2.ApplicationProtocol.HTTP, open=False, default_action=not_found
-            )
-            acknowledge(listener, {"NIST.800.53.R5-ELBv2ACMCertificateRequired": _PLAIN_HTTP})
-            acknowledge(self.load_balancer, {"NIST.800.53.R5-ALBHttpToHttpsRedirection": _PLAIN_HTTP})
-            skip_checkov(listener.node.default_child, {"CKV_AWS_2": _PLAIN_HTTP, "CKV_AWS_103": _PLAIN_HTTP})
-            return listener
+    def _https(self, certificate_arn: str) -> elbv2.ApplicationListener:
+        self.load_balancer.add_redirect(open=False)
         return self.load_balancer.add_listener(
             "Https",
             protocol=elbv2.ApplicationProtocol.HTTPS,
-            ssl_policy=elbv2.SslPolicy.RECOMMENDED_TLS,
-            certificates=[acm.Certificate.from_certificate_arn(self, "Certificate", props.certificate_arn)],
+            # TLS 1.3 and 1.2 without CBC ciphers; key exchange that stands up to quantum computers where clients can.
+            ssl_policy=elbv2.SslPolicy.TLS13_12_RES_PQ,
+            certificates=[acm.Certificate.from_certificate_arn(self, "Certificate", certificate_arn)],
             open=False,
-            default_action=not_found,
+            default_action=_not_found(),
         )
 
-    def _pass_on(self, listener: elbv2.ApplicationListener, props: EndpointProps) -> None:
-        forward = elbv2.ListenerAction.forward([self.target_group])
-        if props.jwt_issuer:
-            forward = elbv2.ListenerAction.authenticate_jwt(
-                issuer=props.jwt_issuer.issuer, jwks_endpoint=props.jwt_issuer.jwks_endpoint, next=forward
-            )
-        listener.add_action(
-            "OpenAiPaths",
-            priority=10,
-            conditions=[elbv2.ListenerCondition.path_patterns(list(props.paths))],
-            action=forward,
+    def _http(self) -> elbv2.ApplicationListener:
+        listener = self.load_balancer.add_listener(
+            "Http", protocol=elbv2.ApplicationProtocol.HTTP, open=False, default_action=_not_found()
         )
+        acknowledge(listener, {"NIST.800.53.R5-ELBv2ACMCertificateRequired": _PLAIN_HTTP})
+        skip_checkov(listener.node.default_child, {"CKV_AWS_2": _PLAIN_HTTP, "CKV_AWS_103": _PLAIN_HTTP})
+        return listener
+
+    def _name_it(self, id: str, name: str | None) -> None:  # noqa: A002
+        """Add an alias record, if the name is in the hosted zone that is known."""
+        record = self._props.dns_record
+        if record is None or name is None or not f".{name}".endswith(f".{record.zone_name}"):
+            return
+        zone = self.node.try_find_child("Zone") or route53.HostedZone.from_hosted_zone_attributes(
+            self, "Zone", hosted_zone_id=record.zone_id, zone_name=record.zone_name
+        )
+        assert isinstance(zone, route53.IHostedZone)
+        route53.ARecord(
+            self,
+            id,
+            zone=zone,
+            record_name=f"{name}.",
+            target=route53.RecordTarget.from_alias(targets.LoadBalancerTarget(self.load_balancer)),
+        )
+
+
+def _not_found() -> elbv2.ListenerAction:
+    return elbv2.ListenerAction.fixed_response(404, content_type="application/json", message_body=_NOT_FOUND)
+
+
+def _accepted(props: EndpointProps) -> Mapping[str, str]:
+    """Return the findings on the load balancer that are right for these properties."""
+    reasons = {}
+    if not props.firewall_requests_per_five_minutes:
+        reasons["NIST.800.53.R5-ALBWAFEnabled"] = _NO_WAF
+    if not props.deletion_protection:
+        reasons["NIST.800.53.R5-ELBDeletionProtectionEnabled"] = _NO_DELETION_PROTECTION
+    if props.certificate_arn is None:
+        reasons["NIST.800.53.R5-ALBHttpToHttpsRedirection"] = _PLAIN_HTTP
+    return reasons

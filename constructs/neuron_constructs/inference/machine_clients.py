@@ -1,0 +1,117 @@
+"""An Amazon Cognito user pool for machines: clients get tokens for the endpoint by their id and secret."""
+
+from dataclasses import dataclass
+
+import aws_cdk as cdk
+from aws_cdk import aws_cognito as cognito
+from constructs import Construct
+
+from neuron_constructs.acknowledgements import acknowledge
+from neuron_constructs.inference.token_check import TokenCheck, TokenClaim
+
+_RESERVED_WORDS = ("aws", "amazon", "cognito")
+_RESOURCE_SERVER = "endpoint"
+_SCOPE = "invoke"
+_NO_USERS = "No person signs in to this pool: no users, no sign-up, only clients with a secret of their own."
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineClientsProps:
+    """Properties of `MachineClients`."""
+
+    domain_prefix: str
+    """Name of the token endpoint, shared by all accounts of a Region: lower-case letters, digits and hyphens, at most
+    63, without the words `aws`, `amazon` and `cognito`."""
+
+    token_minutes: int
+    """Minutes for which a token is valid: 5 to 1440."""
+
+
+class MachineClients(Construct):
+    """A user pool with one scope and one client. Further clients can be added to the pool; the scope lets them in."""
+
+    user_pool: cognito.UserPool
+    client: cognito.UserPoolClient
+    tokens: TokenCheck
+    token_command: str
+
+    def __init__(self, scope: Construct, id: str, props: MachineClientsProps) -> None:  # noqa: A002
+        """Create the user pool.
+
+        Raises:
+            ValueError: Amazon Cognito would refuse the domain prefix.
+        """
+        for word in _RESERVED_WORDS:
+            if word in props.domain_prefix:
+                raise ValueError(f"a domain prefix of Amazon Cognito may not contain {word!r}: {props.domain_prefix}")
+        super().__init__(scope, id)
+        self.user_pool = self._user_pool()
+        allowed_scope = cognito.ResourceServerScope(
+            scope_name=_SCOPE, scope_description="Ask the models of the endpoint"
+        )
+        server = self.user_pool.add_resource_server(
+            "ResourceServer", identifier=_RESOURCE_SERVER, scopes=[allowed_scope]
+        )
+        domain = self.user_pool.add_domain(
+            "Domain", cognito_domain=cognito.CognitoDomainOptions(domain_prefix=props.domain_prefix)
+        )
+        self.client = self.user_pool.add_client(
+            "Client",
+            generate_secret=True,
+            # No flow that takes a user's password.
+            auth_flows=cognito.AuthFlow(),
+            o_auth=cognito.OAuthSettings(
+                flows=cognito.OAuthFlows(client_credentials=True),
+                scopes=[cognito.OAuthScope.resource_server(server, allowed_scope)],
+            ),
+            access_token_validity=cdk.Duration.minutes(props.token_minutes),
+            prevent_user_existence_errors=True,
+        )
+        self.tokens = self._token_check()
+        self.token_command = self._token_command(domain)
+
+    def _user_pool(self) -> cognito.UserPool:
+        pool = cognito.UserPool(
+            self,
+            "UserPool",
+            self_sign_up_enabled=False,
+            account_recovery=cognito.AccountRecovery.NONE,
+            password_policy=cognito.PasswordPolicy(
+                min_length=16, require_lowercase=True, require_uppercase=True, require_digits=True, require_symbols=True
+            ),
+            # A client's secret can be made again: destroy must destroy it.
+            deletion_protection=False,
+            removal_policy=cdk.RemovalPolicy.DESTROY,
+        )
+        acknowledge(pool, {"AwsSolutions-COG2": _NO_USERS, "AwsSolutions-COG8": _NO_USERS})
+        return pool
+
+    def _token_check(self) -> TokenCheck:
+        region = cdk.Stack.of(self).region
+        issuer = f"https://cognito-idp.{region}.amazonaws.com/{self.user_pool.user_pool_id}"
+        return TokenCheck(
+            issuer=issuer,
+            jwks_endpoint=f"{issuer}/.well-known/jwks.json",
+            claims=[
+                # Only an access token has a scope, and the pool gives it to no client but those that an administrator
+                # allowed it: so the client's id need not be checked, and another client is let in without a deployment.
+                TokenClaim(name="scope", format="space-separated-values", values=[f"{_RESOURCE_SERVER}/{_SCOPE}"])
+            ],
+        )
+
+    def _token_command(self, domain: cognito.UserPoolDomain) -> str:
+        """Return a command that prints a token. The secret goes through pipes only: no command line, no file."""
+        client_id = self.client.user_pool_client_id
+        return " | ".join(
+            (
+                f"aws cognito-idp describe-user-pool-client --region {cdk.Stack.of(self).region}"
+                f" --user-pool-id {self.user_pool.user_pool_id} --client-id {client_id}"
+                " --query UserPoolClient.ClientSecret --output text",
+                f"""sed 's/.*/user = "{client_id}:&"/'""",
+                "curl --silent --show-error --fail --config - --data grant_type=client_credentials"
+                f" {domain.base_url()}/oauth2/token",
+                # Ends with an error if there is no token.
+                """awk -F'"' '{for (i = 1; i < NF; i++) if ($i == "access_token") {print $(i + 2); found = 1}}"""
+                " END {exit !found}'",
+            )
+        )
