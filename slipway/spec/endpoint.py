@@ -6,8 +6,11 @@ from pydantic import Field
 
 from slipway.spec.section import Cidr, Form, Section
 
-HttpsUrl = Annotated[str, Form(r"https://[^\s]+", "an https:// address", "https://login.example.com/")]
-"""An address that is reached over TLS."""
+HttpsUrl = Annotated[
+    str,
+    Form(r"https://[^\s]+", "an https:// address of at most 256 characters", "https://login.example.com/", longest=256),
+]
+"""An address that is reached over TLS; the load balancer takes 256 characters."""
 
 
 class Claim(Section):
@@ -16,8 +19,13 @@ class Claim(Section):
     name: Annotated[str, Form(r"[A-Za-z0-9_.:/-]{1,64}", "a claim's name", "aud")]
     """The claim's name."""
 
-    values: Annotated[tuple[Annotated[str, Field(min_length=1, max_length=256)], ...], Field(min_length=1)]
+    values: Annotated[
+        tuple[Annotated[str, Field(min_length=1, max_length=256)], ...], Field(min_length=1, max_length=10)
+    ]
     """Values of which it must have one."""
+
+    format: Literal["single-string", "string-array", "space-separated-values"] = "single-string"
+    """How a token holds the claim: as one text, as a list of texts, or (`scope` of OAuth 2.0) as words in one text."""
 
 
 class JwtAuthentication(Section):
@@ -120,8 +128,9 @@ class Endpoint(Section):
     ) = None
     """Who may ask. Required for a public endpoint."""
 
-    allowed_cidrs: tuple[Cidr, ...] = ()
-    """IPv4 ranges that may connect. Empty means the VPC for an internal endpoint and everyone for a public one."""
+    allowed_cidrs: Annotated[tuple[Cidr, ...], Field(max_length=30)] = ()
+    """IPv4 ranges that may connect. Empty means the VPC for an internal endpoint and everyone for a public one. Each
+    takes two of a security group's 60 rules."""
 
     firewall: Firewall | None = None
     """A web application firewall. A public endpoint should have one; it costs about 10 USD a month and 0.60 USD for a

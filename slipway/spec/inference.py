@@ -74,8 +74,9 @@ class Route(Section):
             str,
             Form(
                 r"([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}",
-                "a host name in lower case",
+                "a host name in lower case of at most 128 characters",
                 "tanuki.llm.example.com",
+                longest=128,
             ),
         ]
         | None

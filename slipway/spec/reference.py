@@ -50,7 +50,8 @@ def _field_tables() -> Iterator[str]:
         required = section.get("required", ())
         for key, field in section["properties"].items():
             default = "**required**" if key in required else _default(field)
-            yield f"| `{key}` | {_values(field)} | {default} | {field['description']} |"
+            meaning = " ".join(field["description"].split())
+            yield f"| `{key}` | {_values(field)} | {default} | {meaning} |"
 
 
 def _sections(section: Schema, path: str, definitions: dict[str, Schema]) -> Iterator[tuple[str, Schema]]:
@@ -90,6 +91,7 @@ def _values(field: Schema) -> str:
         "object": "mapping of text to text",
         "boolean": "`true` or `false`",
         "integer": f"whole number{_limit(' from', field, 'minimum')}{_limit(' to', field, 'maximum')}",
+        "number": f"number{_limit(' above', field, 'exclusiveMinimum')}{_limit(' up to', field, 'maximum')}",
         "string": f"text{''.join(f' such as `{example}`' for example in field.get('examples', ()))}",
     }
     return words[field["type"]]

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -117,6 +117,11 @@ def _whole_number(mistake: _Mistake) -> _Words:
     return message, "Write digits only."
 
 
+def _number(mistake: _Mistake) -> _Words:
+    quoted = isinstance(mistake.value, str) and re.fullmatch(r"[0-9]+(\.[0-9]+)?", mistake.value)
+    return f"must be a number {mistake.got}", "Write it without quotation marks." if quoted else "Write digits only."
+
+
 def _switch(mistake: _Mistake) -> _Words:
     value = str(mistake.value).lower()
     fix = "`true`" if value in _YES else "`false`" if value in _NO else "`true` or `false`"
@@ -142,11 +147,18 @@ def _choice(mistake: _Mistake) -> _Words:
 
 
 def _missing_tag(mistake: _Mistake) -> _Words:
-    return "is missing", "Add `type: jwt` or `type: api_key`."
+    fields = [section.model_fields[str(mistake.path[-2])] for section in mistake.sections]
+    choices = [inner for field in fields for inner in sections_in(field.annotation)]
+    tags = [tag for choice in choices for tag in get_args(choice.model_fields["type"].annotation)]
+    return "is missing", f"Add {listed(f'`type: {tag}`' for tag in tags)}."
 
 
 def _at_least(mistake: _Mistake) -> _Words:
     return f"is too small {mistake.got}", f"Write {mistake.context['ge']} or more."
+
+
+def _above(mistake: _Mistake) -> _Words:
+    return f"is too small {mistake.got}", f"Write more than {mistake.context['gt']:g}."
 
 
 def _at_most(mistake: _Mistake) -> _Words:
@@ -163,6 +175,14 @@ def _too_many(mistake: _Mistake) -> _Words:
     return f"has too many entries (got {len(mistake.value)})", f"Write at most {most}."
 
 
+def _too_short(mistake: _Mistake) -> _Words:
+    return "is empty", "Write a value, or remove the line."
+
+
+def _too_long(mistake: _Mistake) -> _Words:
+    return f"has {len(mistake.value)} characters", f"Write at most {mistake.context['max_length']}."
+
+
 def _unforeseen(details: ErrorDetails) -> Callable[[_Mistake], _Words]:
     message = details["msg"][:1].lower() + details["msg"][1:]
     return lambda mistake: (f"{message} {mistake.got}", "Correct the value.")
@@ -174,6 +194,7 @@ _DESCRIPTIONS: dict[str, Callable[[_Mistake], _Words]] = {
     "string_type": _text,
     "form": _form,
     "int_type": _whole_number,
+    "float_type": _number,
     "bool_type": _switch,
     "tuple_type": _list,
     "dict_type": _mapping,
@@ -182,8 +203,11 @@ _DESCRIPTIONS: dict[str, Callable[[_Mistake], _Words]] = {
     "literal_error": _choice,
     "union_tag_invalid": _choice,
     "union_tag_not_found": _missing_tag,
+    "greater_than": _above,
     "greater_than_equal": _at_least,
     "less_than_equal": _at_most,
     "too_short": _too_few,
     "too_long": _too_many,
+    "string_too_short": _too_short,
+    "string_too_long": _too_long,
 }

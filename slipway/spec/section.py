@@ -38,10 +38,13 @@ class Form:
     example: str
     """A text that fits."""
 
+    longest: int | None = None
+    """Most characters, where the pattern does not bound them."""
+
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Check the pattern, and give the words as the error."""
         return core_schema.custom_error_schema(
-            core_schema.str_schema(pattern=rf"^(?:{self.pattern})$", strict=True),
+            core_schema.str_schema(pattern=rf"^(?:{self.pattern})$", max_length=self.longest, strict=True),
             custom_error_type="form",
             custom_error_message="must be {words}",
             custom_error_context={"words": self.words, "example": self.example},
@@ -49,7 +52,8 @@ class Form:
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """Describe the text to editors."""
-        return {"type": "string", "pattern": f"^({self.pattern})$", "examples": [self.example]}
+        longest = {} if self.longest is None else {"maxLength": self.longest}
+        return {"type": "string", "pattern": f"^({self.pattern})$", "examples": [self.example], **longest}
 
 
 AvailabilityZoneId = Annotated[

@@ -1,15 +1,14 @@
-"""Rules about who can reach the endpoint, and how."""
+"""Rules and notices about where the endpoint can be reached from, and by which name."""
 
 from collections.abc import Iterator
 from ipaddress import IPv4Network, collapse_addresses
 
-from slipway.spec.endpoint import ApiKeyAuthentication, JwtAuthentication
 from slipway.spec.environment import Environment
 from slipway.spec.problems import Finding
-from slipway.spec.ranges import parse_range, range_finding
+from slipway.spec.ranges import PRIVATE_RANGES, parse_range, range_finding
 from slipway.spec.rules.arns import other_region
 from slipway.spec.rules.inference import inference_of
-from slipway.spec.rules.registry import environment_rule
+from slipway.spec.rules.registry import environment_notice, environment_rule
 
 _ENDPOINT = ("inference", "endpoint")
 _EVERYONE = IPv4Network("0.0.0.0/0")
@@ -25,24 +24,6 @@ def public_endpoint_encrypted(environment: Environment) -> Iterator[Finding]:
 
 
 @environment_rule
-def public_endpoint_authenticated(environment: Environment) -> Iterator[Finding]:
-    """A public endpoint has authentication."""
-    endpoint = inference_of(environment).endpoint
-    if endpoint.exposure == "public" and endpoint.authentication is None:
-        fix = "Add `authentication:` with `type: jwt` or `type: api_key`, or write `internal`."
-        yield Finding((*_ENDPOINT, "exposure"), "a public endpoint needs authentication", fix)
-
-
-@environment_rule
-def jwt_over_https(environment: Environment) -> Iterator[Finding]:
-    """Tokens are checked on HTTPS only, so `type: jwt` needs a certificate."""
-    endpoint = inference_of(environment).endpoint
-    if isinstance(endpoint.authentication, JwtAuthentication) and endpoint.certificate_arn is None:
-        message = "the load balancer checks tokens on HTTPS only"
-        yield Finding((*_ENDPOINT, "authentication", "type"), message, "Add `certificate_arn:` to the endpoint.")
-
-
-@environment_rule
 def certificate_in_region(environment: Environment) -> Iterator[Finding]:
     """The certificate is in the environment's region."""
     arn = inference_of(environment).endpoint.certificate_arn
@@ -52,13 +33,34 @@ def certificate_in_region(environment: Environment) -> Iterator[Finding]:
 
 
 @environment_rule
-def secret_in_region(environment: Environment) -> Iterator[Finding]:
-    """The API key's secret is in the environment's region."""
-    authentication = inference_of(environment).endpoint.authentication
-    if isinstance(authentication, ApiKeyAuthentication) and authentication.secret_arn is not None:
-        path = (*_ENDPOINT, "authentication", "secret_arn")
-        fix = "Keep the secret there: ECS reads those of its own region by this ARN."
-        yield from other_region(path, authentication.secret_arn, environment.region, fix)
+def record_in_zone(environment: Environment) -> Iterator[Finding]:
+    """The endpoint's own name is in its hosted zone."""
+    record = inference_of(environment).endpoint.dns_record
+    if record is not None and f".{record.name}".rpartition(f".{record.zone_name}")[2]:
+        message = f"{record.name} is not in the zone {record.zone_name}"
+        fix = f"Write a name such as llm.{record.zone_name}, or the zone that the name is in."
+        yield Finding((*_ENDPOINT, "dns_record", "name"), message, fix)
+
+
+@environment_notice
+def name_covered_by_certificate(environment: Environment) -> Iterator[Finding]:
+    """There is a certificate, and a model that clients reach by the load balancer's name, which none covers."""
+    inference = inference_of(environment)
+    endpoint = inference.endpoint
+    by_other_name = [model.name for model in inference.models if model.route.host is None]
+    if endpoint.certificate_arn is not None and endpoint.dns_record is None and by_other_name:
+        message = f"clients of {by_other_name[0]} refuse the load balancer's own name: no certificate covers it"
+        fix = "Add `dns_record:` with a name that it covers, or make such a record yourself."
+        yield Finding((*_ENDPOINT, "certificate_arn"), message, fix)
+
+
+@environment_notice
+def public_endpoint_has_firewall(environment: Environment) -> Iterator[Finding]:
+    """A public endpoint has no firewall: nothing slows down who asks too often."""
+    endpoint = inference_of(environment).endpoint
+    if endpoint.exposure == "public" and endpoint.firewall is None:
+        message = "a public endpoint without a firewall takes any number of requests from one address"
+        yield Finding((*_ENDPOINT, "exposure"), message, "Add `firewall: {requests_per_five_minutes: 2000}`.")
 
 
 @environment_rule
@@ -76,3 +78,15 @@ def everyone_only_authenticated(environment: Environment) -> Iterator[Finding]:
     if endpoint.authentication is None and list(collapse_addresses(ranges)) == [_EVERYONE]:
         fix = "Name the networks that may connect, or add `authentication:`."
         yield Finding((*_ENDPOINT, "allowed_cidrs"), "everyone may connect without authentication", fix)
+
+
+@environment_rule
+def public_endpoint_reachable(environment: Environment) -> Iterator[Finding]:
+    """A public endpoint allows a range of the internet: from there nobody comes with a private address."""
+    endpoint = inference_of(environment).endpoint
+    ranges = [parsed for text in endpoint.allowed_cidrs if (parsed := parse_range(text)) is not None]
+    private = [any(allowed.subnet_of(private) for private in PRIVATE_RANGES) for allowed in ranges]
+    if endpoint.exposure == "public" and private and all(private):
+        message = "nobody can connect: requests from the internet do not come from private addresses"
+        fix = "Write the public addresses of your networks, or `exposure: internal`."
+        yield Finding((*_ENDPOINT, "allowed_cidrs"), message, fix)

@@ -1,5 +1,6 @@
-"""Rules about the endpoint's models: their names, engines, images and hosts."""
+"""Rules and a notice about the endpoint's models: their names, engines, images and hosts."""
 
+import re
 from collections.abc import Iterator
 
 from slipway import facts
@@ -8,10 +9,15 @@ from slipway.spec.inference import Inference, ServedModel
 from slipway.spec.problems import Finding, Path, listed, near_names, shown
 from slipway.spec.rules.offerings import accelerated_types, not_offered, unknown_type
 from slipway.spec.rules.region import zones
-from slipway.spec.rules.registry import model_rule
+from slipway.spec.rules.registry import environment_notice, environment_rule, model_rule
 from slipway.spec.section import InvalidPart
 
+MODELS = ("inference", "models")
+"""Path of the list of models."""
+
 _FLOATING_TAG = ":latest"
+_IN_ECR = re.compile(r"[0-9]{12}\.dkr[.-]ecr[.-]")
+_CANDIDATE = "Candidate"
 
 
 def inference_of(environment: Environment) -> Inference:
@@ -25,6 +31,28 @@ def inference_of(environment: Environment) -> Inference:
     return environment.inference
 
 
+@environment_rule
+def model_names_distinct(environment: Environment) -> Iterator[Finding]:
+    """Each model's name is its own, also as its letters and digits alone: stacks take no others in ids and outputs."""
+    seen: dict[str, str] = {}
+    for index, model in enumerate(inference_of(environment).models):
+        before = seen.get(model.slug)
+        if before is not None:
+            alike = "is named before" if before == model.name else f"and {before} are both {model.slug} in the stack"
+            yield Finding((*MODELS, index, "name"), f"{model.name} {alike}", "Give it another name.")
+        seen.setdefault(model.slug, model.name)
+        if model.canary:
+            seen.setdefault(f"{model.slug}{_CANDIDATE}", f"the canary of {model.name}")
+
+
+@model_rule
+def canary_rolled_out(environment: Environment, path: Path, model: ServedModel) -> Iterator[Finding]:
+    """A model with `prefix` has no canary: nothing new is rolled out that it could try."""
+    if model.canary and model.prefix is not None:
+        fix = "Remove `prefix` and roll versions out, or remove this line."
+        yield Finding((*path, "canary"), f"there is one folder, {model.prefix}, and no other version to try", fix)
+
+
 @model_rule
 def engine_known(environment: Environment, path: Path, model: ServedModel) -> Iterator[Finding]:
     """The inference engine is one that the facts describe."""
@@ -34,12 +62,61 @@ def engine_known(environment: Environment, path: Path, model: ServedModel) -> It
         yield Finding((*path, "engine"), f"there are no facts about an inference engine {shown(model.engine)}", fix)
 
 
+@environment_notice
+def engine_maintained(environment: Environment) -> Iterator[Finding]:
+    """An engine gets no fixes from upstream any more, and another one can take its place."""
+    models = inference_of(environment).models
+    archived = [row for row in facts.inference_engines().values() if row.replaced_by is not None]
+    for engine in archived:
+        indexes = [index for index, model in enumerate(models) if model.engine == engine.name]
+        if indexes:
+            others = [models[index].name for index in indexes[1:]]
+            also = f" (so do {listed(others, 'and')})" if others else ""
+            message = f"uses {engine.name}{also}: {_first_sentence(engine.note)} (facts of {engine.as_of})"
+            fix = (
+                f"Write `engine: {engine.replaced_by}` and compile its versions anew: an engine loads what its own "
+                "Neuron release has compiled."
+            )
+            yield Finding((*MODELS, indexes[0], "engine"), message, fix)
+
+
+def _first_sentence(text: str) -> str:
+    return re.split(r"\.\s", text, maxsplit=1)[0].rstrip(".")
+
+
 @model_rule
 def image_pinned(environment: Environment, path: Path, model: ServedModel) -> Iterator[Finding]:
     """The container image has a tag that stays, not `latest`."""
     if model.image is not None and model.image.endswith(_FLOATING_TAG):
         fix = "Write a version's tag or a digest (`@sha256:...`)."
         yield Finding((*path, "image"), "the tag `latest` means another image every week", fix)
+
+
+@model_rule
+def mirrored_image_elsewhere(environment: Environment, path: Path, model: ServedModel) -> Iterator[Finding]:
+    """An image that is mirrored into Amazon ECR is not there already."""
+    if model.mirror_image and model.image is not None and _IN_ECR.match(model.image):
+        message = f"the image is in Amazon ECR already ({model.image.partition('/')[0]})"
+        yield Finding((*path, "mirror_image"), message, "Remove this line, or `image`.")
+
+
+@model_rule
+def engine_starts(environment: Environment, path: Path, model: ServedModel) -> Iterator[Finding]:
+    """The engine would start: `compiled` and `limits` pass its own checks, and the host has NeuronCores enough."""
+    limits = {"max_batch_size": model.limits.max_batch_size, "max_input_tokens": model.limits.max_input_tokens}
+    limits["max_total_tokens"] = model.limits.max_total_tokens
+    compiled = model.compiled and facts.CompiledShape(
+        batch_size=model.compiled.batch_size,
+        sequence_length=model.compiled.sequence_length,
+        tensor_parallel_size=model.compiled.tensor_parallel_size,
+    )
+    problems = facts.inference_engine(model.engine).settings_problems(
+        compiled,
+        {name: value for name, value in limits.items() if value is not None},
+        facts.instance_type(model.instance_type).logical_neuron_cores,
+    )
+    for problem in problems:
+        yield Finding((*path, *problem.field), problem.message, problem.fix)
 
 
 @model_rule
