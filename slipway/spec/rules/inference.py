@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from slipway import facts
 from slipway.spec.environment import Environment
-from slipway.spec.inference import Inference, ServedModel
+from slipway.spec.inference import Compiled, Inference, ServedModel
 from slipway.spec.problems import Finding, Path, listed, near_names, shown
 from slipway.spec.rules.offerings import accelerated_types, not_offered, unknown_type
 from slipway.spec.rules.region import zones
@@ -70,9 +70,8 @@ def engine_maintained(environment: Environment) -> Iterator[Finding]:
     for engine in archived:
         indexes = [index for index, model in enumerate(models) if model.engine == engine.name]
         if indexes:
-            others = [models[index].name for index in indexes[1:]]
-            also = f" (so do {listed(others, 'and')})" if others else ""
-            message = f"uses {engine.name}{also}: {_first_sentence(engine.note)} (facts of {engine.as_of})"
+            users = listed((models[index].name for index in indexes), "and")
+            message = f"{engine.name} of {users}: {_first_sentence(engine.note)}"
             fix = (
                 f"Write `engine: {engine.replaced_by}` and compile its versions anew: an engine loads what its own "
                 "Neuron release has compiled."
@@ -105,18 +104,21 @@ def engine_starts(environment: Environment, path: Path, model: ServedModel) -> I
     """The engine would start: `compiled` and `limits` pass its own checks, and the host has NeuronCores enough."""
     limits = {"max_batch_size": model.limits.max_batch_size, "max_input_tokens": model.limits.max_input_tokens}
     limits["max_total_tokens"] = model.limits.max_total_tokens
-    compiled = model.compiled and facts.CompiledShape(
-        batch_size=model.compiled.batch_size,
-        sequence_length=model.compiled.sequence_length,
-        tensor_parallel_size=model.compiled.tensor_parallel_size,
-    )
     problems = facts.inference_engine(model.engine).settings_problems(
-        compiled,
+        _shape(model.compiled) if model.compiled else None,
         {name: value for name, value in limits.items() if value is not None},
         facts.instance_type(model.instance_type).logical_neuron_cores,
     )
     for problem in problems:
         yield Finding((*path, *problem.field), problem.message, problem.fix)
+
+
+def _shape(compiled: Compiled) -> facts.CompiledShape:
+    return facts.CompiledShape(
+        batch_size=compiled.batch_size,
+        sequence_length=compiled.sequence_length,
+        tensor_parallel_size=compiled.tensor_parallel_size,
+    )
 
 
 @model_rule

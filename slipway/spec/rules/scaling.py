@@ -121,7 +121,5 @@ def deployment_without_gap(environment: Environment, path: Path, model: ServedMo
     """A model's only task is replaced in place: nobody answers while the new one loads the model."""
     if model.deployment == "in_place" and model.scaling.task_limit == 1:
         engine = facts.inference_engine(model.engine)
-        message = (
-            f"each deployment stops the only task, and the next one takes up to {engine.load_minutes} minutes to load"
-        )
+        message = f"each deployment stops the only task, and the next takes up to {engine.load_minutes} minutes to load"
         yield Finding((*path, "deployment"), message, "Write `surge` where one more host can be had for that time.")
