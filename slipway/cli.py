@@ -2,6 +2,7 @@
 
 import typer
 
+from slipway.endpoint.command import endpoint
 from slipway.lint.command import lint
 from slipway.plan.cluster_update.command import cluster_update
 from slipway.roll_out.command import roll_out
@@ -24,3 +25,4 @@ app.command("lint")(lint)
 app.command("cluster-update")(cluster_update)
 app.command("roll-out")(roll_out)
 app.command("destroy")(destroy)
+app.add_typer(endpoint, name="endpoint")

@@ -1,0 +1,115 @@
+"""`slipway endpoint check` and `slipway endpoint load`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from slipway.endpoint.addressing import Address
+
+FAILED = 1
+"""Exit code when a check failed, or errors ended a load test."""
+
+REFUSED = 2
+"""Exit code when nothing could be asked."""
+
+INTERRUPTED = 130
+"""Exit code of Ctrl-C."""
+
+endpoint = typer.Typer(
+    help="Ask an OpenAI-compatible endpoint as its users do. The key comes from the environment variable "
+    "OPENAI_API_KEY; with -e from the environment's own secret or user pool.",
+    no_args_is_help=True,
+)
+
+_Environment = Annotated[
+    str | None,
+    typer.Option("--environment", "-e", help="A deployed environment: a name in environments/, or a .yaml file."),
+]
+_Url = Annotated[str | None, typer.Option("--url", help="Base URL of any endpoint, such as https://HOST/v1.")]
+_Model = Annotated[
+    str | None, typer.Option("--model", help="With -e a model's name in the file, with --url the id that clients send.")
+]
+_ConnectTo = Annotated[
+    str | None,
+    typer.Option(
+        "--connect-to",
+        metavar="HOST:PORT",
+        help="Connect there, as to a port forwarding; name and certificate stay the URL's.",
+    ),
+]
+_CaFile = Annotated[
+    Path | None,
+    typer.Option("--ca-file", exists=True, dir_okay=False, help="Private certificate authorities to trust too (PEM)."),
+]
+_Timeout = Annotated[
+    float, typer.Option("--timeout", min=0.1, help="Longest wait for the next byte, in seconds; 10 for a connection.")
+]
+
+
+@endpoint.command()
+def check(
+    *,
+    environment: _Environment = None,
+    url: _Url = None,
+    model: _Model = None,
+    connect_to: _ConnectTo = None,
+    ca_file: _CaFile = None,
+    timeout: _Timeout = 120,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a document for machines instead of lines.")] = False,
+) -> None:
+    """Check an endpoint: name, TLS, models, completions, streaming, authentication, what must be closed.
+
+    Exit codes: 0 all is well; 1 a check failed; 2 nothing could be asked.
+    """
+    import asyncio  # noqa: PLC0415
+    import json  # noqa: PLC0415
+
+    from rich.console import Console  # noqa: PLC0415
+
+    # What these import takes time that no other command should wait for.
+    from slipway.endpoint.check import report, run  # noqa: PLC0415
+    from slipway.endpoint.errors import RefusedError  # noqa: PLC0415
+
+    console = Console(quiet=as_json, highlight=False)
+    results = []
+    try:
+        address = _address(
+            environment=environment, url=url, model=model, connect_to=connect_to, ca_file=ca_file, timeout=timeout
+        )
+        for target in address.targets():
+            report.tell_target(console, target)
+            outcomes = asyncio.run(run.check(target, lambda outcome: report.tell(console, outcome)))
+            results.append((target, outcomes))
+    except RefusedError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(REFUSED) from error
+    except KeyboardInterrupt as interrupt:
+        raise typer.Exit(INTERRUPTED) from interrupt
+    if as_json:
+        typer.echo(json.dumps(report.document(results), indent=2))
+    raise typer.Exit(FAILED if report.has_failed(results) else 0)
+
+
+def _address(
+    *,
+    environment: str | None,
+    url: str | None,
+    model: str | None,
+    connect_to: str | None,
+    ca_file: Path | None,
+    timeout: float,
+) -> Address:
+    """Return whom to ask.
+
+    Raises:
+        RefusedError: an option is not of its form.
+    """
+    from slipway.endpoint.addressing import Address, parse_connect_to  # noqa: PLC0415
+    from slipway.endpoint.target import Way  # noqa: PLC0415
+
+    way = Way(connect_to=parse_connect_to(connect_to), ca_file=ca_file, timeout_seconds=timeout)
+    return Address(environment, url, model, way)
