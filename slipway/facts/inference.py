@@ -129,6 +129,9 @@ class InferenceEngine(Row):
         neuron_release: Neuron SDK release in that image. The engine loads only models that this release compiled.
         instance_families: Families (see ``instance_family``) the image runs on.
         architectures: Model architectures it serves, as ``architectures`` in a model's ``config.json`` names them.
+        model_files: Files of the model's folder without which the server would look for the model elsewhere, or compile
+            it. A task ends where one is missing: its folder is empty, a mount is dead, or the model is none for this
+            engine.
         entry_point: What the container runs in place of the image's own entry point; none where that one is right.
         command: Templates (see ``EngineSettings``) of the arguments. One with a field that has no value is left out.
         environment: Templates of the variables' values, likewise.
@@ -138,8 +141,8 @@ class InferenceEngine(Row):
         health_path: Answers 200 when the server can generate.
         metrics_path: Prometheus metrics.
         inference_paths: Paths of the OpenAI-compatible API; nothing else need be reachable for users.
-        other_paths: Every other path that the server answers, ``{name}`` for a variable part. A load balancer must not
-            forward them.
+        other_paths: Every other path that the server answers with the settings of this row, ``{name}`` for a variable
+            part. A load balancer must not forward them.
         linux_capabilities: Capabilities the container needs beyond Docker's default set.
         shared_memory_mib: Size of ``/dev/shm`` the engine was tested with.
         drain_seconds: How long the server finishes running requests after SIGTERM; 0 when it does not.
@@ -159,6 +162,7 @@ class InferenceEngine(Row):
     neuron_release: Annotated[str, Field(pattern=r"^[0-9]+\.[0-9]+\.[0-9]+$")]
     instance_families: FrozenList[Text]
     architectures: FrozenList[Text]
+    model_files: FrozenList[Text]
     entry_point: FrozenList[Text] | None = None
     command: FrozenList[_Template] = ()
     environment: FrozenMapping[_Template]
