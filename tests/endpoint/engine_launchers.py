@@ -1,0 +1,180 @@
+"""What each engine's server makes of its container's arguments and variables.
+
+Written down from the engines' own sources, not from Slipway's facts, so that a wrong name there shows: TGI v3.3.5
+(Dockerfile.neuron, launcher/src/main.rs, router/src/server.rs), optimum-neuron v0.4.5 (docker/vllm/Dockerfile,
+optimum/commands/neuron/serve.py), vLLM v0.11 and v0.16 (entrypoints/openai/{cli_args,api_server}.py, envs.py).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where a server reads a setting: an argument goes before a variable, a variable before the default."""
+
+    flag: str | None = None
+    variable: str | None = None
+    default: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launcher:
+    """A server's settings and habits."""
+
+    entry_point: tuple[str, ...] = ()
+    """What must be the container's entry point; empty for the image's own."""
+
+    model: Setting
+    """The model's directory."""
+
+    takes_model_as_argument: bool = False
+    """Whether it may also be the first argument without a flag."""
+
+    served_name: Setting = Setting()
+    """The id that clients use; without one it is the directory."""
+
+    port: Setting
+    batch_size: Setting
+    keep_alive_seconds: Setting
+    """How long it keeps an idle connection; without a value for ever."""
+
+    other_flags: frozenset[str] = frozenset()
+    """Further arguments that it knows."""
+
+    api_key_variable: str
+    key_has_case: bool = True
+    """Whether it compares API keys with their case."""
+
+    guarded: tuple[str, ...]
+    """Paths, or with `/` at the end beginnings of paths, that need the API key."""
+
+    checks_model: bool
+    """Whether a request for another model is an error."""
+
+    waiting_limit: int | None
+    """Requests, running and waiting, above which it answers 429."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerSettings:
+    """What a server was started with."""
+
+    model_id: str
+    port: int
+    batch_size: int
+    keep_alive_seconds: int | None
+    api_key: str | None
+
+
+class LaunchError(ValueError):
+    """The server would end at once."""
+
+
+def settings(
+    launcher: Launcher, entry_point: Sequence[str], arguments: Sequence[str], environment: Mapping[str, str]
+) -> ServerSettings:
+    """Return what the server starts with.
+
+    Raises:
+        LaunchError: it would not start.
+    """
+    if tuple(entry_point) != launcher.entry_point:
+        raise LaunchError(f"entry point {list(entry_point)}, expected {list(launcher.entry_point)}")
+    flags, free = _parsed(arguments)
+    own = (launcher.model, launcher.served_name, launcher.port, launcher.batch_size)
+    known = {setting.flag for setting in own if setting.flag} | launcher.other_flags
+    if unknown := sorted(flags.keys() - known):
+        raise LaunchError(f"unexpected arguments {unknown}")
+    if len(free) > (1 if launcher.takes_model_as_argument else 0):
+        raise LaunchError(f"unexpected arguments {free}")
+
+    def value(setting: Setting) -> str | None:
+        given = flags.get(setting.flag or "") or environment.get(setting.variable or "")
+        return given or setting.default
+
+    model = free[0] if free else value(launcher.model)
+    if not model or not model.startswith("/"):
+        raise LaunchError(f"{model!r} is no directory: the server would look for it on the hub")
+    keep_alive = value(launcher.keep_alive_seconds)
+    return ServerSettings(
+        model_id=value(launcher.served_name) or model,
+        port=int(value(launcher.port) or 0),
+        batch_size=int(value(launcher.batch_size) or 0),
+        keep_alive_seconds=int(keep_alive) if keep_alive else None,
+        api_key=environment.get(launcher.api_key_variable) or None,
+    )
+
+
+def _parsed(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """Split `--flag=value`, `--flag value` and the rest."""
+    flags, free, waiting = dict[str, str](), list[str](), list(arguments)
+    while waiting:
+        argument = waiting.pop(0)
+        if not argument.startswith("--"):
+            free.append(argument)
+            continue
+        flag, is_whole, value = argument.partition("=")
+        flags[flag] = value if is_whole else (waiting.pop(0) if waiting else "")
+    return flags, free
+
+
+_VLLM_FLAGS = frozenset(
+    {
+        "--additional-config",
+        "--block-size",
+        "--max-model-len",
+        "--num-gpu-blocks-override",
+        "--tensor-parallel-size",
+        "--disable-access-log-for-endpoints",
+    }
+)
+
+LAUNCHERS: Mapping[str, Launcher] = {
+    "tgi": Launcher(
+        model=Setting("--model-id", "MODEL_ID"),
+        port=Setting("--port", "PORT", "80"),
+        batch_size=Setting("--max-batch-size", None, "4"),
+        keep_alive_seconds=Setting(),
+        other_flags=frozenset({"--max-input-tokens", "--max-total-tokens", "--max-batch-prefill-tokens"}),
+        api_key_variable="API_KEY",
+        key_has_case=False,
+        guarded=(
+            "/generate",
+            "/generate_stream",
+            "/invocations",
+            "/tokenize",
+            "/chat_tokenize",
+            "/v1/chat/completions",
+            "/v1/completions",
+            "/vertex",
+        ),
+        checks_model=False,
+        waiting_limit=128,
+    ),
+    "vllm-hf": Launcher(
+        model=Setting(None, "SM_ON_MODEL"),
+        served_name=Setting(None, "SM_ON_SERVED_MODEL_NAME"),
+        port=Setting(default="8080"),
+        batch_size=Setting(None, "SM_ON_BATCH_SIZE", "4"),
+        keep_alive_seconds=Setting(None, "VLLM_HTTP_TIMEOUT_KEEP_ALIVE", "5"),
+        api_key_variable="VLLM_API_KEY",
+        guarded=("/v1/",),
+        checks_model=True,
+        waiting_limit=None,
+    ),
+    "vllm-aws": Launcher(
+        entry_point=("vllm", "serve"),
+        model=Setting("--model"),
+        takes_model_as_argument=True,
+        served_name=Setting("--served-model-name"),
+        port=Setting("--port", None, "8000"),
+        batch_size=Setting("--max-num-seqs", None, "4"),
+        keep_alive_seconds=Setting(None, "VLLM_HTTP_TIMEOUT_KEEP_ALIVE", "5"),
+        other_flags=_VLLM_FLAGS,
+        api_key_variable="VLLM_API_KEY",
+        guarded=("/v1/",),
+        checks_model=True,
+        waiting_limit=None,
+    ),
+}

@@ -1,0 +1,68 @@
+"""Values of a synthesized template's expressions, as a stack deployed from it would have them.
+
+The rehearsal's resolver does the work. What only AWS knows has a value that says where it comes from: a resource is its
+logical id, its attribute `Id.Attribute`, an export its name.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from slipway.rehearsal.emulator.template.document import Template
+from slipway.rehearsal.emulator.template.intrinsics import Resolver, StackIdentity
+from slipway.rehearsal.emulator.template.parameters import parameter_values
+
+_STACK = StackIdentity("endpoint", "arn:aws:cloudformation:us-west-2:111122223333:stack/endpoint/1", "us-west-2")
+
+
+@dataclass(frozen=True)
+class _NamedResource:
+    physical_id: str
+
+    def attribute(self, name: str) -> str:
+        return f"{self.physical_id}.{name}"
+
+
+class _NamedSurroundings:
+    def stack_output(self, stack_name: str, output_name: str, region: str) -> str:
+        return f"{region}.{stack_name}.{output_name}"
+
+    def exported_value(self, export_name: str) -> str:
+        return export_name
+
+    def ssm_parameter(self, name: str) -> str:
+        return name
+
+    def secret(self, secret_id: str, json_key: str | None, stage: str | None, version: str | None) -> str:
+        raise AssertionError(f"the template takes a secret's value into a property: {secret_id}")
+
+    def availability_zones(self, region: str) -> Sequence[str]:
+        return [f"{region}a", f"{region}b"]
+
+
+class StackValues:
+    """A template with given values of its parameters; the others have their defaults."""
+
+    def __init__(self, template: Mapping[str, Any], parameters: Mapping[str, str] | None = None) -> None:
+        document, surroundings = Template(json.dumps(template)), _NamedSurroundings()
+        values = parameter_values(document, parameters or {}, surroundings)
+        resources = {logical_id: _NamedResource(logical_id) for logical_id in document.resources}
+        self._resolver = Resolver(_STACK, document, values, surroundings, dict(resources))
+        self._document = document
+
+    def resources(self, resource_type: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Logical id and properties of the resources of a type that the stack has."""
+        for logical_id, definition in self._resolver.active(self._document.resources).items():
+            if definition["Type"] == resource_type:
+                yield logical_id, self._resolver.resolve(definition.get("Properties", {}))
+
+    def outputs(self) -> dict[str, str]:
+        """The stack's outputs."""
+        active = self._resolver.active(self._document.section("Outputs"))
+        return {name: self._resolver.text(output["Value"]) for name, output in active.items()}
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """The template's metadata."""
+        return self._document.section("Metadata")
