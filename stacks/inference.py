@@ -95,7 +95,13 @@ class InferenceStack(EnvironmentStack):
         NodeProblemDetection(
             self,
             "NodeProblemDetection",
-            NodeProblemDetectionProps(cluster=cluster, log_retention=log_retention(environment)),
+            NodeProblemDetectionProps(
+                cluster=cluster,
+                auto_scaling_groups=[
+                    service.hosts.auto_scaling_group for model in self.models for service in model.services
+                ],
+                log_retention=log_retention(environment),
+            ),
         )
         cdk.CfnOutput(self, "ModelBucket", value=storage.model_bucket.bucket_name, description="Where models go")
         self.add_metadata(

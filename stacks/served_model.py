@@ -102,6 +102,11 @@ class ServedModel(Construct):
         self.description = self._describe()
 
     @property
+    def services(self) -> tuple[ModelService, ...]:
+        """The model's service, and the candidate's where it can have one."""
+        return (self.service, self.candidate) if self.candidate else (self.service,)
+
+    @property
     def service_name(self) -> str:
         """Name of the ECS service."""
         return self.name.replace(".", "-")
@@ -130,6 +135,9 @@ class ServedModel(Construct):
                     "logical_neuron_cores": host.logical_neuron_cores,
                     "neuron_memory_gib": host.neuron_memory_gib,
                     "memory_gib": host.memory_gib,
+                    "volume_gib": wanted.source.volume_gib if isinstance(wanted.source, spec.Sync) else None,
+                    "service_name": self.service_name,
+                    "architectures": list(self.engine.architectures),
                     "desired_count": wanted.scaling.min_count,
                     "compiled": wanted.compiled.model_dump() if wanted.compiled else None,
                     "limits": wanted.limits.model_dump(exclude_none=True),
@@ -201,6 +209,7 @@ class ServedModel(Construct):
                 compiled=facts.CompiledShape(**wanted.compiled.model_dump()) if wanted.compiled else None,
                 limits=wanted.limits.model_dump(exclude_none=True),
                 task_count=task_count,
+                scales=self.scales and not candidate,
                 max_hosts=CANDIDATE_TASKS if candidate else wanted.host_limit,
                 warm_pool_count=0 if candidate else wanted.scaling.warm_pool_count,
                 deployment="in_place" if candidate else wanted.deployment,
@@ -219,10 +228,15 @@ class ServedModel(Construct):
             candidate=True,
         )
 
+    @property
+    def scales(self) -> bool:
+        """Whether the number of tasks changes by itself."""
+        scaling = self.spec.scaling
+        return bool(scaling.schedules) or scaling.max_count not in {None, scaling.min_count}
+
     def _scale(self, is_chosen: cdk.CfnCondition | None) -> None:
         scaling = self.spec.scaling
-        max_count = scaling.min_count if scaling.max_count is None else scaling.max_count
-        if max_count == scaling.min_count and not scaling.schedules:
+        if not self.scales:
             return
         metric: cloudwatch.IMetric | RequestsPerTarget = (
             self.service.metrics.metric("QueueSize", "Average")
@@ -235,13 +249,14 @@ class ServedModel(Construct):
             ServiceScalingProps(
                 service=self.service.service,
                 min_count=scaling.min_count,
-                max_count=max_count,
+                max_count=scaling.min_count if scaling.max_count is None else scaling.max_count,
                 metric=metric,
                 target=scaling.target_value,
                 scale_out_cooldown_seconds=scaling.scale_out_cooldown_seconds,
                 scale_in_cooldown_seconds=scaling.scale_in_cooldown_seconds,
                 schedules=[CapacitySchedule(**schedule.model_dump()) for schedule in scaling.schedules],
                 is_chosen=is_chosen,
+                busy=self.service.metrics.metric("BatchUtilization", "Average") if self.service.batch_size else None,
             ),
         )
 

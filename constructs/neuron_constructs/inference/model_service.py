@@ -67,6 +67,9 @@ class ModelServiceProps:
     task_count: int
     """Tasks to begin with."""
 
+    scales: bool
+    """Whether the number of tasks changes: a task that answers requests is then kept from scale-in."""
+
     max_hosts: int
     """Most hosts."""
 
@@ -88,6 +91,11 @@ class ModelServiceProps:
     log_retention: logs.RetentionDays
     """How long the engine's log is kept."""
 
+    @property
+    def batch_size(self) -> int | None:
+        """Requests that a task answers at a time, where that is known."""
+        return self.limits.get("max_batch_size") or (self.compiled.batch_size if self.compiled else None)
+
 
 class ModelService(Construct):
     """An inference engine that serves one model, one task on each host."""
@@ -96,9 +104,11 @@ class ModelService(Construct):
     hosts: InferentiaHosts
     task: EngineTask
     metrics: EngineMetrics
+    batch_size: int | None
 
     def __init__(self, scope: Construct, id: str, props: ModelServiceProps) -> None:  # noqa: A002
         super().__init__(scope, id)
+        self.batch_size = props.batch_size
         self.task = self._task(props)
         self.metrics = EngineMetrics(
             self,
@@ -109,6 +119,8 @@ class ModelService(Construct):
                 cluster_name=props.cluster.cluster_name,
                 service_name=props.name,
                 script=props.scripts / "engine_metrics.py",
+                batch_size=props.batch_size,
+                protects_busy_tasks=props.scales,
             ),
         )
         self.hosts = self._hosts(props)
