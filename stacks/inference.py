@@ -1,11 +1,14 @@
 """The inference stack: the endpoint and the models behind it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import aws_cdk as cdk
 from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
+from neuron_constructs.inference.client_commands import api_key_command
 from neuron_constructs.inference.cluster import InferenceCluster, InferenceClusterProps
 from neuron_constructs.inference.endpoint import DnsRecord, Endpoint, EndpointProps
 from neuron_constructs.inference.engine_api_key import EngineApiKey
@@ -89,9 +92,7 @@ class InferenceStack(EnvironmentStack):
         )
         # Below a construct of their own: a model may have any name.
         models = Construct(self, "Models")
-        self.models = tuple(
-            ServedModel(models, model, order, surroundings) for order, model in enumerate(inference.models)
-        )
+        self.models = tuple(ServedModel(models, model, surroundings) for model in inference.models)
         NodeProblemDetection(
             self,
             "NodeProblemDetection",
@@ -104,10 +105,18 @@ class InferenceStack(EnvironmentStack):
             ),
         )
         cdk.CfnOutput(self, "ModelBucket", value=storage.model_bucket.bucket_name, description="Where models go")
-        self.add_metadata(
-            METADATA,
-            {"authentication": authentication.kind, "models": [model.description for model in self.models]},
-        )
+        self.add_metadata(METADATA, self._describe(authentication.kind))
+
+    def _describe(self, authentication: str) -> Mapping[str, Any]:
+        """Return what `slipway endpoint` is told: which outputs tell where the models are, and how a key is had."""
+        api_key, cognito = authentication == "api_key", authentication == "cognito"
+        return {
+            "authentication": authentication,
+            "models": [model.description for model in self.models],
+            "api_key_secret_output": "ApiKeySecretArn" if api_key else None,
+            "user_pool_output": "UserPoolId" if cognito else None,
+            "user_pool_client_output": "UserPoolClientId" if cognito else None,
+        }
 
     def _authentication(self, environment: Environment, endpoint: endpoint_spec.Endpoint) -> Authentication:
         wanted = endpoint.authentication
@@ -130,10 +139,16 @@ class InferenceStack(EnvironmentStack):
                     ),
                 )
                 cdk.CfnOutput(self, "TokenCommand", value=clients.token_command, description="Prints a token")
+                cdk.CfnOutput(self, "UserPoolId", value=clients.user_pool.user_pool_id, description="Machine clients")
+                cdk.CfnOutput(
+                    self, "UserPoolClientId", value=clients.client.user_pool_client_id, description="First of them"
+                )
                 return Authentication("cognito", clients.tokens)
             case endpoint_spec.ApiKeyAuthentication():
                 key = EngineApiKey(self, "ApiKey", secret_arn=wanted.secret_arn)
-                cdk.CfnOutput(self, "ApiKeyCommand", value=key.read_command, description="Prints the API key")
+                command = api_key_command(key.secret.secret_arn, environment.region)
+                cdk.CfnOutput(self, "ApiKeyCommand", value=command, description="Puts the key into OPENAI_API_KEY")
+                cdk.CfnOutput(self, "ApiKeySecretArn", value=key.secret.secret_arn, description="Secret with the key")
                 return Authentication("api_key", api_key=key.secret)
 
     def _endpoint(
@@ -165,6 +180,7 @@ class InferenceStack(EnvironmentStack):
                 idle_timeout_seconds=endpoint.idle_timeout_seconds,
                 deletion_protection=endpoint.deletion_protection,
                 access_log_bucket=network.access_log_bucket,
+                log_retention=log_retention(environment),
             ),
         )
 

@@ -64,13 +64,12 @@ class ServedModel(Construct):
     candidate: ModelService | None
     description: Mapping[str, Any]
 
-    def __init__(self, scope: Construct, wanted: spec.ServedModel, order: int, surroundings: Surroundings) -> None:
+    def __init__(self, scope: Construct, wanted: spec.ServedModel, surroundings: Surroundings) -> None:
         """Add the model.
 
         Args:
             scope: what holds the models; a model's id in it is its slug.
             wanted: the model's entry in the environment file.
-            order: its place among the models, from 0; it decides the order of the load balancer's rules.
             surroundings: what the models share.
         """
         super().__init__(scope, wanted.slug)
@@ -86,7 +85,6 @@ class ServedModel(Construct):
                 engine=self.engine,
                 path=wanted.route.path,
                 host=wanted.route.host,
-                order=order,
                 candidate_weights=rolled_out.weights if rolled_out and wanted.canary else None,
             ),
         )
@@ -263,13 +261,11 @@ class ServedModel(Construct):
     def _describe(self) -> Mapping[str, Any]:
         """Add the outputs for clients, and return what `slipway endpoint` is told of the model."""
         base_url, model_id = self.route.base_url, self.model_id
-        authenticated = self._surroundings.authentication != "none"
+        has_key = self._surroundings.authentication != "none"
         self._output("BaseUrl", base_url, "OPENAI_BASE_URL of clients")
         self._output("ModelId", model_id, "What clients send as model")
-        self._output("CurlCommand", curl_command(base_url, model_id, authenticated=authenticated), "Try it with curl")
-        self._output(
-            "OpenAiCommand", openai_command(base_url, model_id, authenticated=authenticated), "Try it with openai"
-        )
+        self._output("CurlCommand", curl_command(base_url, model_id, has_key=has_key), "Asks the model, with curl")
+        self._output("OpenAiCommand", openai_command(base_url, model_id, has_key=has_key), "Asks it, with openai")
         return {
             "name": self.name,
             "engine": self.spec.engine,

@@ -17,8 +17,6 @@ class EngineApiKey(Construct):
     """A secret with the key as its plain text; its value is in no template."""
 
     secret: secretsmanager.ISecret
-    read_command: str
-    """Command of the AWS CLI that prints the key."""
 
     def __init__(self, scope: Construct, id: str, *, secret_arn: str | None) -> None:  # noqa: A002
         """Refer to a secret, or make one.
@@ -33,10 +31,6 @@ class EngineApiKey(Construct):
             self.secret = secretsmanager.Secret.from_secret_complete_arn(self, "Secret", secret_arn)
         else:
             self.secret = self._made()
-        self.read_command = (
-            f"aws secretsmanager get-secret-value --region {cdk.Stack.of(self).region} "
-            f"--secret-id {self.secret.secret_arn} --query SecretString --output text"
-        )
 
     def _made(self) -> secretsmanager.Secret:
         made = secretsmanager.Secret(
