@@ -1,0 +1,28 @@
+"""cdk-nag's packs over an app of a test's own, as app.py runs them over the environments."""
+
+import json
+from contextlib import suppress
+from pathlib import Path
+
+import aws_cdk as cdk
+from cdk_nag import AwsSolutionsChecks, NIST80053R5Checks
+
+
+def pack_findings(app: cdk.App, directory: Path) -> list[tuple[str, str]]:
+    """Synthesize an app under both packs and return the open findings: rule and construct.
+
+    Args:
+        app: The app.
+        directory: Its output directory.
+    """
+    cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app), NIST80053R5Checks(app))
+    # A finding makes synth raise; the report says more than the exception.
+    with suppress(RuntimeError):
+        app.synth()
+    reports = json.loads((directory / "validation-report.json").read_text())["pluginReports"]
+    return [
+        (violation["ruleName"], construct["constructPath"])
+        for report in reports
+        for violation in report["violations"]
+        for construct in violation["violatingConstructs"]
+    ]

@@ -1,0 +1,174 @@
+"""The engine's task definition: every engine on every size of host, in a stack of its own."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import aws_cdk as cdk
+import pytest
+
+from neuron_constructs.inference.model import LocalCopy, MountedBucket
+from slipway import facts
+from tests.assembly import cdk_context
+from tests.engine_task_stack import (
+    ENGINES,
+    SECRET_ARN,
+    container,
+    definition,
+    engine_task_stack,
+    environment,
+    synthesized,
+)
+from tests.pack_findings import pack_findings
+
+
+def sizes(engine: facts.InferenceEngine) -> Iterator[str]:
+    """Instance types that an engine runs on; of trn1 the one of an inference host's size."""
+    for row in facts.instance_types().values():
+        if row.family in engine.instance_families and not (row.family == "trn1" and row.neuron_devices > 1):
+            yield row.name
+
+
+PAIRS = [(name, size) for name in ENGINES for size in sizes(facts.inference_engine(name))]
+
+
+@pytest.mark.parametrize(("engine", "instance_type"), PAIRS)
+def test_the_engine_has_every_device_and_nearly_all_memory_of_its_host(engine: str, instance_type: str) -> None:
+    host, made = facts.instance_type(instance_type), container(synthesized(engine, instance_type))
+    devices = made["LinuxParameters"]["Devices"]
+    reservation, memory = made["MemoryReservation"], host.memory_gib * 1024
+
+    assert [device["HostPath"] for device in devices] == [f"/dev/neuron{n}" for n in range(host.neuron_devices)]
+    assert all(device["Permissions"] == ["read", "write"] for device in devices)
+    assert memory - 0.05 * memory - 4096 < reservation < memory - 0.05 * memory - 3072
+    # A second task must not fit beside it.
+    assert 2 * reservation > memory
+    assert "Memory" not in made
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_engine_runs_as_its_row_says(engine: str) -> None:
+    row, made = facts.inference_engine(engine), container(synthesized(engine))
+
+    assert made["Image"] == row.image
+    assert made.get("EntryPoint") == (list(row.entry_point) if row.entry_point else None)
+    assert made["StopTimeout"] == row.stop_timeout_seconds
+    assert made["PortMappings"] == [{"ContainerPort": row.port, "Protocol": "tcp"}]
+    assert made["LinuxParameters"]["SharedMemorySize"] == row.shared_memory_mib
+    assert made["LinuxParameters"]["Capabilities"] == {"Add": list(row.linux_capabilities)}
+    assert made["LinuxParameters"]["InitProcessEnabled"] is True
+    assert made["LogConfiguration"]["LogDriver"] == "awslogs"
+
+
+def test_a_small_host_keeps_mountpoints_memory_only_where_mountpoint_runs() -> None:
+    mounted = container(synthesized(source=MountedBucket()))["MemoryReservation"]
+    copied = container(synthesized(source=LocalCopy(volume_gib=100, throughput_mib_s=500)))["MemoryReservation"]
+
+    assert copied - mounted == 2048
+
+
+def test_tgi_reads_the_compiled_values_from_the_model() -> None:
+    template = synthesized("tgi")
+
+    assert "Command" not in container(template)
+    assert environment(template) == {
+        "MODEL_ID": "/models/tanuki-8b/v1",
+        "PORT": "80",
+        "HF_HUB_OFFLINE": "1",
+        "USAGE_STATS": "off",
+        "JSON_OUTPUT": "true",
+        "NEURON_RT_LOG_LEVEL": "WARNING",
+        # Of the CDK, for every container on EC2.
+        "AWS_REGION": {"Ref": "AWS::Region"},
+    }
+
+
+def test_limits_are_arguments_of_tgi() -> None:
+    limits = {"max_batch_size": 2, "max_input_tokens": 1000}
+
+    assert container(synthesized("tgi", limits=limits))["Command"] == ["--max-batch-size=2", "--max-input-tokens=1000"]
+
+
+def test_vllm_hf_is_told_what_is_known() -> None:
+    known, unknown = environment(synthesized("vllm-hf")), environment(synthesized("vllm-hf", compiled=None))
+    shape = {"SM_ON_BATCH_SIZE": "4", "SM_ON_SEQUENCE_LENGTH": "4096", "SM_ON_TENSOR_PARALLEL_SIZE": "2"}
+
+    assert known == unknown | shape
+    assert unknown["SM_ON_MODEL"] == "/models/tanuki-8b/v1"
+    assert unknown["SM_ON_SERVED_MODEL_NAME"] == "tanuki-8b"
+
+
+def test_vllm_aws_is_told_everything_on_its_command_line() -> None:
+    made = container(synthesized("vllm-aws"))
+
+    assert made["EntryPoint"] == ["vllm", "serve"]
+    assert made["Command"] == [
+        "/models/tanuki-8b/v1",
+        "--served-model-name=tanuki-8b",
+        "--port=8080",
+        "--max-num-seqs=4",
+        "--max-model-len=4096",
+        "--tensor-parallel-size=2",
+        "--no-enable-prefix-caching",
+        "--num-gpu-blocks-override=4",
+    ]
+
+
+@pytest.mark.parametrize("engine", ["vllm-hf", "vllm-aws"])
+def test_idle_connections_outlive_the_load_balancers(engine: str) -> None:
+    assert int(environment(synthesized(engine))["VLLM_HTTP_TIMEOUT_KEEP_ALIVE"]) > 900
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_no_engine_asks_a_hub_or_sends_statistics(engine: str) -> None:
+    variables = environment(synthesized(engine))
+
+    assert variables["HF_HUB_OFFLINE"] == "1"
+    assert variables.get("USAGE_STATS") == "off" or variables.get("VLLM_NO_USAGE_STATS") == "1"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_model_is_mounted_read_only_where_the_engine_looks(engine: str) -> None:
+    template = synthesized(engine)
+    (volume,) = definition(template)["Volumes"]
+
+    assert volume["Host"] == {"SourcePath": "/mnt/models/tanuki-8b/v1"}
+    for name in ("Engine", "ModelCheck"):
+        assert container(template, name)["MountPoints"] == [
+            {"ContainerPath": "/models/tanuki-8b/v1", "ReadOnly": True, "SourceVolume": volume["Name"]}
+        ]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("with_key", [True, False])
+def test_the_key_comes_from_secrets_manager_alone(engine: str, with_key: bool) -> None:
+    template, row = synthesized(engine, with_key=with_key), facts.inference_engine(engine)
+    secrets = [{"Name": row.api_key_environment, "ValueFrom": SECRET_ARN}] if with_key else None
+
+    assert container(template).get("Secrets") == secrets
+    assert "Secrets" not in container(template, "ModelCheck")
+    assert row.api_key_environment not in environment(template)
+
+
+def test_the_task_may_do_nothing_in_aws() -> None:
+    template = synthesized(with_key=True)
+    (execution,) = template.find_resources("AWS::IAM::Policy").values()
+    actions = {
+        action
+        for statement in execution["Properties"]["PolicyDocument"]["Statement"]
+        for action in (statement["Action"] if isinstance(statement["Action"], list) else [statement["Action"]])
+    }
+
+    assert actions == {
+        *("logs:CreateLogStream", "logs:PutLogEvents"),
+        *("secretsmanager:DescribeSecret", "secretsmanager:GetSecretValue"),
+    }
+    task_role = definition(template)["TaskRoleArn"]["Fn::GetAtt"][0]
+    assert execution["Properties"]["Roles"] != [{"Ref": task_role}]
+    assert not template.find_resources("AWS::IAM::Role")[task_role]["Properties"].get("ManagedPolicyArns")
+
+
+def test_the_packs_find_nothing(tmp_path: Path) -> None:
+    app = cdk.App(context=cdk_context(), outdir=str(tmp_path))
+    engine_task_stack(app, "vllm-aws", "inf2.48xlarge", with_key=True)
+
+    assert pack_findings(app, tmp_path) == []
