@@ -19,9 +19,9 @@ MINIMAL: Values = {
         "cluster_name": "trainium",
         "queues": [{"name": "trn1", "compute_resources": [{"name": "trn1-32xl", "instance_type": "trn1.32xlarge"}]}],
     },
-    "inference": {"models": [{"name": "tanuki-8b"}]},
+    "inference": {"models": [{"name": "tanuki-8b", "engine": "vllm-hf"}]},
 }
-"""The fewest keys that make an environment with an endpoint."""
+"""The fewest keys that make an environment with an endpoint, and the engine that calls for no notice."""
 
 
 def changed(values: Values, changes: dict[str, Any]) -> Values:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin
 
-from annotated_types import Ge, Le
+from annotated_types import Ge, Gt, Le
 from hypothesis import strategies as st
 from pydantic.fields import FieldInfo
 
@@ -20,6 +20,7 @@ _WRONG: dict[type, list[Any]] = {
     str: [[], {}, 5, 2.5, True, [["x"]]],
     bool: ["yes", 1, [], {}],
     int: ["many", 1.5, True, [], {}, "7"],
+    float: ["many", True, [], {}, "7.5"],
     list: ["text", 5, True, {"a": 1}],
     dict: ["text", 5, False, ["a"]],
 }
@@ -79,6 +80,8 @@ def _wrong_values(field: FieldInfo, value: Any) -> Iterator[Any]:
     for bound in field.metadata:
         if isinstance(bound, Ge):
             yield int(str(bound.ge)) - 1
+        if isinstance(bound, Gt):
+            yield int(str(bound.gt))
         if isinstance(bound, Le):
             yield int(str(bound.le)) + 1
 

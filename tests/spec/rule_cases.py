@@ -151,13 +151,14 @@ NETWORK = [
         {"network.nat_gateways": 2},
     ),
     Case(
-        # A /27 has 27 usable addresses: nodes, head node, 2 file servers, the load balancer's 8, host and task.
+        # A /27 has 27 usable addresses: nodes, head node, 2 file servers, the load balancer's 8, two hosts (one during
+        # a deployment) and their tasks.
         "training-subnet-large-enough",
-        {"network.private_subnet_prefix_length": 27, f"{RESOURCE}.max_count": 15},
+        {"network.private_subnet_prefix_length": 27, f"{RESOURCE}.max_count": 13},
         "network.private_subnet_prefix_length",
-        "27 usable addresses and 28 can be needed: 15 for nodes, 1 for the head node, 2 for /fsx, "
-        "10 for the endpoint. Write 26 or less.",
-        {"network.private_subnet_prefix_length": 27, f"{RESOURCE}.max_count": 14},
+        "27 usable addresses and 28 can be needed: 13 for nodes, 1 for the head node, 2 for /fsx, "
+        "12 for the endpoint. Write 26 or less.",
+        {"network.private_subnet_prefix_length": 27, f"{RESOURCE}.max_count": 12},
     ),
     Case(
         # Without EFA a trn1.32xlarge has an address on each of its 8 network cards.
@@ -175,16 +176,16 @@ NETWORK = [
             "network.private_subnet_prefix_length": 27,
             "storage.home": {},
             "storage.accounting_database": {},
-            "training.login_nodes": {"count": 3},
+            "training.login_nodes": {"count": 1},
         },
         "network.private_subnet_prefix_length",
-        "28 can be needed: 1 for nodes, 1 for the head node, 11 for login nodes, 2 for /fsx, 1 for /home, "
-        "2 for the accounting database, 10 for the endpoint",
+        "28 can be needed: 1 for nodes, 1 for the head node, 9 for login nodes, 2 for /fsx, 1 for /home, "
+        "2 for the accounting database, 12 for the endpoint",
         {
             "network.private_subnet_prefix_length": 27,
             "storage.home": {},
             "storage.accounting_database": {},
-            "training.login_nodes": {"count": 2},
+            "training.login_nodes": {"count": 0},
         },
     ),
     Case(

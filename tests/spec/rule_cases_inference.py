@@ -1,35 +1,121 @@
-"""The rule cases of the endpoint."""
+"""The rule cases of the endpoint's models: names, engines, images, hosts, routes."""
 
-from tests.spec.rule_cases import API_KEY, CERTIFICATE, ENDPOINT, JWT, SAFE_PUBLIC, SECRET, Case
+from typing import Any
+
+from tests.spec.rule_cases import ENDPOINT, Case
+
+MODELS = "inference.models"
+MODEL = f"{MODELS}.0"
+FIRST = "inference.models[0]"
+SECOND = "inference.models[1]"
+ECR_IMAGE = "111122223333.dkr.ecr.us-west-2.amazonaws.com/engine:0.4.5"
+COMPILED = {"batch_size": 4, "sequence_length": 4096, "tensor_parallel_size": 2}
+RECORD = {"name": "llm.example.com", "zone_name": "example.com", "zone_id": "Z0123456789ABCDEFGHIJ"}
+
+
+def second(name: str = "llama", **keys: Any) -> dict[str, Any]:
+    """A second model beside the first one of the minimal environment, with a route unless told otherwise."""
+    return {f"{MODELS}.1": {"name": name, "engine": "vllm-hf", "route": {"path": "/second"}, **keys}}
+
 
 INFERENCE = [
     Case(
+        "model-names-distinct",
+        second("tanuki-8b"),
+        f"{SECOND}.name",
+        "tanuki-8b is named before",
+        second("tanuki-8c"),
+    ),
+    Case(
+        "model-names-distinct",
+        second("tanuki.8b"),
+        f"{SECOND}.name",
+        "tanuki.8b and tanuki-8b are both Tanuki8b in the stack",
+        second("tanuki8b-2"),
+    ),
+    Case(
+        "model-names-distinct",
+        {f"{MODEL}.canary": True, **second("tanuki-8b-candidate")},
+        f"{SECOND}.name",
+        "tanuki-8b-candidate and the canary of tanuki-8b are both Tanuki8bCandidate in the stack",
+        second("tanuki-8b-candidate"),
+    ),
+    Case(
+        "canary-rolled-out",
+        {f"{MODEL}.canary": True, f"{MODEL}.prefix": "imported/tanuki"},
+        f"{FIRST}.canary",
+        "there is one folder, imported/tanuki, and no other version to try",
+        {f"{MODEL}.canary": True},
+    ),
+    Case(
         "engine-known",
-        {"inference.engine": "tgii"},
-        "inference.engine",
-        "Did you mean 'tgi'?",
-        {"inference.engine": "vllm"},
+        {f"{MODEL}.engine": "vllm"},
+        f"{FIRST}.engine",
+        "there are no facts about an inference engine 'vllm'. Did you mean 'vllm-hf'?",
+        {f"{MODEL}.engine": "tgi"},
     ),
     Case(
         "image-pinned",
-        {"inference.image": "ghcr.io/example/tgi:latest"},
-        "inference.image",
+        {f"{MODEL}.image": "ghcr.io/example/tgi:latest"},
+        f"{FIRST}.image",
         "the tag `latest` means another image every week",
-        {"inference.image": "ghcr.io/example/tgi:latest-3.3.5"},
+        {f"{MODEL}.image": "ghcr.io/example/tgi:latest-3.3.5"},
+    ),
+    Case(
+        "mirrored-image-elsewhere",
+        {f"{MODEL}.image": ECR_IMAGE, f"{MODEL}.mirror_image": True},
+        f"{FIRST}.mirror_image",
+        "the image is in Amazon ECR already (111122223333.dkr.ecr.us-west-2.amazonaws.com)",
+        {f"{MODEL}.image": "public.ecr.aws/example/engine:0.4.5", f"{MODEL}.mirror_image": True},
+    ),
+    Case(
+        "engine-starts",
+        {f"{MODEL}.engine": "vllm-aws"},
+        f"{FIRST}.compiled",
+        "vllm-aws reads it from no file of the model and must be told",
+        {f"{MODEL}.engine": "vllm-aws", f"{MODEL}.compiled": COMPILED},
+    ),
+    Case(
+        "engine-starts",
+        {f"{MODEL}.compiled": {**COMPILED, "tensor_parallel_size": 4}},
+        f"{FIRST}.compiled.tensor_parallel_size",
+        "the model needs 4 NeuronCores, a host has 2",
+        {f"{MODEL}.compiled": {**COMPILED, "tensor_parallel_size": 4}, f"{MODEL}.instance_type": "inf2.24xlarge"},
+    ),
+    Case(
+        "engine-starts",
+        {f"{MODEL}.engine": "tgi", f"{MODEL}.compiled": COMPILED, f"{MODEL}.limits": {"max_batch_size": 5}},
+        f"{FIRST}.limits.max_batch_size",
+        "must be at most the compiled batch_size (got 5, compiled is 4). Write 4 or less, or leave it out.",
+        {f"{MODEL}.engine": "tgi", f"{MODEL}.compiled": COMPILED, f"{MODEL}.limits": {"max_batch_size": 3}},
+    ),
+    Case(
+        "engine-starts",
+        {f"{MODEL}.limits": {"max_input_tokens": 1000}},
+        f"{FIRST}.limits.max_input_tokens",
+        "vllm-hf has no such limit (got 1000)",
+        {f"{MODEL}.engine": "tgi", f"{MODEL}.limits": {"max_input_tokens": 1000}},
+    ),
+    Case(
+        "engine-starts",
+        {f"{MODEL}.engine": "tgi", f"{MODEL}.limits": {"max_input_tokens": 1000, "max_total_tokens": 1000}},
+        f"{FIRST}.limits.max_input_tokens",
+        "must be below max_total_tokens (got 1000, max_total_tokens is 1000)",
+        {f"{MODEL}.engine": "tgi", f"{MODEL}.limits": {"max_input_tokens": 999, "max_total_tokens": 1000}},
     ),
     Case(
         "host-type-known",
-        {"inference.instance_type": "inf2.2xlarge"},
-        "inference.instance_type",
+        {f"{MODEL}.instance_type": "inf2.2xlarge"},
+        f"{FIRST}.instance_type",
         "there are no facts about an instance type 'inf2.2xlarge'",
-        {"inference.instance_type": "inf2.8xlarge"},
+        {f"{MODEL}.instance_type": "inf2.8xlarge"},
     ),
     Case(
         "engine-on-host",
-        {"inference.instance_type": "m6i.2xlarge"},
-        "inference.instance_type",
-        "tgi does not run on m6i.2xlarge",
-        {"inference.instance_type": "inf2.48xlarge"},
+        {f"{MODEL}.instance_type": "m6i.2xlarge"},
+        f"{FIRST}.instance_type",
+        "vllm-hf does not run on m6i.2xlarge",
+        {f"{MODEL}.instance_type": "inf2.48xlarge"},
     ),
     Case(
         "host-type-offered",
@@ -37,9 +123,9 @@ INFERENCE = [
             "region": "us-east-2",
             "network.training_availability_zone_id": "use2-az3",
             "network.other_availability_zone_ids": ["use2-az1"],
-            "inference.instance_type": "trn2.3xlarge",
+            f"{MODEL}.instance_type": "trn2.3xlarge",
         },
-        "inference.instance_type",
+        f"{FIRST}.instance_type",
         "trn2.3xlarge is not offered in use2-az3 or use2-az1",
         # trn1 is offered in the second of the two zones only, which is enough.
         {
@@ -47,91 +133,65 @@ INFERENCE = [
             "network.training_availability_zone_id": "use2-az1",
             "network.other_availability_zone_ids": ["use2-az3"],
             "training.queues.0.compute_resources.0.instance_type": "trn2.48xlarge",
-            "inference.instance_type": "trn1.2xlarge",
+            f"{MODEL}.instance_type": "trn1.2xlarge",
         },
         also=frozenset({"engine-on-host"}),
     ),
-    Case(
-        "desired-count-within-maximum",
-        {"inference.desired_count": 2, "inference.model": {"prefix": "m/v1"}},
-        "inference.desired_count",
-        "is larger than max_count (got 2, max_count is 1)",
-        {"inference.desired_count": 1, "inference.model": {"prefix": "m/v1"}},
-    ),
-    Case(
-        "serving-needs-model",
-        {"inference.desired_count": 1},
-        "inference.desired_count",
-        "there is no model for 1 tasks to serve",
-        {"inference.desired_count": 1, "inference.model": {"name": "tanuki-8b"}},
-    ),
-    Case(
-        "model-named-once",
-        {"inference.model": {"name": "tanuki-8b", "prefix": "tanuki-8b/v1"}},
-        "inference.model",
-        "takes a name or a prefix (both is there)",
-        {"inference.model": {"name": "tanuki-8b"}},
-    ),
-    Case(
-        "model-named-once",
-        {"inference.model": {}},
-        "inference.model",
-        "takes a name or a prefix (neither is there)",
-        {"inference.model": {"prefix": "tanuki-8b/v1"}},
-    ),
 ]
 
-OTHER_CERTIFICATE = CERTIFICATE.replace("us-west-2", "us-east-1")
-OTHER_SECRET = SECRET.replace("us-west-2", "us-east-1")
-
-ENDPOINT_CASES = [
+ROUTES = [
     Case(
-        "public-endpoint-encrypted",
-        {f"{ENDPOINT}.exposure": "public", f"{ENDPOINT}.authentication": API_KEY},
-        "inference.endpoint.exposure",
-        "a public endpoint needs TLS",
-        {**SAFE_PUBLIC, f"{ENDPOINT}.authentication": API_KEY},
+        "route-of-one-kind",
+        {f"{MODEL}.route": {"path": "/tanuki", "host": "tanuki.example.com"}},
+        f"{FIRST}.route",
+        "takes a path or a host name (got /tanuki and tanuki.example.com)",
+        {f"{MODEL}.route": {"host": "tanuki.example.com"}},
     ),
     Case(
-        "public-endpoint-authenticated",
-        SAFE_PUBLIC,
-        "inference.endpoint.exposure",
-        "a public endpoint needs authentication",
-        {**SAFE_PUBLIC, f"{ENDPOINT}.authentication": JWT},
+        "models-told-apart",
+        second(route={}),
+        f"{SECOND}.route",
+        "requests for llama and for tanuki-8b look alike: neither has a route. Add `route: {path: /llama}`",
+        second(),
     ),
     Case(
-        "jwt-over-https",
-        {f"{ENDPOINT}.authentication": JWT},
-        "inference.endpoint.authentication.type",
-        "the load balancer checks tokens on HTTPS only",
-        {f"{ENDPOINT}.authentication": API_KEY},
+        "routes-distinct",
+        {f"{MODEL}.route": {"path": "/second"}, **second()},
+        f"{SECOND}.route.path",
+        "/second leads to tanuki-8b already",
+        {f"{MODEL}.route": {"path": "/first"}, **second()},
     ),
     Case(
-        "certificate-in-region",
-        {f"{ENDPOINT}.certificate_arn": OTHER_CERTIFICATE},
-        "inference.endpoint.certificate_arn",
-        "the ARN is of us-east-1, the environment in 'us-west-2'",
-        {f"{ENDPOINT}.certificate_arn": CERTIFICATE},
+        "routes-distinct",
+        {f"{MODEL}.route": {"host": "llm.example.com"}, **second(route={"host": "llm.example.com"})},
+        f"{SECOND}.route.host",
+        "llm.example.com leads to tanuki-8b already",
+        {f"{MODEL}.route": {"host": "llm.example.com"}, **second(route={"host": "llama.example.com"})},
     ),
     Case(
-        "secret-in-region",
-        {f"{ENDPOINT}.authentication": {**API_KEY, "secret_arn": OTHER_SECRET}},
-        "inference.endpoint.authentication.secret_arn",
-        "the ARN is of us-east-1, the environment in 'us-west-2'",
-        {f"{ENDPOINT}.authentication": API_KEY},
+        "route-path-free",
+        second(route={"path": "/v1"}),
+        f"{SECOND}.route.path",
+        "engines answer at /v1 themselves. Write another folder, for example `/v1-model`.",
+        second(route={"path": "/v1-llama"}),
     ),
     Case(
-        "allowed-ranges-valid",
-        {f"{ENDPOINT}.allowed_cidrs": ["10.0.0.0/8", "192.168.1.1/24"]},
-        "inference.endpoint.allowed_cidrs[1]",
-        "names a host inside a range. Write 192.168.1.0/24.",
-        {f"{ENDPOINT}.allowed_cidrs": ["10.0.0.0/8", "192.168.1.1/32"]},
+        # Any engine's: which one stands behind the path can change.
+        "route-path-free",
+        second(route={"path": "/invocations"}),
+        f"{SECOND}.route.path",
+        "engines answer at /invocations themselves",
+        second(route={"path": "/invocation"}),
     ),
     Case(
-        "everyone-only-authenticated",
-        {f"{ENDPOINT}.allowed_cidrs": ["0.0.0.0/1", "128.0.0.0/1"]},
-        "inference.endpoint.allowed_cidrs",
-        "everyone may connect without authentication",
-        {f"{ENDPOINT}.allowed_cidrs": ["0.0.0.0/0"], f"{ENDPOINT}.authentication": API_KEY},
+        "route-host-beside-default",
+        {f"{ENDPOINT}.dns_record": RECORD, **second(route={"host": "llm.example.com"})},
+        f"{SECOND}.route.host",
+        "all requests to the endpoint's own name would go to llama, and none to tanuki-8b",
+        {
+            f"{ENDPOINT}.dns_record": RECORD,
+            f"{MODEL}.route": {"host": "tanuki.example.com"},
+            **second(route={"host": "llm.example.com"}),
+        },
     ),
 ]

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from slipway import facts
 from tests.spec.strategies_access import accesses, login_addresses
-from tests.spec.strategies_training import SITES, Values, offered, trainings, with_some
+from tests.spec.strategies_inference import endpoint_addresses, inferences
+from tests.spec.strategies_training import SITES, Values, trainings, with_some
 
 _LARGEST_CAPACITY_STEPS = 20
 # A letter in front: PyYAML, which writes the files, and YAML 1.2, which Slipway reads, differ about "-.0" and the like.
@@ -25,13 +26,13 @@ def environments(draw: st.DrawFn) -> Values:
     others = [other for other in facts.region(region).availability_zone_ids if other != zone]
     zones = [zone, *draw(st.lists(st.sampled_from(others), min_size=1, max_size=3, unique=True))]
     capacity = draw(st.sampled_from([1200, *(2400 * steps for steps in range(1, _LARGEST_CAPACITY_STEPS + 1))]))
-    inference = draw(st.none() | _inferences(region, zones))
+    inference = draw(st.none() | inferences(region, zones))
     network, addresses = draw(_networks(zones, needs_load_balancer=inference is not None))
     storage = draw(_storages(zone, capacity))
     access = draw(accesses(region, zone))
-    # /fsx; /home and the database; the head node; the load balancer and two addresses for each host and task.
-    addresses -= 1 + capacity // 1200 + 3 + 1 + 8 + 2 * (inference or {}).get("max_count", 1)
-    addresses -= login_addresses(access)
+    # /fsx; /home and the database; the head node.
+    addresses -= 1 + capacity // 1200 + 3 + 1
+    addresses -= login_addresses(access) + endpoint_addresses(inference)
     home_on_volume = "home" not in storage
     values: Values = {
         "name": draw(st.from_regex(r"\A[a-z][a-z0-9-]{0,19}\Z")),
@@ -98,45 +99,6 @@ def _networks(draw: st.DrawFn, zones: list[str], *, needs_load_balancer: bool) -
         "nat_gateways": draw(st.integers(1, len(zones))),
     }
     return network, 2 ** (32 - private) - 5
-
-
-@st.composite
-def _inferences(draw: st.DrawFn, region: str, zones: list[str]) -> Values | None:
-    engine = draw(st.sampled_from(sorted(facts.inference_engines())))
-    families = facts.inference_engine(engine).instance_families
-    types = {row.name for zone in zones for row in offered(zone, region) if row.family in families}
-    if not types:
-        return None
-    most = draw(st.integers(1, 10))
-    values: Values = {
-        "engine": engine,
-        "instance_type": draw(st.sampled_from(sorted(types))),
-        "max_count": most,
-        "endpoint": draw(_endpoints(region)),
-    }
-    if draw(st.booleans()):
-        values |= {"model": {"prefix": "tanuki-8b/v1"}, "desired_count": draw(st.integers(0, most))}
-    image = "111122223333.dkr.ecr.us-west-2.amazonaws.com/engine:1.2.3"
-    return draw(with_some({"image": image}, values))
-
-
-@st.composite
-def _endpoints(draw: st.DrawFn, region: str) -> Values:
-    certificate = f"arn:aws:acm:{region}:111122223333:certificate/12345678-1234-1234-1234-123456789012"
-    jwt = {"type": "jwt", "issuer": "https://login.example.com/", "jwks_endpoint": "https://login.example.com/keys"}
-    api_key = {
-        "type": "api_key",
-        "secret_arn": f"arn:aws:secretsmanager:{region}:111122223333:secret:endpoint-key-AbCdEf",
-    }
-    exposure = draw(st.sampled_from(["internal", "public"]))
-    values: Values = {"exposure": exposure, "idle_timeout_seconds": draw(st.integers(60, 4000))}
-    authentication = draw(st.sampled_from([jwt, api_key] if exposure == "public" else [None, jwt, api_key]))
-    if authentication:
-        values["authentication"] = authentication
-    if exposure == "public" or authentication == jwt or draw(st.booleans()):
-        values["certificate_arn"] = certificate
-    ranges = ["10.0.0.0/8", "192.168.1.0/24", "203.0.113.7/32", *(["0.0.0.0/0"] if authentication else [])]
-    return draw(with_some({"allowed_cidrs": draw(st.lists(st.sampled_from(ranges), unique=True))}, values))
 
 
 @st.composite

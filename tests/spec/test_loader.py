@@ -13,6 +13,7 @@ from tests.spec.files import MINIMAL, changed, load, problems_of, write
 ENVIRONMENTS = Path(__file__).parents[2] / "environments"
 SHIPPED = sorted(file.stem for file in ENVIRONMENTS.glob("*.yaml"))
 
+IMAGE = "inference.models.0.image"
 UNREADABLE = {
     "empty": (b"", 1, 1, "the file is empty"),
     "blank lines": (b"\n\n", 1, 1, "the file is empty"),
@@ -86,7 +87,12 @@ def test_problem_is_one_line_that_editors_can_follow(tmp_path: Path) -> None:
 
 def test_credentials_are_never_repeated(tmp_path: Path) -> None:
     token = "hf_" + "a1B2" * 8
-    for changes in ({"region": token}, {"tags": {"token": token}}, {"inference.image": [token]}, {"tags": token}):
+    for changes in (
+        {"region": token},
+        {"tags": {"token": token}},
+        {IMAGE: [token]},
+        {"tags": token},
+    ):
         problems = problems_of(write(tmp_path, changed(MINIMAL, changes)))
         assert "credentials" in {problem.rule for problem in problems}
         assert token not in "\n".join(map(str, problems))

@@ -8,11 +8,14 @@ from slipway.spec import load_with_notices
 from slipway.spec.rules import NOTICES, RULES
 from tests.spec.files import MINIMAL, changed, write
 from tests.spec.notice_cases import NOTICE_CASES
+from tests.spec.notice_cases_inference import INFERENCE_NOTICES
 from tests.spec.rule_cases import Case
 
 ENVIRONMENTS = Path(__file__).parents[2] / "environments"
+TGI = "engine-maintained"
+ALL_NOTICES = [*NOTICE_CASES, *INFERENCE_NOTICES]
 EACH_CASE = pytest.mark.parametrize(
-    "case", NOTICE_CASES, ids=[f"{case.rule}-{number}" for number, case in enumerate(NOTICE_CASES)]
+    "case", ALL_NOTICES, ids=[f"{case.rule}-{number}" for number, case in enumerate(ALL_NOTICES)]
 )
 
 
@@ -33,7 +36,7 @@ def test_near_change_is_not_noticed(case: Case, tmp_path: Path) -> None:
 
 
 def test_every_notice_has_a_case() -> None:
-    assert {case.rule for case in NOTICE_CASES} == set(NOTICES)
+    assert {case.rule for case in ALL_NOTICES} == set(NOTICES)
 
 
 def test_notices_and_rules_have_names_of_their_own() -> None:
@@ -45,9 +48,9 @@ def test_every_notice_is_stated_in_a_sentence() -> None:
         assert notice.statement.endswith("."), notice.name
 
 
-@pytest.mark.parametrize("name", ["default", "small", "team"])
-def test_environments_to_start_from_call_for_no_notice(name: str) -> None:
-    assert load_with_notices(ENVIRONMENTS / f"{name}.yaml")[1] == []
+@pytest.mark.parametrize(("name", "rules"), [("default", [TGI]), ("small", [TGI]), ("team", [])])
+def test_environments_to_start_from_call_for_no_notice_but_that_of_the_engine(name: str, rules: list[str]) -> None:
+    assert [notice.rule for notice in load_with_notices(ENVIRONMENTS / f"{name}.yaml")[1]] == rules
 
 
 def test_thirty_thousand_chips_need_more_interfaces_than_an_account_has() -> None:

@@ -8,12 +8,15 @@ from slipway.spec.rules import RULES
 from tests.spec.files import MINIMAL, changed, load, problems_of, write
 from tests.spec.rule_cases import NETWORK, REGION, STORAGE, TAGS, Case
 from tests.spec.rule_cases_access import ACCESS
-from tests.spec.rule_cases_inference import ENDPOINT_CASES, INFERENCE
+from tests.spec.rule_cases_endpoint import AUTHENTICATION, ENDPOINT_CASES
+from tests.spec.rule_cases_inference import INFERENCE, ROUTES
+from tests.spec.rule_cases_scaling import SCALING
 from tests.spec.rule_cases_stacks import TRAINING_STACKS
 from tests.spec.rule_cases_training import CAPACITY, CLUSTER, NODES
 
 CLUSTER_CASES = [*CLUSTER, *TRAINING_STACKS, *NODES, *CAPACITY, *ACCESS]
-CASES = [*REGION, *NETWORK, *STORAGE, *CLUSTER_CASES, *INFERENCE, *ENDPOINT_CASES, *TAGS]
+INFERENCE_CASES = [*INFERENCE, *ROUTES, *SCALING, *ENDPOINT_CASES, *AUTHENTICATION]
+CASES = [*REGION, *NETWORK, *STORAGE, *CLUSTER_CASES, *INFERENCE_CASES, *TAGS]
 EACH_CASE = pytest.mark.parametrize("case", CASES, ids=[f"{case.rule}-{number}" for number, case in enumerate(CASES)])
 
 

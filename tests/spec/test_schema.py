@@ -11,6 +11,7 @@ import yaml
 from slipway.spec.reference import REFERENCE_FILE, with_reference
 from slipway.spec.schema import SCHEMA_FILE, environment_schema, schema_text
 from tests.spec.files import MINIMAL, changed, problems_of
+from tests.spec.rule_cases import JWT
 
 PROJECT = Path(__file__).parents[2]
 
@@ -51,6 +52,13 @@ def test_shipped_environment_fits(name: str, validator: jsonschema.Draft202012Va
         {"network.cidr": "10.0.0.0"},
         {"network.other_availability_zone_ids": []},
         {"inference.endpoint.authentication": {"type": "oidc"}},
+        {"inference.endpoint.authentication": {**JWT, "issuer": f"https://{'x' * 256}"}},
+        {"inference.models": []},
+        {"inference.models.0.engine": "vllm"},
+        {"inference.models.0.instance_type": "m6i.large"},
+        {"inference.models.0.source": {"type": "sync"}},
+        {"inference.models.0.route.path": "tanuki"},
+        {"inference.models.0.scaling.target": 0},
     ],
 )
 def test_editor_marks_mistakes(changes: dict[str, Any], validator: jsonschema.Draft202012Validator) -> None:

@@ -53,7 +53,7 @@ def route_path_free(environment: Environment, path: Path, model: ServedModel) ->
     """A route's path is none that engines answer themselves, such as /v1 or /health."""
     if model.route.path in _engine_folders():
         message = f"engines answer at {model.route.path} themselves"
-        fix = f"Write another folder, for example `/{model.name.replace('.', '-')}`."
+        fix = f"Write another folder, for example `{model.route.path}-model`."
         yield Finding((*path, "route", "path"), message, fix)
 
 

@@ -42,7 +42,7 @@ def task_bounds_in_order(environment: Environment, path: Path, model: ServedMode
 def tasks_can_follow(environment: Environment, path: Path, model: ServedModel) -> Iterator[Finding]:
     """Metric, target and cooldowns are set only where the number of tasks can change between two bounds."""
     given = [name for name in _FOLLOWING if name in model.scaling.model_fields_set]
-    if given and all(most <= least for _, least, most in _bounds(model.scaling)):
+    if given and all(most == least for _, least, most in _bounds(model.scaling)):
         message = f"nothing scales: min_count and max_count are both {model.scaling.min_count}"
         fix = f"Write `max_count: {model.scaling.min_count + 1}` or more, or remove this line."
         yield Finding((*path, "scaling", given[0]), message, fix)

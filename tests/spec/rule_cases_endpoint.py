@@ -1,0 +1,123 @@
+"""The rule cases of the endpoint: where it can be reached from, by which name, and by whom."""
+
+from typing import Any
+
+from tests.spec.rule_cases import API_KEY, CERTIFICATE, ENDPOINT, JWT, SAFE_PUBLIC, SECRET, Case
+from tests.spec.rule_cases_inference import RECORD
+
+ENCRYPTED = {f"{ENDPOINT}.certificate_arn": CERTIFICATE}
+COGNITO = {"type": "cognito"}
+AUDIENCE = {"name": "aud", "values": ["endpoint"]}
+OTHER_CERTIFICATE = CERTIFICATE.replace("us-west-2", "us-east-1")
+OTHER_SECRET = SECRET.replace("us-west-2", "us-east-1")
+
+
+def claiming(*claims: dict[str, Any]) -> dict[str, Any]:
+    """An endpoint whose tokens must have these claims."""
+    return {**ENCRYPTED, f"{ENDPOINT}.authentication": {**JWT, "required_claims": list(claims)}}
+
+
+ENDPOINT_CASES = [
+    Case(
+        "public-endpoint-encrypted",
+        {f"{ENDPOINT}.exposure": "public", f"{ENDPOINT}.authentication": API_KEY},
+        "inference.endpoint.exposure",
+        "a public endpoint needs TLS",
+        {**SAFE_PUBLIC, f"{ENDPOINT}.authentication": API_KEY},
+    ),
+    Case(
+        "certificate-in-region",
+        {f"{ENDPOINT}.certificate_arn": OTHER_CERTIFICATE},
+        "inference.endpoint.certificate_arn",
+        "the ARN is of us-east-1, the environment in 'us-west-2'",
+        ENCRYPTED,
+    ),
+    Case(
+        "record-in-zone",
+        {f"{ENDPOINT}.dns_record": {**RECORD, "name": "llm-example.com"}},
+        "inference.endpoint.dns_record.name",
+        "llm-example.com is not in the zone example.com. Write a name such as llm.example.com",
+        {f"{ENDPOINT}.dns_record": {**RECORD, "name": "example.com"}},
+    ),
+    Case(
+        "allowed-ranges-valid",
+        {f"{ENDPOINT}.allowed_cidrs": ["10.0.0.0/8", "192.168.1.1/24"]},
+        "inference.endpoint.allowed_cidrs[1]",
+        "names a host inside a range. Write 192.168.1.0/24.",
+        {f"{ENDPOINT}.allowed_cidrs": ["10.0.0.0/8", "192.168.1.1/32"]},
+    ),
+    Case(
+        "everyone-only-authenticated",
+        {f"{ENDPOINT}.allowed_cidrs": ["0.0.0.0/1", "128.0.0.0/1"]},
+        "inference.endpoint.allowed_cidrs",
+        "everyone may connect without authentication",
+        {f"{ENDPOINT}.allowed_cidrs": ["0.0.0.0/0"], f"{ENDPOINT}.authentication": API_KEY},
+    ),
+    Case(
+        "public-endpoint-reachable",
+        {
+            **SAFE_PUBLIC,
+            f"{ENDPOINT}.authentication": API_KEY,
+            f"{ENDPOINT}.allowed_cidrs": ["10.0.0.0/8", "192.168.1.0/24"],
+        },
+        "inference.endpoint.allowed_cidrs",
+        "nobody can connect: requests from the internet do not come from private addresses",
+        {
+            **SAFE_PUBLIC,
+            f"{ENDPOINT}.authentication": API_KEY,
+            f"{ENDPOINT}.allowed_cidrs": ["10.0.0.0/8", "203.0.113.0/24"],
+        },
+    ),
+]
+
+AUTHENTICATION = [
+    Case(
+        "public-endpoint-authenticated",
+        SAFE_PUBLIC,
+        "inference.endpoint.exposure",
+        "a public endpoint needs authentication",
+        {**SAFE_PUBLIC, f"{ENDPOINT}.authentication": JWT},
+    ),
+    Case(
+        "tokens-over-https",
+        {f"{ENDPOINT}.authentication": JWT},
+        "inference.endpoint.authentication.type",
+        "the load balancer checks tokens on HTTPS only",
+        {f"{ENDPOINT}.authentication": API_KEY},
+    ),
+    Case(
+        "tokens-over-https",
+        {f"{ENDPOINT}.authentication": COGNITO},
+        "inference.endpoint.authentication.type",
+        "Add `certificate_arn:` to the endpoint.",
+        {**ENCRYPTED, f"{ENDPOINT}.authentication": COGNITO},
+    ),
+    Case(
+        "claims-not-checked-always",
+        claiming(AUDIENCE, {"name": "iss", "values": ["me"]}),
+        "inference.endpoint.authentication.required_claims[1].name",
+        "the load balancer checks exp, iat, iss and nbf by itself (got iss)",
+        claiming(AUDIENCE, {"name": "sub", "values": ["me"]}),
+    ),
+    Case(
+        "claims-distinct",
+        claiming(AUDIENCE, {"name": "aud", "values": ["batch"]}),
+        "inference.endpoint.authentication.required_claims[1].name",
+        "aud is named before",
+        claiming({**AUDIENCE, "values": ["endpoint", "batch"]}),
+    ),
+    Case(
+        "claim-words-without-spaces",
+        claiming({"name": "scope", "values": ["read", "ask answer"], "format": "space-separated-values"}),
+        "inference.endpoint.authentication.required_claims[0].values[1]",
+        "is more than one word (got 'ask answer')",
+        claiming({"name": "group", "values": ["ask answer"]}),
+    ),
+    Case(
+        "secret-in-region",
+        {f"{ENDPOINT}.authentication": {**API_KEY, "secret_arn": OTHER_SECRET}},
+        "inference.endpoint.authentication.secret_arn",
+        "the ARN is of us-east-1, the environment in 'us-west-2'",
+        {f"{ENDPOINT}.authentication": {"type": "api_key"}},
+    ),
+]
