@@ -26,7 +26,8 @@ _NOT_FOUND = json.dumps({"error": {"message": "not found", "type": "invalid_requ
 
 _NO_WAF = "The environment file asks for no firewall: path list, TLS, authentication and address ranges guard it."
 _NO_DELETION_PROTECTION = "It holds no state: destroy must destroy it, and a deployment brings it back."
-_PUBLIC = "Public as the environment file asks: TLS only, every request checked."
+_OPEN = "Open to everyone as the environment file asks; facing the internet it speaks TLS and needs an authentication."
+_ONLY_REDIRECTS = "This listener only redirects to the one that speaks TLS, and answers nothing itself."
 _PLAIN_HTTP = (
     "Internal endpoint without a certificate: plain HTTP inside the VPC, as the environment file asks; a public one "
     "without TLS is refused."
@@ -113,6 +114,7 @@ class Endpoint(Construct):
         self._priorities: set[int] = set()
         self.security_group = self._security_group(props)
         self.load_balancer = self._load_balancer(props)
+        self._zone = self._zone_of(props.dns_record)
         self._name_it("Alias", props.dns_record.name if props.dns_record else None)
         name = props.dns_record.name if props.dns_record else self.load_balancer.load_balancer_dns_name
         self.url = f"{'https' if props.certificate_arn else 'http'}://{name}"
@@ -180,7 +182,8 @@ class Endpoint(Construct):
             # The load balancer itself fetches the issuer's keys; the L2 opens the way for OIDC only.
             group.add_egress_rule(ec2.Peer.any_ipv4(), ec2.Port.tcp(443), "Keys of the token issuer")
         if "0.0.0.0/0" in props.allowed_cidrs:
-            acknowledge(group, {"AwsSolutions-EC23": _PUBLIC})
+            acknowledge(group, {"AwsSolutions-EC23": _OPEN})
+            skip_checkov(group.node.default_child, {"CKV_AWS_260": _OPEN})
         return group
 
     def _load_balancer(self, props: EndpointProps) -> elbv2.ApplicationLoadBalancer:
@@ -202,7 +205,8 @@ class Endpoint(Construct):
         return load_balancer
 
     def _https(self, certificate_arn: str) -> elbv2.ApplicationListener:
-        self.load_balancer.add_redirect(open=False)
+        redirect = self.load_balancer.add_redirect(open=False)
+        acknowledge(redirect, {"NIST.800.53.R5-ELBv2ACMCertificateRequired": _ONLY_REDIRECTS})
         return self.load_balancer.add_listener(
             "Https",
             protocol=elbv2.ApplicationProtocol.HTTPS,
@@ -221,19 +225,21 @@ class Endpoint(Construct):
         skip_checkov(listener.node.default_child, {"CKV_AWS_2": _PLAIN_HTTP, "CKV_AWS_103": _PLAIN_HTTP})
         return listener
 
-    def _name_it(self, id: str, name: str | None) -> None:  # noqa: A002
-        """Add an alias record, if the name is in the hosted zone that is known."""
-        record = self._props.dns_record
-        if record is None or name is None or not f".{name}".endswith(f".{record.zone_name}"):
-            return
-        zone = self.node.try_find_child("Zone") or route53.HostedZone.from_hosted_zone_attributes(
+    def _zone_of(self, record: DnsRecord | None) -> route53.IHostedZone | None:
+        if record is None:
+            return None
+        return route53.HostedZone.from_hosted_zone_attributes(
             self, "Zone", hosted_zone_id=record.zone_id, zone_name=record.zone_name
         )
-        assert isinstance(zone, route53.IHostedZone)
+
+    def _name_it(self, id: str, name: str | None) -> None:  # noqa: A002
+        """Add an alias record, if the name is in the hosted zone that is known."""
+        if self._zone is None or name is None or not f".{name}".endswith(f".{self._zone.zone_name}"):
+            return
         route53.ARecord(
             self,
             id,
-            zone=zone,
+            zone=self._zone,
             record_name=f"{name}.",
             target=route53.RecordTarget.from_alias(targets.LoadBalancerTarget(self.load_balancer)),
         )

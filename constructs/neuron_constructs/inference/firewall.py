@@ -35,7 +35,7 @@ _RULE_GROUPS = {
 
 A body here is a prompt: text about HTML, paths, URLs or Java is what people ask models about, it is longer than 8 KB,
 and nothing behind the load balancer runs it. Those rules only count. Source: AWS WAF developer guide, "Baseline rule
-groups". WAF passes over the name of a rule that a group does not have.
+groups". WAF silently passes over a name that no rule of the group has ("RuleActionOverride").
 """
 
 
@@ -69,7 +69,7 @@ class Firewall(Construct):
             self,
             "WebAcl",
             scope="REGIONAL",
-            description="Endpoint: rate limit, known attackers; prompts are not inspected",
+            description="Endpoint: rate limit, known attackers, no inspection of prompts",
             default_action=wafv2.CfnWebACL.DefaultActionProperty(allow={}),
             visibility_config=_visibility("Endpoint"),
             custom_response_bodies={
@@ -98,7 +98,7 @@ class Firewall(Construct):
         stack = cdk.Stack.of(self)
         # WAF writes only to groups whose names begin so.
         group = stack_log_group(self, "Log", retention=retention, name=f"aws-waf-logs-{stack.stack_name}")
-        logging = wafv2.CfnLoggingConfiguration(
+        wafv2.CfnLoggingConfiguration(
             self,
             "Logging",
             resource_arn=self.web_acl.attr_arn,
@@ -125,7 +125,6 @@ class Firewall(Construct):
                 ],
             },
         )
-        logging.node.add_dependency(group)
 
 
 def _visibility(name: str) -> wafv2.CfnWebACL.VisibilityConfigProperty:

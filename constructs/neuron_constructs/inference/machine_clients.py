@@ -58,8 +58,6 @@ class MachineClients(Construct):
         self.client = self.user_pool.add_client(
             "Client",
             generate_secret=True,
-            # No flow that takes a user's password.
-            auth_flows=cognito.AuthFlow(),
             o_auth=cognito.OAuthSettings(
                 flows=cognito.OAuthFlows(client_credentials=True),
                 scopes=[cognito.OAuthScope.resource_server(server, allowed_scope)],
@@ -67,6 +65,10 @@ class MachineClients(Construct):
             access_token_validity=cdk.Duration.minutes(props.token_minutes),
             prevent_user_existence_errors=True,
         )
+        # The L2 leaves an empty list of sign-in flows out, and Cognito then allows its own choice of them.
+        resource = self.client.node.default_child
+        assert isinstance(resource, cognito.CfnUserPoolClient)
+        resource.explicit_auth_flows = ["ALLOW_REFRESH_TOKEN_AUTH"]
         self.tokens = self._token_check()
         self.token_command = self._token_command(domain)
 

@@ -34,7 +34,7 @@ class RouteProps:
     """A host name of its own; none for every name."""
 
     candidate_weights: tuple[int, int] | None
-    """Shares of the model and of its candidate in the requests, 0 to 999 each, tokens welcome; none for no candidate."""
+    """Shares of the model and of its candidate in the requests: 0 to 999, tokens welcome; none for no candidate."""
 
 
 @dataclass(frozen=True, kw_only=True)
