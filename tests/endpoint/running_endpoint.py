@@ -8,7 +8,7 @@ import asyncio
 import http.client
 import ssl
 import threading
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,10 +121,15 @@ class RunningEndpoint:
 
     @staticmethod
     async def _healthy(task: RunningTask) -> None:
-        async with asyncio.timeout(_PATIENCE_SECONDS):
-            while task.target.state is not State.HEALTHY:
-                assert task.process.returncode is None, f"the engine of {task.container.service} has ended"
-                await asyncio.sleep(0.01)
+        def is_healthy() -> bool:
+            assert task.process.returncode is None, f"the engine of {task.container.service} has ended"
+            return task.target.state is State.HEALTHY
+
+        await _until(is_healthy)
+
+    def wait_until(self, condition: Callable[[], bool]) -> None:
+        """Wait for something that happens soon."""
+        self.run(_until(condition))
 
     def stop_task(self, task: RunningTask, *, closes_connections: bool = True) -> None:
         """Stop a task as ECS does; returns when it has ended."""
@@ -236,6 +241,12 @@ class RunningEndpoint:
     def host_names(self) -> list[str]:
         """Host names of the models' base URLs."""
         return sorted({self.host(model) for model in self.models})
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(_PATIENCE_SECONDS):
+        while not condition():
+            await asyncio.sleep(0.01)
 
 
 @contextmanager

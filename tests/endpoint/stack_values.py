@@ -41,13 +41,25 @@ class _NamedSurroundings:
         return [f"{region}a", f"{region}b"]
 
 
+# Types whose Ref is a property that the template gives.
+_REF_IS_PROPERTY = {"AWS::Cognito::UserPoolResourceServer": "Identifier", "AWS::Cognito::UserPoolDomain": "Domain"}
+
+
+def _physical_id(logical_id: str, definition: Mapping[str, Any]) -> str:
+    given = definition.get("Properties", {}).get(_REF_IS_PROPERTY.get(definition["Type"], ""))
+    return given if isinstance(given, str) else logical_id
+
+
 class StackValues:
     """A template with given values of its parameters; the others have their defaults."""
 
     def __init__(self, template: Mapping[str, Any], parameters: Mapping[str, str] | None = None) -> None:
         document, surroundings = Template(json.dumps(template)), _NamedSurroundings()
         values = parameter_values(document, parameters or {}, surroundings)
-        resources = {logical_id: _NamedResource(logical_id) for logical_id in document.resources}
+        resources = {
+            logical_id: _NamedResource(_physical_id(logical_id, definition))
+            for logical_id, definition in document.resources.items()
+        }
         self._resolver = Resolver(_STACK, document, values, surroundings, dict(resources))
         self._document = document
 
