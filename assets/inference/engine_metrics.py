@@ -102,7 +102,8 @@ def parse(text: str) -> Scrape:
         UnreadableMetricsError: a line is neither a comment nor a sample.
     """
     scrape = Scrape()
-    for line in text.splitlines():
+    # Not splitlines(): a label may hold other ends of lines.
+    for line in text.split("\n"):
         if not line.strip() or line.startswith("#"):
             continue
         match = _SAMPLE.fullmatch(line)
