@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 FAILED = 1
-"""Exit code when the update did not end with the version."""
+"""Exit code when an update did not end as it should."""
 
 REFUSED = 2
 """Exit code when nothing was changed."""
@@ -16,28 +16,42 @@ INTERRUPTED = 130
 
 def roll_out(
     version: Annotated[
-        str | None, typer.Argument(help="MODEL/VERSION, as it was published. Without it: say what is served.")
+        str | None,
+        typer.Argument(
+            metavar="[MODEL/VERSION]",
+            help="As it was published; MODEL alone with an option. Without: say what is served.",
+        ),
     ] = None,
     *,
     environment: Annotated[
         str, typer.Option("--environment", "-e", help="A name in environments/, or a file that ends in .yaml.")
     ] = "default",
     back: Annotated[bool, typer.Option("--back", help="Serve what was served before.")] = False,
+    canary: Annotated[
+        int | None,
+        typer.Option(min=0, max=100, help="Send so many of a hundred requests to the version, on a host of its own."),
+    ] = None,
+    promote: Annotated[
+        bool, typer.Option("--promote", help="Serve the candidate's version, then end the candidate.")
+    ] = False,
+    abort: Annotated[bool, typer.Option("--abort", help="Take the requests off the candidate, then end it.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Ask nothing: for scripts.")] = False,
     timeout_minutes: Annotated[
-        int, typer.Option(min=1, help="How long the update is followed; CloudFormation goes on after that.")
+        int, typer.Option(min=1, help="How long each update is followed; CloudFormation goes on after that.")
     ] = 180,
 ) -> None:
-    """Serve another published version of the model, or go back; without a version, say what is served.
+    """Serve another published version of a model, go back, or try one on a part of the requests (a canary).
 
-    Exit codes: 0 it is served; 1 it is not, the version before is; 2 nothing was changed.
+    Exit codes: 0 it is done; 1 it is not, the message says what is served; 2 nothing was changed.
     """
     # What these import takes seconds that no other command should wait for.
     from slipway.roll_out.errors import FailedError, RefusedError  # noqa: PLC0415
-    from slipway.roll_out.run import Wish, run  # noqa: PLC0415
+    from slipway.roll_out.run import run  # noqa: PLC0415
+    from slipway.roll_out.wish import Wish  # noqa: PLC0415
 
     try:
-        run(environment, Wish(version, back, yes, timeout_minutes * 60))
+        wish = Wish(version, back, canary, promote, abort)
+        run(environment, wish, yes=yes, timeout_seconds=timeout_minutes * 60)
     except RefusedError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(REFUSED) from error
@@ -45,5 +59,9 @@ def roll_out(
         typer.echo(str(error), err=True)
         raise typer.Exit(FAILED) from error
     except KeyboardInterrupt as interrupt:
-        typer.echo("\nno longer followed; an update that has begun goes on: `slipway roll-out` tells", err=True)
+        typer.echo(
+            "\nno longer followed; an update that has begun goes on: `slipway roll-out` tells. Ask for the same again "
+            "to go on",
+            err=True,
+        )
         raise typer.Exit(INTERRUPTED) from interrupt

@@ -1,5 +1,6 @@
-"""Which stack serves an environment's model: read from the environment file, nothing is synthesized."""
+"""Which stack serves an environment's models: read from the environment file, nothing is synthesized."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,14 +17,16 @@ class Place:
     Attributes:
         environment: the environment's name.
         region: its AWS Region.
+        fixed: the prefix of each model that is not rolled out.
     """
 
     environment: str
     region: str
+    fixed: Mapping[str, str]
 
     @property
     def stack(self) -> str:
-        """Name of its inference stack."""
+        """Name of its inference stack, and of the ECS cluster in it."""
         return f"slipway-{self.environment}-inference"
 
 
@@ -42,5 +45,6 @@ def find_place(environment: str) -> Place:
     except InvalidEnvironment as invalid:
         raise RefusedError(str(invalid)) from invalid
     if found.inference is None:
-        raise RefusedError(f"environment {found.name} has no inference section: there is no endpoint to roll out to")
-    return Place(found.name, found.region)
+        raise RefusedError(f"environment {found.name} has no inference section: there is no endpoint")
+    fixed = {model.name: model.prefix for model in found.inference.models if model.prefix is not None}
+    return Place(found.name, found.region, fixed)

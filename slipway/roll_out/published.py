@@ -6,6 +6,7 @@ roll-out needs and lets the rest be, so that a newer kit may say more.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -14,10 +15,14 @@ from typing import Any, Literal
 from botocore.exceptions import ClientError
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from slipway import facts
 from slipway.roll_out.errors import RefusedError
 
 MANIFEST_NAME = "slipway-manifest.json"
 """The object that makes a prefix a published version."""
+
+CONFIGURATION_NAME = "config.json"
+"""The object that names the model's architecture, as the transformers library writes it."""
 
 _MISSING = frozenset({"404", "NoSuchKey", "NotFound"})
 _SIDE_BY_SIDE = 8
@@ -53,6 +58,15 @@ class Compiled(_Part):
     precision: str
     device_bytes: int
 
+    @property
+    def shape(self) -> facts.CompiledShape:
+        """What an engine must be told alike, or reads from the model."""
+        return facts.CompiledShape(
+            batch_size=self.batch_size,
+            sequence_length=self.sequence_length,
+            tensor_parallel_size=self.tensor_parallel_size,
+        )
+
 
 class PublishedModel(_Part):
     """One version."""
@@ -64,6 +78,11 @@ class PublishedModel(_Part):
     source: Source
     compiled: Compiled | None
     files: Mapping[str, PublishedFile]
+
+    @property
+    def prefix(self) -> str:
+        """Its folder of the bucket."""
+        return f"{self.model}/{self.version}"
 
     @property
     def size(self) -> int:
@@ -113,9 +132,26 @@ class ModelBucket:
             found = PublishedModel.model_validate_json(content)
         except ValidationError as error:
             raise RefusedError(f"s3://{self.name}/{prefix}/{MANIFEST_NAME} cannot be read: {error}") from error
-        if f"{found.model}/{found.version}" != prefix:
-            raise RefusedError(f"the manifest under {prefix} is that of {found.model}/{found.version}")
+        if found.prefix != prefix:
+            raise RefusedError(f"the manifest under {prefix} is that of {found.prefix}")
         return found
+
+    def architectures(self, published: PublishedModel) -> tuple[str, ...]:
+        """Return the architectures that a version's `config.json` names; none where it names none."""
+        if CONFIGURATION_NAME not in published.files:
+            return ()
+        key = f"{published.prefix}/{CONFIGURATION_NAME}"
+        try:
+            found = json.loads(self.s3.get_object(Bucket=self.name, Key=key)["Body"].read())
+        except ValueError:
+            return ()
+        except ClientError as error:
+            # That it is missing is for `faults` to say.
+            if error.response["Error"]["Code"] not in _MISSING:
+                raise
+            return ()
+        names = found.get("architectures") if isinstance(found, dict) else None
+        return tuple(str(name) for name in names) if isinstance(names, list) else ()
 
     def versions(self, model: str) -> Iterator[str]:
         """Yield the prefixes of a model's published versions, by name."""
@@ -128,7 +164,7 @@ class ModelBucket:
 
     def faults(self, published: PublishedModel, tell: Callable[[str], None]) -> list[str]:
         """Return which objects of a version are missing or damaged; no object is downloaded."""
-        prefix = f"{published.model}/{published.version}"
+        prefix = published.prefix
         tell(f"checking {len(published.files)} objects, {published.size / 2**30:.1f} GiB, by the checksums S3 computed")
         with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
             found = pool.map(lambda item: self._fault(f"{prefix}/{item[0]}", item[1]), published.files.items())

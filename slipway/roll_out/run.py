@@ -2,149 +2,111 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
-import boto3
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
+from rich.console import Console
 
-from slipway.roll_out.compatibility import notices, problems
+from slipway.roll_out.compatibility import notices, problems, share_notices
+from slipway.roll_out.endpoint import Endpoint, explained, open_endpoint
 from slipway.roll_out.environment import Place, find_place
-from slipway.roll_out.errors import FailedError, RefusedError
-from slipway.roll_out.published import ModelBucket, PublishedModel
-from slipway.roll_out.service import Service, find_service
-from slipway.roll_out.update import Update
+from slipway.roll_out.errors import RefusedError
+from slipway.roll_out.published import ModelBucket
+from slipway.roll_out.report import Report
+from slipway.roll_out.service import ServiceDescription
+from slipway.roll_out.state import Step
+from slipway.roll_out.wish import Wish, chosen_model
 
-_DENIED = frozenset({"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "403"})
 
+def run(environment: str, wish: Wish, *, yes: bool, timeout_seconds: float) -> None:
+    """Carry a wish out, or say what is served.
 
-@dataclass(frozen=True)
-class Wish:
-    """What the command line asks for.
-
-    Attributes:
-        version: `<model>/<version>`; none asks what is served.
-        back: the version that was served before, instead.
+    Args:
+        environment: a name in environments/, or a file that ends in .yaml.
+        wish: what is asked for.
         yes: ask nothing.
-        timeout_seconds: how long the update is followed.
-    """
-
-    version: str | None
-    back: bool
-    yes: bool
-    timeout_seconds: float
-
-
-def run(environment: str, wish: Wish) -> None:
-    """Roll a version out, or say what is served.
+        timeout_seconds: how long each update is followed.
 
     Raises:
         RefusedError: nothing was changed.
-        FailedError: the update did not end with the version.
+        FailedError: an update did not end as it should.
     """
     place = find_place(environment)
-    if wish.version and wish.back:
-        raise RefusedError("say either a version or --back")
     try:
-        account, cloudformation, s3 = _open(place)
-        service = find_service(cloudformation, place.stack)
-        bucket = ModelBucket(s3, service.bucket)
-        if wish.version is None and not wish.back:
-            _show(service, bucket)
+        endpoint = open_endpoint(place.region, place.stack)
+        if wish.changes_nothing:
+            if wish.model not in place.fixed and wish.model is not None:
+                chosen_model(wish, endpoint.stack, place.fixed)
+            Report(endpoint.stack, endpoint.bucket, place.fixed, endpoint.tasks).print(wish.model, Console())
             return
-        prefix = _prefix(service, wish)
-        if prefix == service.served:
-            typer.echo(f"{prefix} is served already")
+        model = chosen_model(wish, endpoint.stack, place.fixed)
+        state = endpoint.stack.state(model)
+        steps = wish.steps(state)
+        if not steps:
+            typer.echo(f"{state} already")
             return
-        _check(service, bucket, prefix)
-        _confirm(service, prefix, f"environment {place.environment}, account {account}, {place.region}", yes=wish.yes)
+        _check(endpoint, model, steps)
+        _confirm(endpoint, place, model, steps, yes=yes)
     except (BotoCoreError, ClientError) as error:
-        raise RefusedError(f"{_explained(error)}. Nothing was changed") from error
-    _update(service, prefix, wish.timeout_seconds)
-    typer.echo(f"{prefix} is served; back again: slipway roll-out -e {environment} --back")
+        raise RefusedError(f"{explained(error)}. Nothing was changed") from error
+    endpoint.carry_out(model, steps, timeout_seconds, typer.echo)
+    typer.echo(f"{steps[-1].after}{_what_next(environment, model, steps)}")
 
 
-def _open(place: Place) -> tuple[str, Any, Any]:
-    session = boto3.Session(region_name=place.region)
-    account: str = session.client("sts").get_caller_identity()["Account"]
-    return account, session.client("cloudformation"), session.client("s3")
-
-
-def _prefix(service: Service, wish: Wish) -> str:
-    if wish.version:
-        prefix = wish.version.strip("/")
-        if prefix.count("/") != 1:
-            raise RefusedError(f"{wish.version!r} is no version: write MODEL/VERSION, for example tanuki-8b/v1")
-        return prefix
-    if service.previous is None:
-        raise RefusedError("no version was served before this one: there is nothing to go back to")
-    return service.previous
-
-
-def _show(service: Service, bucket: ModelBucket) -> None:
-    """Say what is served, what was before, and what could be."""
-    typer.echo(f"{service.stack} ({service.status}), {service.description.desired_count} tasks")
-    typer.echo(f"served: {service.served or 'nothing yet'}")
-    typer.echo(f"before: {service.previous or 'nothing'}")
-    versions = sorted(bucket.versions(service.description.model))
-    typer.echo(f"published versions of {service.description.model}: {len(versions)}")
-    for prefix in versions:
-        mark = "*" if prefix == service.served else " "
-        typer.echo(f"{mark} {prefix}: {_described(bucket, prefix)}")
-
-
-def _described(bucket: ModelBucket, prefix: str) -> str:
-    try:
-        return bucket.read(prefix).summary()
-    except RefusedError as damaged:
-        return str(damaged)
-
-
-def _check(service: Service, bucket: ModelBucket, prefix: str) -> None:
-    """Find out whether the version is whole and fits.
+def _check(endpoint: Endpoint, model: str, steps: Sequence[Step]) -> None:
+    """Find out whether the stack can be updated, and whether the version to start is whole and fits.
 
     Raises:
         RefusedError: it is not, or does not; every reason.
     """
-    if not service.status.endswith("_COMPLETE"):
-        raise RefusedError(f"{service.stack} is {service.status}: wait for it, or mend it, first")
-    published: PublishedModel = bucket.read(prefix)
-    found = [*problems(published, service.description), *bucket.faults(published, typer.echo)]
+    stack, service = endpoint.stack, endpoint.stack.services[model]
+    if not stack.status.endswith(("_COMPLETE", "_COMPLETE_CLEANUP_IN_PROGRESS")):
+        raise RefusedError(f"{stack.name} is {stack.status}: wait for it, or mend it, first. Nothing was changed")
+    for prefix in filter(None, (step.starts for step in steps)):
+        _check_version(endpoint.bucket, service, prefix)
+    percent = steps[-1].after.percent
+    if percent > steps[0].before.percent:
+        for notice in share_notices(percent, service):
+            typer.echo(f"note: {notice}")
+    if problem := endpoint.candidate_problem(model, steps[0]):
+        raise RefusedError(f"{problem}. Nothing was changed")
+
+
+def _check_version(bucket: ModelBucket, service: ServiceDescription, prefix: str) -> None:
+    published = bucket.read(prefix)
+    architectures = bucket.architectures(published)
+    found = [*problems(published, architectures, service), *bucket.faults(published, typer.echo)]
     if found:
         lines = "\n".join(f"- {problem}" for problem in found)
         raise RefusedError(f"{prefix} cannot be served:\n{lines}\nNothing was changed")
     typer.echo(f"{prefix}: {published.summary()}")
-    for notice in notices(published, service.description):
+    for notice in notices(published, architectures, service):
         typer.echo(f"note: {notice}")
 
 
-def _confirm(service: Service, prefix: str, where: str, *, yes: bool) -> None:
-    typer.echo(f"{where}: serve {prefix} instead of {service.served or 'nothing'}. Hosts and tasks are replaced.")
+def _confirm(endpoint: Endpoint, place: Place, model: str, steps: Sequence[Step], *, yes: bool) -> None:
+    typer.echo(f"environment {place.environment}, account {endpoint.account}, {place.region}, model {model}:")
+    for number, step in enumerate(steps, 1):
+        typer.echo(f"{number}. {step.doing}")
+    if any(step.before.candidate is None and step.after.candidate for step in steps):
+        host = endpoint.stack.services[model].instance_type
+        typer.echo(f"note: the candidate takes one more host, {host}, until --promote or --abort")
     if yes:
         return
     try:
-        agreed = typer.confirm("Roll it out?")
+        agreed = typer.confirm("Do it?")
     except typer.Abort as error:
         raise RefusedError("no answer; --yes asks nothing. Nothing was changed") from error
     if not agreed:
         raise RefusedError("not confirmed. Nothing was changed")
 
 
-def _update(service: Service, prefix: str, timeout_seconds: float) -> None:
-    update = Update(service, timeout_seconds, typer.echo)
-    try:
-        update.carry_out(prefix)
-    except ClientError as error:
-        if error.operation_name == "UpdateStack":
-            raise RefusedError(f"{_explained(error)}. Nothing was changed") from error
-        raise FailedError(f"the update began, and following it failed: {_explained(error)}") from error
-    except BotoCoreError as error:
-        raise FailedError(f"AWS does not answer ({error}); `slipway roll-out` tells what is served") from error
-
-
-def _explained(error: Exception) -> str:
-    if isinstance(error, ClientError) and error.response["Error"]["Code"] in _DENIED:
-        message = error.response["Error"].get("Message", "")
-        return f"these credentials may not call {error.operation_name}: {message}"
-    return f"AWS: {error}"
+def _what_next(environment: str, model: str, steps: Sequence[Step]) -> str:
+    command = f"slipway roll-out -e {environment} {model}"
+    before, after = steps[0].before, steps[-1].after
+    if after.candidate:
+        return f"; then: {command} --canary PERCENT, --promote or --abort"
+    if before.served and after.served != before.served:
+        return f"; back again: {command} --back"
+    return ""

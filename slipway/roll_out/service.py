@@ -1,4 +1,4 @@
-"""The deployed service: what it is, what it serves, and how it is updated to serve something else."""
+"""The deployed services: what each is, what it serves, and how it is updated to serve something else."""
 
 from __future__ import annotations
 
@@ -8,38 +8,52 @@ from dataclasses import dataclass
 from typing import Any
 
 from botocore.exceptions import ClientError
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 
+from slipway import facts
 from slipway.roll_out.errors import RefusedError
+from slipway.roll_out.state import WHOLE, State, Step
 
-SERVED = "ServedModel"
-"""The stack's parameter with the prefix that is served."""
-
-PREVIOUS = "PreviousModel"
-"""The stack's parameter with the prefix that was served before."""
-
-METADATA = "Slipway::Service"
-"""Key of the template's metadata that describes the service."""
-
-NONE = "no-model-chosen"
-"""Value of both parameters before the first roll-out."""
+METADATA = "Slipway::RolledOutModels"
+"""Key of the template's metadata that describes the services, by the name of their model."""
 
 _CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]
 
 
-class ServiceDescription(BaseModel):
-    """What a version must fit, as the deployed template says it."""
-
+class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
-    model: str
-    """Name of the model whose versions it serves."""
+
+class Parameters(_Part):
+    """Names of the stack's parameters with what is served; those of a candidate only where there can be one."""
+
+    served: str
+    previous: str
+    candidate: str | None = None
+    served_weight: str | None = None
+    candidate_weight: str | None = None
+
+
+class ServiceDescription(_Part):
+    """What a version must fit, as the deployed template says it."""
+
+    parameters: Parameters
+    """Where the stack says what is served."""
+
+    none_chosen: str
+    """Value of a parameter that names no version."""
+
+    service_name: str
+    """Name of its ECS service; the cluster has the stack's name."""
 
     engine: str
     """Name of the inference engine."""
 
-    neuron_release: str | None
+    neuron_release: str | None = None
     """Neuron SDK release in the engine's image; none where it is not known."""
+
+    architectures: tuple[str, ...] = ()
+    """Model architectures that the engine serves, as `config.json` names them; empty where that is not known."""
 
     instance_type: str
     """EC2 instance type of the hosts."""
@@ -53,95 +67,133 @@ class ServiceDescription(BaseModel):
     memory_gib: int
     """Memory of a host."""
 
+    volume_gib: int | None = None
+    """Size of the volume that a version is copied to; none where nothing is copied."""
+
     desired_count: int
-    """Tasks that serve a version."""
+    """Tasks that serve a version, without those that scaling adds."""
+
+    compiled: facts.CompiledShape | None = None
+    """What the environment file says that versions are compiled for."""
+
+    limits: Mapping[str, int] = {}
+    """Less than that, by name."""
+
+    @property
+    def has_canary(self) -> bool:
+        """Whether a candidate can be served."""
+        return self.parameters.candidate is not None
+
+    @property
+    def candidate_name(self) -> str:
+        """Name of the candidate's ECS service."""
+        return f"{self.service_name}-candidate"
+
+    def state(self, values: Mapping[str, str]) -> State:
+        """Return what is served, of the values of the stack's parameters."""
+
+        def version(name: str | None) -> str | None:
+            return None if name is None or values[name] == self.none_chosen else values[name]
+
+        names = self.parameters
+        weight = values[names.candidate_weight] if names.candidate_weight else "0"
+        return State(version(names.served), version(names.previous), version(names.candidate), int(weight))
+
+    def values(self, step: Step) -> dict[str, str]:
+        """Return the parameters that a step changes, with their new values."""
+        names, new = self.parameters, {}
+        for field, value in step.changes.items():
+            if field == "percent":
+                new[str(names.served_weight)] = str(WHOLE - int(value or 0))
+                new[str(names.candidate_weight)] = str(value)
+            else:
+                new[getattr(names, field)] = str(value or self.none_chosen)
+        return new
+
+
+_DESCRIPTIONS = TypeAdapter(dict[str, ServiceDescription])
 
 
 @dataclass(frozen=True)
-class Service:
+class InferenceStack:
     """A deployed inference stack.
 
     Attributes:
         cloudformation: boto3 client.
-        stack: the stack's name.
+        name: its name.
         id: its ARN.
         status: such as `UPDATE_COMPLETE`.
-        description: what it is.
+        services: what each model's service is, by the model's name.
         bucket: the model bucket.
-        parameters: the stack's parameters with their values.
+        values: the stack's parameters with their values.
     """
 
     cloudformation: Any
-    stack: str
+    name: str
     id: str
     status: str
-    description: ServiceDescription
+    services: Mapping[str, ServiceDescription]
     bucket: str
-    parameters: Mapping[str, str]
+    values: Mapping[str, str]
 
-    @property
-    def served(self) -> str | None:
-        """Prefix that is served; none before the first roll-out."""
-        return _chosen(self.parameters[SERVED])
+    def state(self, model: str) -> State:
+        """Return what is served of a model."""
+        return self.services[model].state(self.values)
 
-    @property
-    def previous(self) -> str | None:
-        """Prefix that was served before."""
-        return _chosen(self.parameters[PREVIOUS])
-
-    def serve(self, prefix: str) -> None:
-        """Begin the update that serves another prefix; everything else of the stack stays.
+    def begin(self, model: str, step: Step) -> None:
+        """Begin the update that is a step; everything else of the stack stays.
 
         Args:
-            prefix: `<model>/<version>`.
+            model: the model's name.
+            step: the step.
         """
-        changed = {SERVED: prefix, PREVIOUS: self.parameters[SERVED]}
+        changed = self.services[model].values(step)
         self.cloudformation.update_stack(
-            StackName=self.stack,
+            StackName=self.id,
             UsePreviousTemplate=True,
             Parameters=[
                 {"ParameterKey": name, "ParameterValue": changed[name]}
                 if name in changed
                 else {"ParameterKey": name, "UsePreviousValue": True}
-                for name in self.parameters
+                for name in self.values
             ],
             Capabilities=_CAPABILITIES,
         )
 
 
-def _chosen(value: str) -> str | None:
-    return None if value == NONE else value
-
-
-def find_service(cloudformation: Any, stack: str) -> Service:
-    """Return the service of a deployed stack.
+def find_stack(cloudformation: Any, name: str) -> InferenceStack:
+    """Return a deployed inference stack.
 
     Raises:
         RefusedError: the stack is not deployed, or not with a model that is rolled out.
         botocore.exceptions.ClientError: AWS refuses.
     """
     try:
-        [found] = cloudformation.describe_stacks(StackName=stack)["Stacks"]
+        [found] = cloudformation.describe_stacks(StackName=name)["Stacks"]
     except ClientError as error:
         if "does not exist" not in str(error):
             raise
-        raise RefusedError(f"{stack} is not deployed in this account and Region: `npx cdk deploy` it first") from error
-    parameters = {item["ParameterKey"]: item["ParameterValue"] for item in found.get("Parameters", [])}
-    body = cloudformation.get_template(StackName=stack, TemplateStage="Original")["TemplateBody"]
+        raise RefusedError(f"{name} is not deployed in this account and Region: `npx cdk deploy` it first") from error
+    body = cloudformation.get_template(StackName=name, TemplateStage="Original")["TemplateBody"]
     template = json.loads(body) if isinstance(body, str) else body
-    description = template.get("Metadata", {}).get(METADATA)
-    if description is None or not {SERVED, PREVIOUS} <= set(parameters):
+    # The provider hands JSON out as ordered mappings.
+    services = _DESCRIPTIONS.validate_json(json.dumps(template.get("Metadata", {}).get(METADATA, {})))
+    if not services:
         raise RefusedError(
-            f"{stack} serves a fixed prefix: write `model: {{name: ...}}` in the inference section, deploy, and then "
-            "roll versions out"
+            f"{name} serves fixed prefixes only: take `prefix` out of a model in the inference section, deploy, and "
+            "then roll versions out"
         )
-    return Service(
+    return InferenceStack(
         cloudformation,
-        stack,
+        name,
         found["StackId"],
         found["StackStatus"],
-        # The provider hands JSON out as ordered mappings.
-        ServiceDescription.model_validate_json(json.dumps(description)),
+        services,
         next(item["OutputValue"] for item in found.get("Outputs", []) if item["OutputKey"] == "ModelBucket"),
-        parameters,
+        stack_values(found),
     )
+
+
+def stack_values(found: Mapping[str, Any]) -> dict[str, str]:
+    """Return the parameters of a stack, as CloudFormation describes it, with their values."""
+    return {item["ParameterKey"]: item["ParameterValue"] for item in found.get("Parameters", [])}

@@ -8,76 +8,88 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from slipway.roll_out.errors import FailedError
-from slipway.roll_out.service import SERVED, Service
+from slipway.roll_out.service import InferenceStack, stack_values
+from slipway.roll_out.state import Step
 
 POLL_SECONDS = 15.0
 """How often CloudFormation is asked."""
 
 _QUIET_SECONDS = 120.0
-_SERVED = frozenset({"UPDATE_COMPLETE", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS"})
-_TAKEN_BACK = frozenset({"UPDATE_ROLLBACK_COMPLETE", "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS"})
+_CLEANING_UP = "_COMPLETE_CLEANUP_IN_PROGRESS"
+_DONE = frozenset({"UPDATE_COMPLETE", f"UPDATE{_CLEANING_UP}"})
+_TAKEN_BACK = frozenset({"UPDATE_ROLLBACK_COMPLETE", f"UPDATE_ROLLBACK{_CLEANING_UP}"})
 
 
 @dataclass
 class Update:
-    """An update that serves another version.
+    """An update that is one step of a roll-out.
 
     Attributes:
-        service: the service.
+        stack: the stack.
+        model: the model's name.
         timeout_seconds: how long it is followed.
         tell: called with a line of progress.
     """
 
-    service: Service
+    stack: InferenceStack
+    model: str
     timeout_seconds: float
     tell: Callable[[str], None]
     _told: set[str] = field(default_factory=set)
     _failures: list[str] = field(default_factory=list)
 
-    def carry_out(self, prefix: str) -> None:
-        """Serve a prefix, and wait until it is served.
+    def carry_out(self, step: Step) -> None:
+        """Take a step, and wait until it is done.
 
         Raises:
             FailedError: CloudFormation took it back, could not even do that, or is not done within the time.
             botocore.exceptions.ClientError: AWS refuses.
         """
         self._told.update(event["EventId"] for event in self._events())
-        self.service.serve(prefix)
+        # Until it has deleted what the update before replaced, CloudFormation begins no other one.
+        self._follow(lambda status: not status.endswith(_CLEANING_UP))
+        self.stack.begin(self.model, step)
+        self._judge(self._follow(_is_decided), step)
+
+    def _follow(self, is_over: Callable[[str], bool]) -> dict[str, Any]:
+        """Tell what happens until the stack's status says that it is over; return the stack."""
         started = quiet_since = time.monotonic()
         while True:
-            stack = self._stack()
+            stack = self._described()
+            status: str = stack["StackStatus"]
             if self._tell_events():
                 quiet_since = time.monotonic()
-            status = stack["StackStatus"]
-            if not status.endswith("_IN_PROGRESS") or status in _SERVED | _TAKEN_BACK:
-                return self._judge(status, stack, prefix)
+            if is_over(status):
+                return stack
             now = time.monotonic()
             if now - started >= self.timeout_seconds:
                 raise FailedError(
                     f"after {self.timeout_seconds / 60:.0f} minutes the update is still {status}. CloudFormation goes "
                     f"on: see what is served with `slipway roll-out`, or stop it with "
-                    f"`aws cloudformation cancel-update-stack --stack-name {self.service.stack}`"
+                    f"`aws cloudformation cancel-update-stack --stack-name {self.stack.name}`. Ask for the same again "
+                    "when it is over: what is done is not done twice"
                 )
             if now - quiet_since >= _QUIET_SECONDS:
                 self.tell(f"{status} for {(now - started) / 60:.0f} minutes")
                 quiet_since = now
             time.sleep(POLL_SECONDS)
 
-    def _judge(self, status: str, stack: dict[str, Any], prefix: str) -> None:
-        if status in _SERVED:
+    def _judge(self, stack: dict[str, Any], step: Step) -> None:
+        status = stack["StackStatus"]
+        if status in _DONE:
             return
         reasons = "\n".join(f"  {line}" for line in self._failures) or "  CloudFormation gave no reason"
-        served = {item["ParameterKey"]: item["ParameterValue"] for item in stack["Parameters"]}[SERVED]
+        state = self.stack.services[self.model].state(stack_values(stack))
         if status in _TAKEN_BACK:
-            raise FailedError(f"{prefix} was not taken, {served} is served again. Why:\n{reasons}")
+            raise FailedError(f"CloudFormation took back: {step.doing}. Now {state}. Why:\n{reasons}")
         raise FailedError(
-            f"{self.service.stack} is {status}: neither {prefix} nor the version before is surely served. Why:\n"
+            f"{self.stack.name} is {status}: what is served is not sure, {state} is what it returns to. Why:\n"
             f"{reasons}\nMend the cause, then: "
-            f"aws cloudformation continue-update-rollback --stack-name {self.service.stack}"
+            f"aws cloudformation continue-update-rollback --stack-name {self.stack.name}"
         )
 
-    def _stack(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.service.cloudformation.describe_stacks(StackName=self.service.id)["Stacks"][0]
+    def _described(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.stack.cloudformation.describe_stacks(StackName=self.stack.id)["Stacks"][0]
         return found
 
     def _tell_events(self) -> bool:
@@ -94,9 +106,13 @@ class Update:
 
     def _events(self) -> Iterator[dict[str, Any]]:
         """Yield the stack's events that were not told yet, newest first."""
-        paginator = self.service.cloudformation.get_paginator("describe_stack_events")
-        for page in paginator.paginate(StackName=self.service.id):
+        paginator = self.stack.cloudformation.get_paginator("describe_stack_events")
+        for page in paginator.paginate(StackName=self.stack.id):
             for event in page["StackEvents"]:
                 if event["EventId"] in self._told:
                     return
                 yield event
+
+
+def _is_decided(status: str) -> bool:
+    return not status.endswith("_IN_PROGRESS") or status.endswith(_CLEANING_UP)

@@ -6,7 +6,7 @@ import pytest
 
 from slipway.roll_out import update
 from tests.rehearsal.emulator.running import RunningEmulator
-from tests.roll_out.endpoint import SERVICE, EndpointStack
+from tests.roll_out.endpoint import EndpointStack
 
 _NUMBERS = count(1)
 
@@ -38,7 +38,7 @@ def undeployed(emulator: RunningEmulator, tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.fixture
 def endpoint(undeployed: EndpointStack) -> EndpointStack:
     """A deployed endpoint that serves nothing yet, and two published versions."""
-    undeployed.deploy(SERVICE)
+    undeployed.deploy()
     undeployed.publish("v1")
     undeployed.publish("v2")
     return undeployed

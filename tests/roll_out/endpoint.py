@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +16,9 @@ from slipway_jobs.publishing.bucket import VersionPrefix
 from slipway_jobs.publishing.files import model_files
 from slipway_jobs.publishing.manifest import Compiled, Manifest, PublishedFile, Source
 from tests.assembly import environment_path
-from tests.rehearsal.emulator.running import RunningEmulator, template
+from tests.rehearsal.emulator.running import RunningEmulator
+from tests.roll_out.template import inference_template
 
-SERVICE = {
-    "model": "tanuki-8b",
-    "engine": "tgi",
-    "neuron_release": "2.24.0",
-    "instance_type": "inf2.8xlarge",
-    "logical_neuron_cores": 2,
-    "neuron_memory_gib": 32,
-    "memory_gib": 128,
-    "desired_count": 2,
-}
 COMPILED = Compiled(
     engine="tgi",
     neuron_release="2.24.0",
@@ -48,16 +41,13 @@ SOURCE = Source(
     neuron_release="2.28.1",
     content_sha256="00",
 )
-NONE = "no-model-chosen"
-
-
-def parameter() -> dict[str, Any]:
-    return {"Type": "String", "Default": NONE, "AllowedPattern": f"^({NONE}|tanuki-8b/[a-z0-9.-]+)$"}
+MODEL = {"architectures": ["LlamaForCausalLM"], "model_type": "llama"}
+"""A version's `config.json`."""
 
 
 @dataclass
 class EndpointStack:
-    """An environment whose inference stack stands. Its one queue stands for hosts and tasks."""
+    """An environment whose inference stack stands. Buckets stand for hosts; no task of its services really runs."""
 
     emulator: RunningEmulator
     name: str
@@ -71,43 +61,35 @@ class EndpointStack:
     def stack(self) -> str:
         return f"slipway-{self.name}-inference"
 
-    @property
+    @cached_property
     def s3(self) -> Any:
         return self.emulator.client("s3")
 
     @property
     def file(self) -> Path:
-        """Its environment file."""
+        """Its environment file: `tanuki-8b` and `kitsune` are rolled out, `fixed` is not."""
         file = self.folder / f"{self.name}.yaml"
         content = yaml.safe_load(environment_path("rolledout").read_text())
-        file.write_text(yaml.safe_dump({**content, "name": self.name}))
+        [tanuki] = content["inference"]["models"]
+        models = [
+            {**tanuki, "route": {"path": "/tanuki"}},
+            {"name": "kitsune", "route": {"path": "/kitsune"}},
+            {"name": "fixed", "prefix": "imported/fixed", "route": {"path": "/fixed"}},
+        ]
+        file.write_text(yaml.safe_dump({**content, "name": self.name, "inference": {"models": models}}))
         return file
 
-    def deploy(self, service: dict[str, Any] | None, **changes: Any) -> None:
-        """Make bucket and stack. The version `broken` makes an update fail, as an unhealthy task does."""
+    def deploy(self, body: str | None = None, **changes: Any) -> None:
+        """Make bucket and stack.
+
+        Args:
+            body: another template than that of the rolled-out models.
+            changes: what is different in the services' description.
+        """
         location = {"LocationConstraint": "us-west-2"}
         self.s3.create_bucket(Bucket=self.bucket, CreateBucketConfiguration=location)
-        served = {"Fn::Join": ["-", {"Fn::Split": ["/", {"Ref": "ServedModel"}]}]}
-        name: dict[str, Any] = {
-            "Fn::If": ["IsBroken", "Not A Bucket", {"Fn::Join": ["-", [self.name, "serves", served]]}]
-        }
-        sections: dict[str, Any] = {
-            "Parameters": {"ServedModel": parameter(), "PreviousModel": parameter(), "Other": {"Type": "String"}},
-            "Conditions": {"IsBroken": {"Fn::Equals": [{"Ref": "ServedModel"}, "tanuki-8b/broken"]}},
-            "Outputs": {"ModelBucket": {"Value": self.bucket}, "Before": {"Value": {"Ref": "PreviousModel"}}},
-            **({"Metadata": {"Slipway::Service": {**service, **changes}}} if service else {}),
-        }
-        if service is None:
-            sections["Parameters"] = {"Other": {"Type": "String"}}
-            sections["Conditions"], sections["Outputs"] = {}, {"ModelBucket": {"Value": self.bucket}}
-            name = {"Ref": "Other"}
-        self.emulator.cloudformation.create_stack(
-            StackName=self.stack,
-            TemplateBody=template(
-                {"Hosts": {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": name}}}, **sections
-            ),
-            Parameters=[{"ParameterKey": "Other", "ParameterValue": f"other-{self.name}"}],
-        )
+        body = body or inference_template(self.name, self.bucket, **changes)
+        self.emulator.cloudformation.create_stack(StackName=self.stack, TemplateBody=body)
         assert self.emulator.settled(self.stack) == "CREATE_COMPLETE"
 
     def publish(self, version: str, compiled: Compiled | None = COMPILED, **changes: Any) -> None:
@@ -121,21 +103,51 @@ class EndpointStack:
     def served(self) -> tuple[str, str]:
         """What the stack's parameters say is served, and was before."""
         found = self.parameters()
-        return found["ServedModel"], found["PreviousModel"]
+        return found["Tanuki8bServed"], found["Tanuki8bPrevious"]
 
-    def hosts(self) -> str:
-        """Name of the resource that stands for the hosts: it ends with what is served."""
-        return self.emulator.physical_id(self.stack, "Hosts")
+    def candidate(self) -> tuple[str, str]:
+        """What the stack's parameters say of the candidate: its version, and both weights."""
+        found = self.parameters()
+        return found["Tanuki8bCandidate"], f"{found['Tanuki8bServedWeight']}/{found['Tanuki8bCandidateWeight']}"
+
+    def hosts(self, slug: str = "Tanuki8b") -> str:
+        """Name of the resource that stands for a service's hosts: it ends with what they serve."""
+        return self.emulator.physical_id(self.stack, f"{slug}Hosts")
+
+    def stop_candidate(self) -> None:
+        """End the candidate's task, as a dead host does."""
+        self.emulator.client("ecs").update_service(cluster=self.stack, service="tanuki-8b-candidate", desiredCount=0)
 
     def roll_out(self, *arguments: str, typed: str | None = None) -> Result:
         """Run the command."""
         return CliRunner().invoke(app, ["roll-out", "-e", str(self.file), *arguments], input=typed)
 
+    def must(self, *arguments: str) -> str:
+        """Run the command without a question; answers what it says."""
+        result = self.roll_out(*arguments, "--yes")
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    def refusal(self, *arguments: str) -> str:
+        """Run the command, which must change nothing; answers what it says."""
+        result = self.roll_out(*arguments)
+        assert result.exit_code == 2, result.output
+        assert "Traceback" not in result.output
+        return result.output
+
 
 def publish_version(
-    s3: Any, bucket: str, version: str, folder: Path, compiled: Compiled | None = COMPILED, **changes: Any
+    s3: Any,
+    bucket: str,
+    version: str,
+    folder: Path,
+    compiled: Compiled | None = COMPILED,
+    *,
+    model: str = "tanuki-8b",
+    configuration: Mapping[str, Any] = MODEL,
+    **changes: Any,
 ) -> None:
-    """Publish a version of `tanuki-8b` with the job kit's own code.
+    """Publish a version of a model with the job kit's own code.
 
     Args:
         s3: boto3 client.
@@ -143,16 +155,19 @@ def publish_version(
         version: its name.
         folder: where its files are made.
         compiled: what the manifest says of the compilation.
+        model: the model's name.
+        configuration: its `config.json`.
         changes: further fields of the manifest.
     """
     folder.mkdir(parents=True)
+    (folder / "config.json").write_text(json.dumps(configuration))
     (folder / "neuron_config.json").write_text(json.dumps({"version": version}))
     (folder / "model.pt").write_bytes(hashlib.sha256(version.encode()).digest() * 20)
     files = model_files(folder, print)
-    prefix = VersionPrefix(s3, bucket, f"tanuki-8b/{version}", print)
+    prefix = VersionPrefix(s3, bucket, f"{model}/{version}", print)
     prefix.fill(folder, files)
     manifest = {
-        "model": "tanuki-8b",
+        "model": model,
         "version": version,
         "created_at": "2026-11-21T22:00:00+00:00",
         "created_by": "0123abcd",
