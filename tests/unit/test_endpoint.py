@@ -41,7 +41,12 @@ def internal(tmp_path_factory: pytest.TempPathFactory) -> Synthesized:
 @pytest.fixture(scope="module")
 def public(tmp_path_factory: pytest.TempPathFactory) -> Synthesized:
     """An endpoint for the internet, with everything but a firewall."""
-    routes = {"Tanuki": route(host="tanuki.llm.example.com"), "Qwen": route(host="qwen.example.org")}
+    routes = {
+        "Tanuki": route(host="tanuki.llm.example.com"),
+        "Mistral": route("/mistral", "tanuki.llm.example.com"),
+        "Llama": route("/llama", RECORD.name),
+        "Qwen": route(host="qwen.example.org"),
+    }
     return synthesize(tmp_path_factory.mktemp("public"), PUBLIC, routes)
 
 
@@ -70,7 +75,7 @@ def test_an_internal_endpoint_is_open_to_its_ranges_and_speaks_http(internal: Sy
     # The CDK writes a rule that matches nothing where there is none.
     assert [rule["CidrIp"] for rule in group["SecurityGroupEgress"]] == ["255.255.255.255/32"]
     assert (listener["Protocol"], listener["Port"]) == ("HTTP", 80)
-    assert internal.base_urls["Tanuki"]["Fn::Join"][1][0] == "http://"  # type: ignore[call-overload, index]
+    assert internal.base_urls["Tanuki"]["Fn::Join"][1][0] == "http://"  # type: ignore[index]
 
 
 def test_a_public_endpoint_speaks_tls_1_3_and_sends_http_there(public: Synthesized) -> None:

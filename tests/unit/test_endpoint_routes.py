@@ -4,11 +4,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import aws_cdk as cdk
 import pytest
 
+from neuron_constructs.inference.endpoint import TokenCheck
 from slipway import facts
 from tests.assembly import cdk_context
 from tests.endpoint_stack import (
@@ -156,7 +157,8 @@ def test_weights_may_be_parameters_of_the_stack() -> None:
     app = cdk.App(context=cdk_context())
     stack = endpoint_stack(app)
     served, candidate = (
-        cdk.CfnParameter(stack, name, type="Number", default=0).value_as_number for name in ("Served", "Candidate")
+        cast("int", cdk.CfnParameter(stack, name, type="Number", default=0).value_as_number)
+        for name in ("Served", "Candidate")
     )
     made = add_endpoint(stack, Wanted()).add_model("Tanuki", route(candidate_weights=(served, candidate)))
     template = app.synth().get_stack_by_name("endpoint").template
@@ -192,24 +194,41 @@ def test_base_urls_say_where_clients_ask(tmp_path: Path) -> None:
     synthesized = synthesize(tmp_path, Wanted(certificate_arn=CERTIFICATE), {"A": route("/a", HOST), "B": route("/b")})
 
     assert synthesized.base_urls["A"] == f"https://{HOST}/a/v1"
-    joined = synthesized.base_urls["B"]["Fn::Join"][1]  # type: ignore[call-overload, index]
+    joined = synthesized.base_urls["B"]["Fn::Join"][1]  # type: ignore[index]
     assert (joined[0], joined[2]) == ("https://", "/b/v1")
 
 
 @pytest.mark.parametrize("engine", list(facts.inference_engines()))
-@pytest.mark.parametrize(("idle", "expected"), [(60, None), (900, 900), (4000, 3600)])
-def test_a_stopping_task_may_finish_its_requests(tmp_path: Path, engine: str, idle: int, expected: int | None) -> None:
+def test_target_groups_speak_to_the_engine_and_let_answers_end(tmp_path: Path, engine: str) -> None:
     row = facts.inference_engine(engine)
-    group = synthesize(tmp_path, Wanted(idle_timeout_seconds=idle), {"A": route(engine=engine)}).resource(
-        "ElasticLoadBalancingV2::TargetGroup"
-    )
+    group = synthesize(tmp_path, Wanted(), {"A": route(engine=engine)}).resource("ElasticLoadBalancingV2::TargetGroup")
     found = {item["Key"]: item["Value"] for item in group["TargetGroupAttributes"]}
 
-    assert int(found["deregistration_delay.timeout_seconds"]) == (expected or max(idle, row.stop_timeout_seconds))
+    assert (group["Port"], group["HealthCheckPath"], group["TargetType"]) == (row.port, row.health_path, "ip")
+    # SIGTERM comes after it, and what the engine then finishes within its stop time-out is on top.
+    assert int(found["deregistration_delay.timeout_seconds"]) == 300 > row.stop_timeout_seconds
     assert found["load_balancing.algorithm.type"] == "least_outstanding_requests"
     assert found["stickiness.enabled"] == "false"
     assert "slow_start.duration_seconds" not in found
-    assert (group["Port"], group["HealthCheckPath"], group["TargetType"]) == (row.port, row.health_path, "ip")
+
+
+@pytest.mark.parametrize("tokens", [None, TOKENS], ids=["open", "tokens"])
+def test_a_service_waits_until_its_target_groups_have_a_load_balancer(tokens: TokenCheck | None) -> None:
+    app = cdk.App(context=cdk_context())
+    stack = endpoint_stack(app)
+    endpoint = add_endpoint(stack, Wanted(certificate_arn=CERTIFICATE, tokens=tokens))
+    made = endpoint.add_model("Tanuki", route(candidate_weights=(1, 1)))
+    assert made.candidate_target_group is not None
+    for name, group in (("Served", made.target_group), ("Candidate", made.candidate_target_group)):
+        service = cdk.CfnResource(stack, name, type="AWS::CloudFormation::WaitConditionHandle")
+        # What an ECS service does with its target group: Amazon ECS refuses one that no load balancer has.
+        service.node.add_dependency(group.load_balancer_attached)
+    resources = app.synth().get_stack_by_name("endpoint").template["Resources"]
+    rules = {name for name, resource in resources.items() if resource["Type"].endswith("::ListenerRule")}
+
+    assert len(rules) == 2
+    assert rules <= set(resources["Served"]["DependsOn"])
+    assert rules <= set(resources["Candidate"]["DependsOn"])
 
 
 def test_a_busy_engine_keeps_its_place_for_minutes(several: Synthesized) -> None:

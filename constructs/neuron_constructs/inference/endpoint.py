@@ -82,7 +82,7 @@ class EndpointProps:
     """Rate limit of a web application firewall for one address; none for no firewall."""
 
     idle_timeout_seconds: int
-    """Seconds without a byte after which a connection is closed, and for which a stopping task may finish requests."""
+    """Seconds without a byte after which a connection is closed: 1 to 4000."""
 
     deletion_protection: bool
     """Whether the load balancer refuses to be deleted until somebody switches that off."""
@@ -115,7 +115,7 @@ class Endpoint(Construct):
         self.security_group = self._security_group(props)
         self.load_balancer = self._load_balancer(props)
         self._zone = self._zone_of(props.dns_record)
-        self._name_it("Alias", props.dns_record.name if props.dns_record else None)
+        self._add_alias(props.dns_record.name if props.dns_record else None)
         name = props.dns_record.name if props.dns_record else self.load_balancer.load_balancer_dns_name
         self.url = f"{'https' if props.certificate_arn else 'http'}://{name}"
         self._listener = self._https(props.certificate_arn) if props.certificate_arn else self._http()
@@ -139,7 +139,7 @@ class Endpoint(Construct):
             props: which requests.
         """
         # A host name in the zone of the endpoint's own name can only mean this load balancer.
-        self._name_it(f"{id}Alias", props.host)
+        self._add_alias(props.host)
         return ModelRoute(
             self,
             id,
@@ -149,7 +149,6 @@ class Endpoint(Construct):
                 listener=self._listener,
                 url=self.url,
                 tokens=self._props.tokens,
-                idle_timeout_seconds=self._props.idle_timeout_seconds,
             ),
             first_priority=self._first_priority(id, has_host=props.host is not None),
         )
@@ -171,7 +170,7 @@ class Endpoint(Construct):
             self,
             "SecurityGroup",
             vpc=props.vpc,
-            description="Endpoint: clients in, engines out",
+            description="Endpoint: clients in, engine out",
             allow_all_outbound=False,
         )
         ports = {443: "Clients", 80: "Redirected to HTTPS"} if props.certificate_arn else {80: "Clients"}
@@ -232,17 +231,20 @@ class Endpoint(Construct):
             self, "Zone", hosted_zone_id=record.zone_id, zone_name=record.zone_name
         )
 
-    def _name_it(self, id: str, name: str | None) -> None:  # noqa: A002
-        """Add an alias record, if the name is in the hosted zone that is known."""
+    def _add_alias(self, name: str | None) -> None:
+        """Add an alias record, if the name is in the hosted zone that is known and has none yet."""
         if self._zone is None or name is None or not f".{name}".endswith(f".{self._zone.zone_name}"):
             return
-        route53.ARecord(
-            self,
-            id,
-            zone=self._zone,
-            record_name=f"{name}.",
-            target=route53.RecordTarget.from_alias(targets.LoadBalancerTarget(self.load_balancer)),
-        )
+        # By the name, which several models may share.
+        construct_id = f"Alias-{name}"
+        if self.node.try_find_child(construct_id) is None:
+            route53.ARecord(
+                self,
+                construct_id,
+                zone=self._zone,
+                record_name=f"{name}.",
+                target=route53.RecordTarget.from_alias(targets.LoadBalancerTarget(self.load_balancer)),
+            )
 
 
 def _not_found() -> elbv2.ListenerAction:

@@ -17,7 +17,15 @@ _GET_PATHS = frozenset({"/v1/models"})
 _PATHS_IN_A_RULE = 3
 """A rule holds five comparison strings and a condition three: three paths leave room for the method and the host."""
 
-_MAX_DEREGISTRATION_SECONDS = 3600
+_DEREGISTRATION_SECONDS = 300
+"""For how long a stopping task may finish its requests: an answer of 8000 tokens at 30 tokens a second.
+
+Amazon ECS first deregisters a task, waits until the load balancer reports the target unused, and only then sends
+SIGTERM and, a stop time-out later, SIGKILL (Amazon ECS developer guide, "Optimize load balancer connection draining
+parameters"). So this delay lets streams end, and the engine's own draining comes on top of it. The load balancer reports
+a target unused when the delay is over, not when its last request is: every stop takes that long, and with a deployment
+in place clients have no model meanwhile.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +33,7 @@ class RouteProps:
     """How requests for one model are told from those for others."""
 
     engine: facts.InferenceEngine
-    """The engine's row: its port, its paths and how it stops."""
+    """The engine's row: its port and its paths."""
 
     path: str | None
     """A folder before the engine's paths (`/tanuki-8b`), which the load balancer takes off; none for no folder."""
@@ -52,9 +60,6 @@ class Listening:
 
     tokens: TokenCheck | None
     """Whose tokens every request needs."""
-
-    idle_timeout_seconds: int
-    """Seconds without a byte after which a connection is closed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,9 +97,9 @@ class ModelRoute(Construct):
             first_priority: priority of the first rule; the others follow it.
         """
         super().__init__(scope, id)
-        self.target_group = self._target_group("Targets", props.engine, listening)
+        self.target_group = self._target_group("Targets", props.engine, listening.vpc)
         self.candidate_target_group = (
-            self._target_group("CandidateTargets", props.engine, listening) if props.candidate_weights else None
+            self._target_group("CandidateTargets", props.engine, listening.vpc) if props.candidate_weights else None
         )
         scheme, _, name = listening.url.partition("://")
         self.base_url = f"{scheme}://{props.host or name}{props.path or ''}/v1"
@@ -105,18 +110,18 @@ class ModelRoute(Construct):
         self,
         id: str,  # noqa: A002
         engine: facts.InferenceEngine,
-        listening: Listening,
+        vpc: ec2.IVpc,
     ) -> elbv2.ApplicationTargetGroup:
         return elbv2.ApplicationTargetGroup(
             self,
             id,
-            vpc=listening.vpc,
+            vpc=vpc,
             port=engine.port,
             protocol=elbv2.ApplicationProtocol.HTTP,
             target_type=elbv2.TargetType.IP,
             # Requests differ a hundredfold in length: counting them in turn would load one host and idle another.
             load_balancing_algorithm_type=elbv2.TargetGroupLoadBalancingAlgorithmType.LEAST_OUTSTANDING_REQUESTS,
-            deregistration_delay=cdk.Duration.seconds(_deregistration_seconds(engine, listening)),
+            deregistration_delay=cdk.Duration.seconds(_DEREGISTRATION_SECONDS),
             health_check=elbv2.HealthCheck(
                 path=engine.health_path,
                 healthy_http_codes="200",
@@ -176,17 +181,6 @@ def _requests(paths: Sequence[str]) -> Sequence[_Requests]:
                 )
             )
     return found
-
-
-def _deregistration_seconds(engine: facts.InferenceEngine, listening: Listening) -> int:
-    """Return for how long a stopping task may finish its requests.
-
-    Amazon ECS first deregisters a task, waits until the load balancer reports the target unused (no request left, or
-    this delay over), and only then sends SIGTERM and, a stop time-out later, SIGKILL (Amazon ECS developer guide,
-    "Optimize load balancer connection draining parameters"). So this delay, not the engine's own draining, lets
-    streams end: it lasts as long as an endpoint waits for a byte. An idle task goes at once.
-    """
-    return min(max(listening.idle_timeout_seconds, engine.stop_timeout_seconds), _MAX_DEREGISTRATION_SECONDS)
 
 
 def _take_off(prefix: str, rule: elbv2.ApplicationListenerRule) -> None:
