@@ -55,6 +55,16 @@ class Surroundings:
     idle_timeout_seconds: int
 
 
+@dataclass(frozen=True)
+class EngineImage:
+    """The image that a model's tasks run."""
+
+    container_image: ecs.ContainerImage
+    uri: str
+    needs_log_in: bool
+    """Whether it is in a private Amazon ECR repository."""
+
+
 class ServedModel(Construct):
     """A model as the environment file describes it, wired."""
 
@@ -88,7 +98,7 @@ class ServedModel(Construct):
                 candidate_weights=rolled_out.weights if rolled_out and wanted.canary else None,
             ),
         )
-        self._image, self._image_needs_log_in = self._container_image()
+        self._image = self._container_image()
         prefix = rolled_out.prefix if rolled_out else wanted.prefix or NO_MODEL_CHOSEN
         self.service = self._service(
             "Service",
@@ -143,8 +153,7 @@ class ServedModel(Construct):
             ),
         )
 
-    def _container_image(self) -> tuple[ecs.ContainerImage, bool]:
-        """Return the image that the tasks run, and whether it takes a log-in to pull it."""
+    def _container_image(self) -> EngineImage:
         reference = self.spec.image or self.engine.image
         if self.spec.mirror_image:
             mirror = ImageMirror(
@@ -153,8 +162,8 @@ class ServedModel(Construct):
                 ImageMirrorProps(source_image=reference, log_retention=log_retention(self._surroundings.environment)),
             )
             self._output("MirrorCommand", mirror.command, "Copies the engine's image into Amazon ECR")
-            return mirror.image, True
-        return container_image(self, "Repository", reference), is_in_ecr(reference)
+            return EngineImage(mirror.image, mirror.image_uri, needs_log_in=True)
+        return EngineImage(container_image(self, "Repository", reference), reference, needs_log_in=is_in_ecr(reference))
 
     def _model(self, prefix: str, is_chosen: cdk.CfnCondition | None) -> Model:
         storage = self._surroundings.storage
@@ -200,8 +209,9 @@ class ServedModel(Construct):
                 target_group=targets,
                 load_balancer_security_group=around.endpoint.security_group,
                 engine=self.engine,
-                image=self._image,
-                image_needs_log_in=self._image_needs_log_in,
+                image=self._image.container_image,
+                image_uri=self._image.uri,
+                image_needs_log_in=self._image.needs_log_in,
                 instance_type=wanted.instance_type,
                 model=model,
                 compiled=facts.CompiledShape(**wanted.compiled.model_dump()) if wanted.compiled else None,

@@ -49,6 +49,9 @@ class ModelServiceProps:
     image: ecs.ContainerImage
     """A container image with the engine's contract."""
 
+    image_uri: str
+    """The same as text, for hosts that fetch it before a task asks for it."""
+
     image_needs_log_in: bool
     """Whether it is in a private Amazon ECR repository."""
 
@@ -152,13 +155,17 @@ class ModelService(Construct):
                 vpc=props.vpc,
                 subnets=props.subnets,
                 cluster=props.cluster,
+                service_name=props.name,
                 instance_type=props.instance_type,
+                image=props.image_uri,
+                image_needs_log_in=props.image_needs_log_in,
                 max_count=props.max_hosts,
                 kept_during_update=props.task_count if props.deployment == "surge" else 0,
                 warm_pool_count=props.warm_pool_count,
                 set_up_scripts=props.scripts,
                 model=props.model,
                 metrics_namespace=self.metrics.metrics_namespace,
+                log_retention=props.log_retention,
             ),
         )
 
