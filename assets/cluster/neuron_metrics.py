@@ -1,13 +1,15 @@
 """Sends what neuron-monitor reports to CloudWatch: each minute one statistic set of each metric for this node.
 
-    neuron-monitor -c neuron_monitor.json | neuron_metrics.py CFNCONFIG | neuron-monitor-prometheus.py --port 8008
+    neuron-monitor -c neuron_monitor.json | neuron_metrics.py SETTINGS | neuron-monitor-prometheus.py --port 8008
 
 Reports come in on stdin, one JSON object in a line (Neuron Monitor User Guide, "The JSON output format"), and go out on
-stdout unchanged. CFNCONFIG is ParallelCluster's /etc/parallelcluster/cfnconfig, which has cluster, queue and Region.
+stdout unchanged. SETTINGS says which cluster, part of it, and Region: ParallelCluster's /etc/parallelcluster/cfnconfig,
+or the /etc/slipway/host.conf of an inference host.
 
 AWS's own neuron-monitor-cloudwatch.py takes a namespace and a Region but no dimension to group nodes by, and makes some
 25 metrics for each node. CloudWatch charges for every combination of name and dimensions, so here the dimensions are
-cluster and queue, and CloudWatch adds up the nodes' statistic sets. The details of each NeuronCore are in Prometheus.
+cluster and queue, or ECS service, and CloudWatch adds up the nodes' statistic sets. The details of each NeuronCore are
+in Prometheus.
 
 It runs with the operating system's Python, 3.9 and newer, and without any package: the AWS CLI is on every node.
 """
@@ -23,6 +25,8 @@ from pathlib import Path
 from typing import Any
 
 NAMESPACE = "Slipway/Neuron"
+"""Where ParallelCluster's nodes report; an inference host is told."""
+
 REPORTS_PER_MINUTE = 4
 """neuron_monitor.json asks for one in 15 s."""
 
@@ -153,10 +157,10 @@ class NodeMetrics:
         return minute
 
 
-def metric_data(minute: dict[str, list[float]], cluster: str, queue: str) -> list[dict[str, Any]]:
-    """Return the `MetricData` of CloudWatch's PutMetricData: everything for the queue and for the whole cluster."""
+def metric_data(minute: dict[str, list[float]], cluster: str, part: str, kind: str = "Queue") -> list[dict[str, Any]]:
+    """Return the `MetricData` of CloudWatch's PutMetricData: everything for the part and for the whole cluster."""
     of_cluster = {"Name": "ClusterName", "Value": cluster}
-    of_queue = {"Name": "Queue", "Value": queue}
+    of_part = {"Name": kind, "Value": part}
     return [
         {
             "MetricName": name,
@@ -171,13 +175,13 @@ def metric_data(minute: dict[str, list[float]], cluster: str, queue: str) -> lis
         }
         for name, found in minute.items()
         if found
-        for dimensions in ([of_cluster], [of_cluster, of_queue])
+        for dimensions in ([of_cluster], [of_cluster, of_part])
     ]
 
 
-def send(data: list[dict[str, Any]], region: str) -> None:
+def send(data: list[dict[str, Any]], region: str, namespace: str) -> None:
     """Send to CloudWatch; a minute that is lost is said, and no reason to stop."""
-    command = ["aws", "cloudwatch", "put-metric-data", "--region", region, "--namespace", NAMESPACE]
+    command = ["aws", "cloudwatch", "put-metric-data", "--region", region, "--namespace", namespace]
     try:
         subprocess.run(
             [*command, "--metric-data", json.dumps(data)],
@@ -207,22 +211,54 @@ def passed_on(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
             print(f"not a report of neuron-monitor: {line[:200].strip()}", file=sys.stderr, flush=True)
 
 
-def node_settings(cfnconfig: str) -> dict[str, str]:
-    """Return the assignments of ParallelCluster's cfnconfig, `KEY=VALUE` in each line."""
-    pairs = (line.partition("=") for line in Path(cfnconfig).read_text(encoding="utf-8").splitlines())
-    return {key: value.strip('"') for key, _, value in pairs}
+@dataclass(frozen=True)
+class Node:
+    """What a node is a part of."""
+
+    region: str
+    namespace: str
+    cluster: str
+    kind: str
+    """Dimension that names the part of the cluster."""
+
+    part: str
 
 
-def main(cfnconfig: str) -> int:
+def node(settings_file: str) -> Node:
+    """Return what the node's settings say, `KEY=VALUE` in each line.
+
+    Raises:
+        KeyError: they are neither ParallelCluster's nor those of an inference host.
+    """
+    pairs = (line.partition("=") for line in Path(settings_file).read_text(encoding="utf-8").splitlines())
+    settings = {key: value.strip('"') for key, _, value in pairs}
+    if "SLIPWAY_ECS_CLUSTER" in settings:
+        return Node(
+            region=settings["SLIPWAY_REGION"],
+            namespace=settings["SLIPWAY_METRICS_NAMESPACE"],
+            cluster=settings["SLIPWAY_ECS_CLUSTER"],
+            kind="ServiceName",
+            part=settings["SLIPWAY_SERVICE"],
+        )
+    return Node(
+        region=settings["cfn_region"],
+        namespace=NAMESPACE,
+        cluster=settings["stack_name"],
+        kind="Queue",
+        part=settings["cfn_scheduler_queue_name"],
+    )
+
+
+def main(settings_file: str) -> int:
     """Pass reports on until neuron-monitor or the exporter ends; either is a failure, as the service runs both."""
-    settings = node_settings(cfnconfig)
+    here = node(settings_file)
     metrics = NodeMetrics()
     try:
         for report in passed_on(sys.stdin):
             metrics.add(report)
             if metrics.reports == REPORTS_PER_MINUTE:
-                data = metric_data(metrics.take_minute(), settings["stack_name"], settings["cfn_scheduler_queue_name"])
-                send(data, settings["cfn_region"])
+                data = metric_data(metrics.take_minute(), here.cluster, here.part, here.kind)
+                send(data, here.region, here.namespace)
     except BrokenPipeError:
         print("the Prometheus exporter ended", file=sys.stderr, flush=True)
         return 1

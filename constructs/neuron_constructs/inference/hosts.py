@@ -1,22 +1,39 @@
-"""Inferentia hosts of an ECS cluster: launch template, Auto Scaling group, capacity provider."""
+"""Inferentia hosts of an ECS cluster: launch template, Auto Scaling group, warm pool, capacity provider."""
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import aws_cdk as cdk
 from aws_cdk import aws_autoscaling as autoscaling
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_ecs as ecs
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from neuron_constructs.acknowledgements import acknowledge, skip_checkov
-from neuron_constructs.inference.model import Model
+from neuron_constructs.inference.host_permissions import HostPermissions, host_role
+from neuron_constructs.inference.host_user_data import (
+    HOLD_SECONDS,
+    SETUP_SECONDS,
+    HostScripts,
+    host_user_data,
+    model_variables,
+)
+from neuron_constructs.inference.model import LocalCopy, Model, MountedLustre
+from neuron_constructs.log_groups import stack_log_group
+from neuron_constructs.lustre import LUSTRE_PORTS
 from slipway import facts
 
 ROOT_VOLUME_GIB = 100
 """Size of a host's root volume: the engine's image is tens of GiB unpacked."""
+
+_LIFECYCLE_HOOK = "slipway-set-up"
+"""The hosts' scripts know it by this name; names of hooks are a group's own."""
+
+_GP3_IOPS = 3000
+"""What a gp3 volume has at no charge. A MiB/s of throughput needs 4 of them, as requests have 256 KiB."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,8 +49,17 @@ class InferentiaHostsProps:
     cluster: ecs.Cluster
     """The ECS cluster that the hosts join."""
 
+    service_name: str
+    """Name of the ECS service that they are for, a dimension of their metrics."""
+
     instance_type: str
     """EC2 instance type; a row of the facts with Neuron devices."""
+
+    image: str
+    """The engine's image as its task names it; hosts of the warm pool have it before they are stopped."""
+
+    image_needs_log_in: bool
+    """Whether it is in a private Amazon ECR repository."""
 
     max_count: int
     """Most hosts. There are as many as the service has tasks, from none."""
@@ -41,53 +67,118 @@ class InferentiaHostsProps:
     kept_during_update: int
     """Hosts that stay in service while others are replaced; less than `max_count`."""
 
-    set_up_script: Path
-    """The user data script, `assets/inference/host_setup.sh`."""
+    warm_pool_count: int
+    """Hosts that are set up and stopped, beside those; 0 for no warm pool."""
+
+    set_up_scripts: Path
+    """Folder with `user_data.sh`, and in `host` what it runs: assets/inference."""
 
     model: Model
-    """The model that a host mounts."""
+    """The model that a host serves."""
+
+    metrics_namespace: str
+    """CloudWatch namespace of the Neuron devices' metrics and of `HostFailures`."""
+
+    log_retention: logs.RetentionDays
+    """How long the reasons of failed hosts are kept."""
 
 
 class InferentiaHosts(Construct):
-    """Hosts that ECS starts when the service wants tasks, each with the model mounted before it takes one."""
+    """Hosts that ECS starts when the service wants tasks, each with the model proven before it takes one.
+
+    A host goes into service only when it says so itself, by a lifecycle hook of its group: after its set-up, and once
+    more after each start from the warm pool. One that fails, or says nothing for an hour, is replaced; why it failed is
+    in `log_group`. Wanted hosts are never more for that, and the pace is bounded: see assets/inference/README.md.
+    """
 
     capacity_provider: ecs.AsgCapacityProvider
     auto_scaling_group: autoscaling.AutoScalingGroup
+    log_group: logs.LogGroup
 
     def __init__(self, scope: Construct, id: str, props: InferentiaHostsProps) -> None:  # noqa: A002
         super().__init__(scope, id)
-        self.auto_scaling_group = autoscaling.AutoScalingGroup(
+        self.log_group = stack_log_group(self, "Logs", retention=props.log_retention)
+        scripts = HostScripts(self, "Scripts", props.set_up_scripts / "host")
+        role = host_role(self, props.model.reader_policy, pulls_images=self._pulls_from_ecr(props))
+        self.auto_scaling_group = self._group(props, self._launch_template(props, scripts, role))
+        permissions = HostPermissions(
+            self,
+            "Permissions",
+            role=role,
+            group=self.auto_scaling_group,
+            log_group=self.log_group,
+            metrics_namespace=props.metrics_namespace,
+            scripts=scripts,
+        )
+        hook = self.auto_scaling_group.add_lifecycle_hook(
+            "SetUp",
+            lifecycle_hook_name=_LIFECYCLE_HOOK,
+            lifecycle_transition=autoscaling.LifecycleTransition.INSTANCE_LAUNCHING,
+            default_result=autoscaling.DefaultResult.ABANDON,
+            heartbeat_timeout=cdk.Duration.seconds(SETUP_SECONDS + HOLD_SECONDS + 600),
+        )
+        self.capacity_provider = self._capacity_provider(props)
+        # Whatever starts hosts comes after what they need to report.
+        for starts_hosts in (self.capacity_provider, *self._warm_pool(props)):
+            starts_hosts.node.add_dependency(hook, permissions)
+
+    def _group(self, props: InferentiaHostsProps, launch_template: ec2.LaunchTemplate) -> autoscaling.AutoScalingGroup:
+        group = autoscaling.AutoScalingGroup(
             self,
             "Group",
             vpc=props.vpc,
             vpc_subnets=ec2.SubnetSelection(subnets=list(props.subnets)),
-            launch_template=self._launch_template(props),
+            launch_template=launch_template,
             min_capacity=0,
             max_capacity=props.max_count,
+            health_checks=autoscaling.HealthChecks.with_additional_checks(
+                additional_types=[autoscaling.AdditionalHealthCheckType.EBS], grace_period=cdk.Duration.minutes(5)
+            ),
             # A changed launch template (another model, a newer AMI) reaches a host only by replacing it.
             update_policy=autoscaling.UpdatePolicy.rolling_update(
                 max_batch_size=1, min_instances_in_service=props.kept_during_update
             ),
             group_metrics=[autoscaling.GroupMetrics.all()],
         )
-        self.capacity_provider = ecs.AsgCapacityProvider(
+        acknowledge(
+            group,
+            {"AwsSolutions-AS3": "Hosts come and go with tasks; alarms watch the service, which is what users see."},
+        )
+        return group
+
+    def _capacity_provider(self, props: InferentiaHostsProps) -> ecs.AsgCapacityProvider:
+        provider = ecs.AsgCapacityProvider(
             self,
             "CapacityProvider",
             auto_scaling_group=self.auto_scaling_group,
             enable_managed_scaling=True,
             enable_managed_draining=True,
+            # No host without a task: the warm pool is what waits for more.
+            target_capacity_percent=100,
             # With it instances stay protected from scale-in and `cdk destroy` hangs (aws/aws-cdk#18179). Draining
             # already protects the one task of a host.
             enable_managed_termination_protection=False,
         )
-        props.cluster.add_asg_capacity_provider(self.capacity_provider)
+        props.cluster.add_asg_capacity_provider(provider)
         self._acknowledge_the_agents_policy()
-        acknowledge(
-            self.auto_scaling_group,
-            {
-                "AwsSolutions-AS3": "Hosts come and go with tasks; alarms watch the service, which is what users see.",
-            },
+        return provider
+
+    def _warm_pool(self, props: InferentiaHostsProps) -> Sequence[Construct]:
+        """Return the warm pool, if there is to be one; ECS does not take hosts that return to it."""
+        if props.warm_pool_count == 0:
+            return ()
+        pool = self.auto_scaling_group.add_warm_pool(
+            min_size=props.warm_pool_count,
+            # Unsaid, it would hold all hosts up to the group's maximum.
+            max_group_prepared_capacity=props.warm_pool_count,
+            pool_state=autoscaling.PoolState.STOPPED,
+            reuse_on_scale_in=False,
         )
+        resource = pool.node.find_child("Resource")
+        assert isinstance(resource, cdk.CfnResource)
+        # Without a model every one of its hosts would fail.
+        resource.cfn_options.condition = props.model.is_chosen
+        return (pool,)
 
     def _acknowledge_the_agents_policy(self) -> None:
         """The CDK gives the host's role what the ECS agent calls, as an inline policy."""
@@ -103,34 +194,16 @@ class InferentiaHosts(Construct):
         )
         skip_checkov(policy.node.default_child, {"CKV_AWS_111": reason})
 
-    def _launch_template(self, props: InferentiaHostsProps) -> ec2.LaunchTemplate:
-        security_group = ec2.SecurityGroup(
-            self,
-            "SecurityGroup",
-            vpc=props.vpc,
-            description="Inference hosts: nothing in, HTTPS out",
-            allow_all_outbound=False,
-        )
-        security_group.add_egress_rule(ec2.Peer.any_ipv4(), ec2.Port.tcp(443), "AWS APIs, packages and images")
+    def _launch_template(self, props: InferentiaHostsProps, scripts: HostScripts, role: iam.Role) -> ec2.LaunchTemplate:
         return ec2.LaunchTemplate(
             self,
             "LaunchTemplate",
             instance_type=ec2.InstanceType(props.instance_type),
             machine_image=ecs.EcsOptimizedImage.amazon_linux2023(ecs.AmiHardwareType.NEURON),
-            role=self._role(props),
-            security_group=security_group,
-            user_data=self._user_data(props),
-            block_devices=[
-                ec2.BlockDevice(
-                    device_name="/dev/xvda",
-                    volume=ec2.BlockDeviceVolume.ebs(
-                        ROOT_VOLUME_GIB,
-                        volume_type=ec2.EbsDeviceVolumeType.GP3,
-                        encrypted=True,
-                        delete_on_termination=True,
-                    ),
-                )
-            ],
+            role=role,
+            security_group=self._security_group(props),
+            user_data=host_user_data(scripts, props.set_up_scripts / "user_data.sh", self._variables(props)),
+            block_devices=_volumes(props.model),
             http_tokens=ec2.LaunchTemplateHttpTokens.REQUIRED,
             # Containers are one hop further: they cannot take the host's role.
             http_put_response_hop_limit=1,
@@ -138,41 +211,59 @@ class InferentiaHosts(Construct):
             associate_public_ip_address=False,
         )
 
-    def _role(self, props: InferentiaHostsProps) -> iam.Role:
-        """Session Manager and the models: Mountpoint reads with the host's role, not the task's.
-
-        The CDK adds what the ECS agent needs when the hosts join the cluster.
-        """
-        session_manager = "AmazonSSMManagedInstanceCore"
-        role = iam.Role(
+    def _security_group(self, props: InferentiaHostsProps) -> ec2.SecurityGroup:
+        source = props.model.source
+        group = ec2.SecurityGroup(
             self,
-            "Role",
-            assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"),
-            managed_policies=[
-                props.model.reader_policy,
-                iam.ManagedPolicy.from_aws_managed_policy_name(session_manager),
-            ],
+            "SecurityGroup",
+            vpc=props.vpc,
+            description="Inference hosts: nothing in but from file servers, HTTPS out",
+            allow_all_outbound=False,
         )
-        acknowledge(
-            role,
-            {
-                f"AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/{session_manager}]": (
-                    "AWS keeps it in step with the Session Manager agent; a copy of ours would fall behind."
-                )
-            },
-        )
-        return role
+        group.add_egress_rule(ec2.Peer.any_ipv4(), ec2.Port.tcp(443), "AWS APIs, packages and images")
+        if isinstance(source, MountedLustre):
+            for port in LUSTRE_PORTS:
+                group.add_egress_rule(source.client_peer, port, "Lustre to the file servers")
+                # Servers connect to their clients too, to take back locks.
+                group.add_ingress_rule(source.client_peer, port, "Lustre from the file servers")
+        return group
 
-    def _user_data(self, props: InferentiaHostsProps) -> ec2.UserData:
-        """Parameters and the script itself: nothing is fetched before the host has proven itself."""
-        parameters = {
+    def _variables(self, props: InferentiaHostsProps) -> dict[str, str]:
+        return {
+            "SLIPWAY_REGION": cdk.Stack.of(self).region,
             "SLIPWAY_ECS_CLUSTER": props.cluster.cluster_name,
-            "SLIPWAY_MODEL_BUCKET": props.model.bucket.bucket_name,
-            "SLIPWAY_MODEL_PREFIX": shlex.quote(props.model.prefix),
-            "SLIPWAY_MODEL_MOUNT": shlex.quote(props.model.host_directory),
+            "SLIPWAY_SERVICE": props.service_name,
             "SLIPWAY_NEURON_DEVICES": str(facts.instance_type(props.instance_type).neuron_devices),
+            **model_variables(props.model),
+            "SLIPWAY_IMAGE": props.image,
+            "SLIPWAY_WARM_POOL": "true" if props.warm_pool_count else "false",
+            "SLIPWAY_METRICS_NAMESPACE": props.metrics_namespace,
+            "SLIPWAY_LOG_GROUP": self.log_group.log_group_name,
         }
-        user_data = ec2.UserData.for_linux()
-        user_data.add_commands(*(f"export {name}={value}" for name, value in parameters.items()))
-        user_data.add_commands(props.set_up_script.read_text(encoding="utf-8"))
-        return user_data
+
+    def _pulls_from_ecr(self, props: InferentiaHostsProps) -> bool:
+        return props.image_needs_log_in and props.warm_pool_count > 0
+
+
+def _volumes(model: Model) -> list[ec2.BlockDevice]:
+    """Return the root volume, and the one for a host's own copy of the model."""
+    volumes = [_volume("/dev/xvda", ROOT_VOLUME_GIB)]
+    if isinstance(model.source, LocalCopy):
+        throughput = model.source.throughput_mib_s
+        iops = max(_GP3_IOPS, 4 * throughput)
+        volumes.append(_volume("/dev/xvdb", model.source.volume_gib, throughput=throughput, iops=iops))
+    return volumes
+
+
+def _volume(device: str, size_gib: int, *, throughput: int | None = None, iops: int | None = None) -> ec2.BlockDevice:
+    return ec2.BlockDevice(
+        device_name=device,
+        volume=ec2.BlockDeviceVolume.ebs(
+            size_gib,
+            volume_type=ec2.EbsDeviceVolumeType.GP3,
+            throughput=throughput,
+            iops=iops,
+            encrypted=True,
+            delete_on_termination=True,
+        ),
+    )
