@@ -110,7 +110,7 @@ class EngineMetrics(Construct):
             environment["SLIPWAY_BATCH_SIZE"] = str(props.batch_size)
         props.task.definition.add_container(
             "EngineMetrics",
-            image=props.task.image,
+            image=ecs.ContainerImage.from_registry(props.task.container.image_name),
             # -I: neither the working directory nor variables of the image decide what is imported.
             entry_point=["python3", "-I", "-c"],
             command=[props.script.read_text(encoding="utf-8")],
@@ -131,23 +131,27 @@ class EngineMetrics(Construct):
         )
 
     def _allow_protection(self, props: EngineMetricsProps) -> None:
-        """Let the task protect itself. All its containers have its role; there is nothing else in it."""
-        stack = cdk.Stack.of(self)
-        tasks = stack.format_arn(service="ecs", resource="task", resource_name=f"{props.cluster_name}/*")
-        role = props.task.definition.task_role
-        iam.Policy(
+        """Let the task protect itself. Its other containers have the same role, and could do no more with it."""
+        everywhere = f"{cdk.Aws.PARTITION}:ecs:{cdk.Aws.REGION}:{cdk.Aws.ACCOUNT_ID}"
+        policy = iam.Policy(
             self,
             "Protection",
-            roles=[role],
+            roles=[props.task.definition.task_role],
             statements=[
-                iam.PolicyStatement(actions=["ecs:GetTaskProtection", "ecs:UpdateTaskProtection"], resources=[tasks])
+                iam.PolicyStatement(
+                    actions=["ecs:GetTaskProtection", "ecs:UpdateTaskProtection"],
+                    resources=[f"arn:{everywhere}:task/{props.cluster_name}/*"],
+                )
             ],
         )
-        policy = self.node.find_child("Protection")
+        # A name that is a reference stands in the finding by its logical id.
+        name = cdk.Stack.of(self).resolve(props.cluster_name)
+        shown = name if isinstance(name, str) else f"<{name['Ref']}>"
+        finding = f"arn:<AWS::Partition>:ecs:<AWS::Region>:<AWS::AccountId>:task/{shown}/*"
         acknowledge(
             policy,
             {
                 "NIST.800.53.R5-IAMNoInlinePolicy": "The role and its one policy live and die with this task.",
-                "AwsSolutions-IAM5": "A task's id is made when it starts.",
+                f"AwsSolutions-IAM5[Resource::{finding}]": "A task's id is made when it starts.",
             },
         )
