@@ -5,7 +5,7 @@ from typing import Any
 
 from slipway import facts
 from slipway.spec.environment import Environment
-from slipway.spec.inference import Inference
+from slipway.spec.inference import Inference, ServedModel
 from stacks.storage import StorageStack
 
 
@@ -19,7 +19,7 @@ def job_environment(environment: Environment, storage: StorageStack) -> dict[str
     training, inference, lustre = environment.training, environment.inference, environment.storage.lustre
     types = {resource.instance_type for queue in training.queues for resource in queue.compute_resources}
     if inference:
-        types.add(inference.instance_type)
+        types |= {model.instance_type for model in inference.models}
     return {
         "name": environment.name,
         "region": environment.region,
@@ -40,7 +40,7 @@ def job_environment(environment: Environment, storage: StorageStack) -> dict[str
         "training_stacks": {name: _training_stack(name) for name in training.training_stacks},
         "lustre_capacity_gib": lustre.capacity_gib,
         "lustre_throughput_mb_s": round(lustre.capacity_gib / 1024 * lustre.throughput_mb_s_per_tib),
-        "inference": _inference(inference) if inference else None,
+        "inference": _services(inference) if inference else [],
     }
 
 
@@ -73,10 +73,16 @@ def _training_stack(name: str) -> dict[str, Any]:
     }
 
 
-def _inference(inference: Inference) -> dict[str, Any]:
+def _services(inference: Inference) -> list[dict[str, Any]]:
+    """Describe the services; those that are rolled out first: a fixed prefix may lie in the folder of one of them."""
+    return [_service(model) for model in sorted(inference.models, key=lambda model: model.prefix is not None)]
+
+
+def _service(model: ServedModel) -> dict[str, Any]:
     return {
-        "engine": inference.engine,
-        "engine_release": facts.inference_engine(inference.engine).release_in(inference.image),
-        "instance_type": inference.instance_type,
-        "served_model": inference.model.name if inference.model else None,
+        "model": model.prefix.partition("/")[0] if model.prefix else model.name,
+        "engine": model.engine,
+        "engine_release": facts.inference_engine(model.engine).release_in(model.image),
+        "instance_type": model.instance_type,
+        "compiled": model.compiled.model_dump() if model.compiled else None,
     }

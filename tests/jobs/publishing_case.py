@@ -33,7 +33,7 @@ BERT = {
     "max_position_embeddings": 512,
 }
 EXPORT = {"batch_size": 4, "sequence_length": 1024, "tensor_parallel_size": 2}
-INFERENCE = {"engine": "tgi", "engine_release": "2.24.0", "instance_type": "inf2.xlarge", "served_model": "tanuki"}
+SERVICE = {"model": "tanuki", "engine": "tgi", "engine_release": "2.24.0", "instance_type": "inf2.xlarge"}
 HOST = {
     "vcpus": 4,
     "memory_gib": 16,
@@ -93,7 +93,7 @@ class PublishCase:
 
     folder: Path
     recipe: dict[str, Any]
-    inference: dict[str, Any] | None = field(default_factory=lambda: dict(INFERENCE))
+    service: dict[str, Any] | None = field(default_factory=lambda: dict(SERVICE))
     host: dict[str, Any] = field(default_factory=lambda: dict(HOST))
     name: str = "run-1"
     told: list[str] = field(default_factory=list)
@@ -141,8 +141,8 @@ class PublishCase:
 
     @property
     def exporter(self) -> Exporter:
-        assert self.inference is not None
-        return exporters()[self.inference["engine_release"]]
+        assert self.service is not None
+        return exporters()[self.service["engine_release"]]
 
     def install_exporter(self, **answers: Any) -> Path:
         """Put a stand-in where the exporter's environment is built, complete; answers differ from what is right."""
@@ -209,7 +209,7 @@ class PublishCase:
             "training_stacks": {},
             "lustre_capacity_gib": 4800,
             "lustre_throughput_mb_s": 600,
-            "inference": self.inference,
+            "inference": [self.service] if self.service else [],
         }
         file = self.folder / "environment.json"
         file.write_text(json.dumps(environment))

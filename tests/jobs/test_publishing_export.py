@@ -52,13 +52,13 @@ def calls(environment: Path) -> list[list[str]]:
     ("engine", "release", "options"),
     [
         ("tgi", "2.24.0", ["--num_cores", "2", "--auto_cast_type", "bf16"]),
-        ("vllm", "2.26.1", ["--tensor_parallel_size", "2", "--instance_type", "inf2"]),
+        ("vllm-hf", "2.26.1", ["--tensor_parallel_size", "2", "--instance_type", "inf2"]),
     ],
 )
 def test_the_exporter_of_the_engines_release_compiles(
     s3: Any, case: PublishCase, engine: str, release: str, options: list[str]
 ) -> None:
-    case.inference = {**(case.inference or {}), "engine": engine, "engine_release": release}
+    case.service = {**(case.service or {}), "engine": engine, "engine_release": release}
     environment = case.install_exporter()
 
     case.publish(s3)
@@ -178,13 +178,23 @@ def test_a_bert_is_not_compiled_but_can_be_published(s3: Any, case: PublishCase)
     ],
 )
 def test_an_engine_of_another_release_is_refused(s3: Any, case: PublishCase, release: str | None, message: str) -> None:
-    case.inference = {**(case.inference or {}), "engine_release": release}
+    case.service = {**(case.service or {}), "engine_release": release}
     assert message in refusal(case, s3)
 
 
 def test_there_must_be_an_endpoint_to_compile_for(s3: Any, case: PublishCase) -> None:
-    case.inference = None
+    case.service = None
     assert "environment default has no endpoint to compile for" in refusal(case, s3)
+
+
+def test_the_model_decides_for_which_engine_it_is_compiled(s3: Any, case: PublishCase) -> None:
+    case.service = {**(case.service or {}), "model": "kitsune"}
+    assert "the endpoint has no model tanuki to compile for; it has kitsune" in refusal(case, s3)
+
+
+def test_no_exporter_compiles_for_the_containers_of_aws(s3: Any, case: PublishCase) -> None:
+    case.service = {**(case.service or {}), "engine": "vllm-aws", "engine_release": "2.31.1"}
+    assert "engine vllm-aws has Neuron SDK 2.31.1, and there is an exporter for" in refusal(case, s3)
 
 
 def test_another_batch_under_the_same_version_is_refused(s3: Any, case: PublishCase) -> None:

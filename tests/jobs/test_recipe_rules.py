@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from slipway_jobs.environment import CompiledShape
 from tests.jobs.recipe_case import environment, estimate_of, problems_of
 
 TP = "parallelism.tensor_parallel_size"
@@ -190,6 +191,12 @@ CASES = {
         ["5000", "4096"],
         ["publish.export.sequence_length=4000"],
     ),
+    "export for no model": (
+        "llama-2-7b",
+        ["publish.model=kitsune"],
+        ["the endpoint has no model `kitsune` to compile for; it has", "llama-2-7b", "--set publish.export=null"],
+        ["publish.model=kitsune", "publish.export=null"],
+    ),
 }
 
 
@@ -198,6 +205,17 @@ def test_refuses_with_the_numbers(recipe: str, wrong: list[str], parts: list[str
     problems = problems_of(recipe, *wrong)
     assert any(all(part in problem for part in parts) for problem in problems), problems
     assert problems_of(recipe, *right) == []
+
+
+def test_refuses_an_export_for_which_the_service_is_not_made() -> None:
+    trn1 = environment("trn1")
+    shape = CompiledShape(batch_size=8, sequence_length=4096, tensor_parallel_size=2)
+    services = [service.model_copy(update={"compiled": shape}) for service in trn1.inference]
+    there = trn1.model_copy(update={"inference": tuple(services)})
+    [problem] = problems_of("llama-2-7b", where=there)
+    assert "batch_size" in problem
+    assert "4, and the endpoint's service is for models that are compiled with 8" in problem
+    assert problems_of("llama-2-7b", "publish.export.batch_size=8", where=there) == []
 
 
 def test_refuses_what_no_core_can_hold_and_names_the_single_changes_that_fit() -> None:

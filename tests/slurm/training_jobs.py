@@ -107,7 +107,7 @@ class TrainingJobs:
             "training_stacks": STACKS,
             "lustre_capacity_gib": 4800,
             "lustre_throughput_mb_s": 1200,
-            "inference": None,
+            "inference": [],
         }
 
     def command(self, *arguments: str | Path, check: bool = True) -> subprocess.CompletedProcess[str]:

@@ -32,7 +32,9 @@ def test_the_kit_reads_what_it_is_told_of_the_environment(each_assembly: Assembl
     assert [queue.name for queue in told.queues] == [queue.name for queue in environment.training.queues]
     assert {name for queue in told.queues for name in queue.instance_types} <= set(told.instance_types)
     assert {queue.training_stack for queue in told.queues} - {None} <= set(told.training_stacks)
-    assert (told.inference is None) == (environment.inference is None)
+    models = environment.inference.models if environment.inference else ()
+    assert len(told.inference) == len(models)
+    assert {service.instance_type for service in told.inference} <= set(told.instance_types)
     assert len({told.data_bucket, told.checkpoint_bucket, told.model_bucket}) == 3
 
 

@@ -75,8 +75,24 @@ class TrainingStack(Section):
     """Whether the kit's training code runs with it."""
 
 
-class Inference(Section):
-    """The endpoint that models are published for."""
+class CompiledShape(Section):
+    """What a service takes a model to be compiled for."""
+
+    batch_size: int
+    """Requests that are answered at once."""
+
+    sequence_length: int
+    """Longest prompt and answer together, in tokens."""
+
+    tensor_parallel_size: int
+    """NeuronCores that share the model."""
+
+
+class Service(Section):
+    """One service of the endpoint, for which versions of a model are published."""
+
+    model: str
+    """Name of the model whose versions it serves: the first folder of their prefix."""
 
     engine: str
     """Name of the inference engine."""
@@ -87,8 +103,8 @@ class Inference(Section):
     instance_type: str
     """EC2 instance type of its hosts, a key of `instance_types`."""
 
-    served_model: str | None = None
-    """Name of the model whose rolled-out version it serves; none where the environment file fixes a prefix."""
+    compiled: CompiledShape | None = None
+    """What the environment file says that its versions are compiled for; none where it says nothing."""
 
 
 class Environment(Section):
@@ -145,8 +161,12 @@ class Environment(Section):
     lustre_throughput_mb_s: int
     """Throughput of /fsx in MB/s: capacity times tier."""
 
-    inference: Inference | None = None
-    """The endpoint; none where the environment has none."""
+    inference: tuple[Service, ...] = ()
+    """The services of the endpoint; none where the environment has no endpoint."""
+
+    def service_of(self, model: str) -> Service | None:
+        """Return the service that versions of a model are published for; none where the endpoint has none."""
+        return next((service for service in self.inference if service.model == model), None)
 
 
 def environment_file() -> Path:

@@ -8,7 +8,7 @@ from slipway_jobs.arithmetic.assumptions import Range, assumptions
 from slipway_jobs.arithmetic.device_memory import GIB, RESERVE, Memory, exactly, gib
 from slipway_jobs.arithmetic.model_size import kv_width, model_size
 from slipway_jobs.arithmetic.placement import Placement
-from slipway_jobs.environment import InstanceType
+from slipway_jobs.environment import Environment, InstanceType, Service
 from slipway_jobs.recipe.architecture import Llama
 from slipway_jobs.recipe.model import Export
 from slipway_jobs.recipe.problems import Finding, listed
@@ -19,23 +19,24 @@ _BFLOAT16 = 2
 
 def export(placement: Placement) -> Iterator[Finding]:
     """The exported model fits the cores and the device memory of the endpoint's host."""
-    recipe, inference = placement.recipe, placement.environment.inference
+    recipe, environment = placement.recipe, placement.environment
     section = recipe.publish and recipe.publish.export
-    if not section:
+    if not recipe.publish or not section:
         return
     if not isinstance(recipe.model, Llama):
         yield Finding(_SECTION, f"the endpoint serves decoders, not `{recipe.model.architecture}`", "Leave it out.")
         return
     yield from _lengths(section, recipe.model)
-    if inference is None:
-        fix = "Leave it out, for one run with `--set publish.export=null`: the model is published uncompiled."
-        yield Finding(_SECTION, "this environment has no endpoint to compile for", fix)
+    service = environment.service_of(recipe.publish.model)
+    if service is None:
+        yield _no_service(recipe.publish.model, environment)
         return
-    host = placement.environment.instance_types[inference.instance_type]
+    yield from _otherwise_compiled(section, service)
+    host = environment.instance_types[service.instance_type]
     cores, tp = host.logical_neuron_cores, section.tensor_parallel_size
     key = (*_SECTION, "tensor_parallel_size")
     if tp > cores:
-        message = f"{tp} NeuronCores, and the endpoint's host {inference.instance_type} has {cores}"
+        message = f"{tp} NeuronCores, and the endpoint's host {service.instance_type} has {cores}"
         yield Finding(key, message, f"Write {listed(_fitting(recipe.model, cores))}.")
     elif recipe.model.num_attention_heads % tp:
         message = f"{recipe.model.num_attention_heads} attention heads are no multiple of {tp} NeuronCores"
@@ -43,7 +44,7 @@ def export(placement: Placement) -> Iterator[Finding]:
     else:
         memory = serving_memory(recipe.model, section, host)
         if memory.total.low > memory.limit:
-            message = f"a core of {inference.instance_type} has {memory.limit / GIB:.1f} GiB, and it needs "
+            message = f"a core of {service.instance_type} has {memory.limit / GIB:.1f} GiB, and it needs "
             message += f"{gib(memory.total)}: {memory.breakdown()}"
             fix = "Raise `tensor_parallel_size`, or lower `batch_size` or `sequence_length`."
             yield Finding(key, message, fix)
@@ -62,6 +63,24 @@ def serving_memory(model: Llama, section: Export, host: InstanceType) -> Memory:
         RESERVE: assumptions().device_reserve_gib * GIB,
     }
     return Memory(parts, host.neuron_memory_gib * GIB / max(1, host.logical_neuron_cores))
+
+
+def _no_service(model: str, environment: Environment) -> Finding:
+    fix = "Leave it out, for one run with `--set publish.export=null`: the model is published uncompiled."
+    if not environment.inference:
+        return Finding(_SECTION, "this environment has no endpoint to compile for", fix)
+    known = listed([service.model for service in environment.inference])
+    message = f"the endpoint has no model `{model}` to compile for; it has {known}"
+    return Finding(_SECTION, message, f"{fix} Or add it to inference.models of the environment file, and deploy.")
+
+
+def _otherwise_compiled(section: Export, service: Service) -> Iterator[Finding]:
+    """What the environment file says of compiled models holds for every version."""
+    for name in () if service.compiled is None else ("batch_size", "sequence_length", "tensor_parallel_size"):
+        wanted, said = getattr(section, name), getattr(service.compiled, name)
+        if wanted != said:
+            message = f"{wanted}, and the endpoint's service is for models that are compiled with {said}"
+            yield Finding((*_SECTION, name), message, f"Write {said}, or change `compiled` in the environment file.")
 
 
 def _lengths(section: Export, model: Llama) -> Iterator[Finding]:

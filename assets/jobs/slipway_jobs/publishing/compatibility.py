@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from slipway_jobs.environment import Environment, Inference, InstanceType
+from slipway_jobs.environment import Environment, InstanceType, Service
 from slipway_jobs.publishing.exporters import Exporter, exporters
 from slipway_jobs.publishing.model_folder import BYTES_OF, ModelFolder
 from slipway_jobs.publishing.refusal import PublishRefused
 from slipway_jobs.recipe.architecture import Architecture, Llama
-from slipway_jobs.recipe.model import Export, Recipe
+from slipway_jobs.recipe.model import Export, Publish, Recipe
 
 EXPORT_PRECISION = "bfloat16"
 """What both exporters are told to compile in."""
@@ -23,64 +23,72 @@ _DEVICE_SHARE = 0.9
 """Part of the device memory that weights and keys and values may take; the program and its buffers need the rest."""
 
 
-def check_compatibility(recipe: Recipe, export: Export, model: ModelFolder, environment: Environment) -> Exporter:
-    """Return the exporter that compiles for the environment's engine.
+def check_compatibility(recipe: Recipe, publish: Publish, model: ModelFolder, environment: Environment) -> Exporter:
+    """Return the exporter that compiles for the engine of the model's service.
 
     Args:
         recipe: the recipe.
-        export: its `publish.export` section.
+        publish: its `publish` section, with an `export`.
         model: the converted model.
         environment: the environment.
 
     Raises:
         PublishRefused: the endpoint cannot serve the result; every reason, with its numbers.
     """
-    inference = environment.inference
-    if inference is None:
-        raise PublishRefused(
-            [
-                f"environment {environment.name} has no endpoint to compile for: leave publish.export out of the "
-                "recipe, or add an inference section to the environment file"
-            ]
-        )
-    host = environment.instance_types[inference.instance_type]
+    service, export = environment.service_of(publish.model), publish.export
+    if service is None or export is None:
+        raise PublishRefused([_no_service(publish.model, environment)])
+    host = environment.instance_types[service.instance_type]
     problems = [
-        *_release_problems(inference),
-        *_shape_problems(recipe, export, model, inference, host),
-        *_memory_problems(recipe, export, model, inference, host),
+        *_release_problems(service),
+        *_shape_problems(recipe, export, model, service, host),
+        *_memory_problems(recipe, export, model, service, host),
     ]
     if problems:
         raise PublishRefused(problems)
-    return exporters()[str(inference.engine_release)]
+    return exporters()[str(service.engine_release)]
 
 
-def _release_problems(inference: Inference) -> Iterator[str]:
-    if inference.engine_release is None:
-        yield (
-            f"the Neuron release in the image of engine {inference.engine} is not known, and an engine loads only what "
-            "its own release compiled: take the engine's own image (leave inference.image out, or copy it under its "
-            "tag), or leave publish.export out"
+def _no_service(model: str, environment: Environment) -> str:
+    if not environment.inference:
+        return (
+            f"environment {environment.name} has no endpoint to compile for: leave publish.export out of the recipe, "
+            "or add an inference section to the environment file"
         )
-    elif inference.engine_release not in exporters():
+    return (
+        f"the endpoint has no model {model} to compile for; it has "
+        f"{', '.join(service.model for service in environment.inference)}: leave publish.export out of the recipe, or "
+        "add the model to inference.models of the environment file, and deploy"
+    )
+
+
+def _release_problems(service: Service) -> Iterator[str]:
+    if service.engine_release is None:
         yield (
-            f"engine {inference.engine} has Neuron SDK {inference.engine_release}, and there is an exporter for "
+            f"the Neuron release in the image of engine {service.engine} is not known, and an engine loads only what "
+            "its own release compiled: take the engine's own image (leave `image` of the model out, or copy it under "
+            "its tag), or leave publish.export out"
+        )
+    elif service.engine_release not in exporters():
+        yield (
+            f"engine {service.engine} has Neuron SDK {service.engine_release}, and there is an exporter for "
             f"{' and '.join(exporters())} only: leave publish.export out and compile the model by hand"
         )
 
 
 def _shape_problems(
-    recipe: Recipe, export: Export, model: ModelFolder, inference: Inference, host: InstanceType
+    recipe: Recipe, export: Export, model: ModelFolder, service: Service, host: InstanceType
 ) -> Iterator[str]:
     shards = export.tensor_parallel_size
     if not isinstance(recipe.model, Llama):
         yield (
-            f"engine {inference.engine} generates text, and a {recipe.model.architecture} model does not: leave "
+            f"engine {service.engine} generates text, and a {recipe.model.architecture} model does not: leave "
             "publish.export out, it is published as it is then"
         )
         return
     if shards > host.logical_neuron_cores:
         yield (
-            f"publish.export.tensor_parallel_size is {shards}, and {inference.instance_type} has "
+            f"publish.export.tensor_parallel_size is {shards}, and {service.instance_type} has "
             f"{host.logical_neuron_cores} NeuronCores"
         )
     if export.sequence_length > model.max_position_embeddings:
@@ -102,7 +110,7 @@ def _shape_problems(
 
 
 def _memory_problems(
-    recipe: Recipe, export: Export, model: ModelFolder, inference: Inference, host: InstanceType
+    recipe: Recipe, export: Export, model: ModelFolder, service: Service, host: InstanceType
 ) -> Iterator[str]:
     if not isinstance(recipe.model, Llama):
         return
@@ -113,14 +121,14 @@ def _memory_problems(
         yield (
             f"weights ({weights / _GIB:.1f} GiB) and keys and values of {export.batch_size} requests of "
             f"{export.sequence_length} tokens ({cache / _GIB:.1f} GiB) need {(weights + cache) / _GIB:.1f} GiB, and "
-            f"{export.tensor_parallel_size} NeuronCores of {inference.instance_type} have {device / _GIB:.0f} GiB, of "
+            f"{export.tensor_parallel_size} NeuronCores of {service.instance_type} have {device / _GIB:.0f} GiB, of "
             f"which {device * _DEVICE_SHARE / _GIB:.1f} GiB are free for them: more cores, a smaller batch_size or "
             "sequence_length"
         )
     if weights > host.memory_gib * _GIB:
         yield (
             f"the weights ({weights / _GIB:.1f} GiB) do not fit into the {host.memory_gib} GiB of host memory that "
-            f"{inference.instance_type} loads them through: choose a larger inference.instance_type"
+            f"{service.instance_type} loads them through: choose a larger instance_type of the model"
         )
 
 

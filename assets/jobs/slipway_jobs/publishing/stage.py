@@ -88,7 +88,7 @@ class Publication:
         if self.publish.export is None:
             self.tell("not compiled for the endpoint (publish.export is left out): no engine serves it as it is")
             return None
-        return check_compatibility(self.run.recipe, self.publish.export, model, self.environment)
+        return check_compatibility(self.run.recipe, self.publish, model, self.environment)
 
     def _export(self, model: ModelFolder, source: Source, exporter: Exporter, wish: Export) -> Path:
         """Compile the model below the run's folder; another checkpoint or another wish is another folder."""
@@ -127,11 +127,11 @@ class Publication:
         )
 
     def _compiled(self, exporter: Exporter | None, model: ModelFolder) -> Compiled | None:
-        export, inference = self.publish.export, self.environment.inference
-        if exporter is None or export is None or inference is None:
+        export, service = self.publish.export, self.environment.service_of(self.publish.model)
+        if exporter is None or export is None or service is None:
             return None
         return Compiled(
-            engine=inference.engine,
+            engine=service.engine,
             neuron_release=exporter.release,
             exporter=f"optimum-neuron {exporter.version}",
             compiler=exporter.compiler,
