@@ -116,16 +116,10 @@ class NodeProblemDetection(Construct):
 
     def _role(self, props: NodeProblemDetectionProps) -> iam.Role:
         """Count errors, and mark hosts of these groups unhealthy."""
-        stack = cdk.Stack.of(self)
+        # The id in a group's ARN is not known to CloudFormation.
+        prefix = f"arn:{cdk.Aws.PARTITION}:autoscaling:{cdk.Aws.REGION}:{cdk.Aws.ACCOUNT_ID}:autoScalingGroup:*:"
         groups = [
-            # The id in a group's ARN is not known to CloudFormation.
-            stack.format_arn(
-                service="autoscaling",
-                resource="autoScalingGroup",
-                resource_name=f"*:autoScalingGroupName/{group.auto_scaling_group_name}",
-                arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
-            )
-            for group in props.auto_scaling_groups
+            f"{prefix}autoScalingGroupName/{group.auto_scaling_group_name}" for group in props.auto_scaling_groups
         ]
         statements = [
             iam.PolicyStatement(actions=["autoscaling:SetInstanceHealth"], resources=groups),
@@ -140,11 +134,18 @@ class NodeProblemDetection(Construct):
         ]
         role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("ecs-tasks.amazonaws.com"))
         policy = iam.ManagedPolicy(self, "Policy", roles=[role], statements=statements)
+        prefix = "arn:<AWS::Partition>:autoscaling:<AWS::Region>:<AWS::AccountId>:autoScalingGroup:*:"
+        names = [
+            cdk.Stack.of(self).resolve(group.auto_scaling_group_name)["Ref"] for group in props.auto_scaling_groups
+        ]
         acknowledge(
             policy,
             {
-                "AwsSolutions-IAM5": "These actions know no resource, or a group whose id is made by AWS; metrics are "
-                "bound to a namespace."
+                "AwsSolutions-IAM5[Resource::*]": "These actions know no resource; metrics are bound to a namespace.",
+                **{
+                    f"AwsSolutions-IAM5[Resource::{prefix}autoScalingGroupName/<{name}>]": "AWS makes the group's id."
+                    for name in names
+                },
             },
         )
         return role
