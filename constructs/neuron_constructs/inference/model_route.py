@@ -23,8 +23,8 @@ _DEREGISTRATION_SECONDS = 300
 Amazon ECS first deregisters a task, waits until the load balancer reports the target unused, and only then sends
 SIGTERM and, a stop time-out later, SIGKILL (Amazon ECS developer guide, "Optimize load balancer connection draining
 parameters"). So this delay lets streams end, and the engine's own draining comes on top of it. The load balancer calls
-a target unused when the delay is over, not when its last request is: every stop takes that long, and with a deployment
-in place clients have no model meanwhile.
+a target unused when the delay is over, not when its last request is (Application Load Balancer guide, "Edit target
+group attributes"): every stop takes that long, and with a deployment in place clients have no model meanwhile.
 """
 
 
