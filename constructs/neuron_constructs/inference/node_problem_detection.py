@@ -30,7 +30,7 @@ _CONFIGURATION = "/config/kernel-monitor.json"
 class NodeProblemDetectionProps:
     """Properties of `NodeProblemDetection`."""
 
-    cluster: ecs.Cluster
+    cluster: ecs.ICluster
     """The ECS cluster. A daemon service runs on all of its hosts."""
 
     auto_scaling_groups: Sequence[autoscaling.AutoScalingGroup]
