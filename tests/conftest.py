@@ -71,3 +71,15 @@ def team(assemblies: AssemblyFactory) -> Assembly:
 def directory(assemblies: AssemblyFactory) -> Assembly:
     """The variant with users from a directory and data that stays."""
     return assemblies("directory")
+
+
+@pytest.fixture(scope="session")
+def machines(assemblies: AssemblyFactory) -> Assembly:
+    """The variant whose clients are machines of a user pool."""
+    return assemblies("machines")
+
+
+@pytest.fixture(scope="session")
+def rolledout(assemblies: AssemblyFactory) -> Assembly:
+    """The variant with a rolled-out model, its canary and a copy of its image."""
+    return assemblies("rolledout")
