@@ -94,6 +94,55 @@ def check(
     raise typer.Exit(FAILED if report.has_failed(results) else 0)
 
 
+@endpoint.command()
+def load(
+    *,
+    environment: _Environment = None,
+    url: _Url = None,
+    model: _Model = None,
+    connect_to: _ConnectTo = None,
+    ca_file: _CaFile = None,
+    timeout: _Timeout = 120,
+    concurrency: Annotated[str, typer.Option(help="Clients that ask at a time, level after level.")] = "1,2,4,8",
+    requests: Annotated[int, typer.Option(min=1, help="Requests of each level; at least one for each client.")] = 20,
+    seconds: Annotated[
+        float | None, typer.Option(min=1, help="How long each level goes on asking, instead of --requests.")
+    ] = None,
+    prompt_tokens: Annotated[int, typer.Option(min=32, help="Tokens of a prompt, about.")] = 256,
+    max_tokens: Annotated[int, typer.Option(min=2, help="Tokens after which an answer ends.")] = 128,
+    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing: for scripts.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a document for machines instead of a table.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values instead of a table.")] = False,
+) -> None:
+    """Measure an endpoint at rising concurrency: time to first token, tokens/s, errors.
+
+    Exit codes: 0 it was measured; 1 errors ended it; 2 nothing was measured; 130 Ctrl-C, with what there was.
+    """
+    from slipway.endpoint.errors import RefusedError  # noqa: PLC0415
+    from slipway.endpoint.load.plan import Plan, parse_levels  # noqa: PLC0415
+    from slipway.endpoint.load.session import Wish, choose_form, run  # noqa: PLC0415
+
+    try:
+        address = _address(
+            environment=environment, url=url, model=model, connect_to=connect_to, ca_file=ca_file, timeout=timeout
+        )
+        plan = Plan(
+            levels=parse_levels(concurrency),
+            requests=requests,
+            seconds=seconds,
+            prompt_tokens=prompt_tokens,
+            max_tokens=max_tokens,
+        )
+        form = choose_form(as_json=as_json, as_csv=as_csv)
+        stopped = run(address, plan, Wish(form, asks=environment is not None and not yes))
+    except RefusedError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(REFUSED) from error
+    except KeyboardInterrupt as interrupt:
+        raise typer.Exit(INTERRUPTED) from interrupt
+    raise typer.Exit(FAILED if stopped else 0)
+
+
 def _address(
     *,
     environment: str | None,

@@ -123,17 +123,17 @@ async def ask_streaming(client: httpx2.AsyncClient, base_url: str, body: Mapping
                 await events.response.aread()
                 answer.trouble = refusal(events.response)
                 return answer
+            # To the very end, although [DONE] is the last event: only then does the connection serve another request.
             async for event in events:
                 answer._take(event.data)
-                if answer.is_terminated:
-                    break
-        answer._judge()
     except httpx2.HTTPError as error:
-        answer.trouble = trouble(error, way)
+        if not answer.is_terminated:
+            answer.trouble = trouble(error, way)
     except ValidationError as error:
         answer.trouble = Trouble(
             "broken stream",
             f"an event is no chunk of a chat completion: {error.errors()[0]['input']!r:.100}",
             "something on the way changes the answer, or this is no OpenAI-compatible API",
         )
+    answer._judge()
     return answer

@@ -9,15 +9,17 @@ import boto3
 import pytest
 from aiohttp import web
 from moto import mock_aws
+from typer.testing import CliRunner, Result
 
+from slipway.cli import app
 from slipway.endpoint import deployed
 from tests.assembly import environment_path
 from tests.endpoint_commands.conftest import Serve
 from tests.endpoint_commands.reading import endpoint
 from tests.endpoint_commands.stand_in import KEY, MODEL, StandIn
 
-FILE = str(environment_path("cognito"))
-STACK = "slipway-cognito-inference"
+FILE = str(environment_path("machines"))
+STACK = "slipway-machines-inference"
 REGION = "us-east-1"
 CHOSEN = {"api_key_secret_output": None, "user_pool_output": None, "user_pool_client_output": None}
 
@@ -81,7 +83,7 @@ def make_user_pool() -> tuple[dict[str, str], str]:
     """Make a user pool for machines; return the outputs about it, and the client's secret."""
     cognito = boto3.client("cognito-idp", REGION)
     pool = cognito.create_user_pool(PoolName="machines")["UserPool"]["Id"]
-    cognito.create_user_pool_domain(Domain="slipway-cognito", UserPoolId=pool)
+    cognito.create_user_pool_domain(Domain="slipway-machines", UserPoolId=pool)
     cognito.create_resource_server(
         UserPoolId=pool,
         Identifier="models",
@@ -104,7 +106,7 @@ def give_tokens(stand_in: StandIn, monkeypatch: pytest.MonkeyPatch, expected: tu
 
     async def token(request: web.Request) -> web.StreamResponse:
         form = await request.post()
-        asked.append(f"{request.query['domain']} {form['grant_type']} {form['scope']}")
+        asked.append(" ".join([request.query["domain"], str(form["grant_type"]), str(form["scope"])]))
         sent = b64decode(request.headers["Authorization"].removeprefix("Basic ")).decode()
         if sent != ":".join(expected):
             return web.json_response({"error": "invalid_client"}, status=400)
@@ -128,7 +130,7 @@ def test_a_token_comes_from_the_user_pool(serve: Serve, monkeypatch: pytest.Monk
     )
     exit_code, [report] = check()
     assert exit_code == 0
-    assert asked == ["slipway-cognito.us-east-1 client_credentials models/generate"]
+    assert asked == ["slipway-machines.us-east-1 client_credentials models/generate"]
     assert results(report)["without key"] == "ok"
     assert secret not in json.dumps(report)
 
@@ -238,3 +240,46 @@ def test_no_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     exit_code, output = check()
     assert exit_code == 2
     assert "Log in, or set AWS_PROFILE" in output
+
+
+def load(*arguments: str, answer: str | None = None) -> Result:
+    levels = ("--concurrency", "1", "--json")
+    return CliRunner().invoke(app, ["endpoint", "load", "-e", FILE, *levels, *arguments], input=answer)
+
+
+def test_few_requests_need_no_answer(serve: Serve) -> None:
+    deploy({"tanuki-8b": serve().url})
+    result = load("--requests", "3")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["levels"][0]["requests"] == 3
+
+
+@pytest.mark.parametrize("many", [("--requests", "51"), ("--seconds", "60")])
+@pytest.mark.parametrize("answer", ["n\n", ""])
+def test_many_requests_need_one(serve: Serve, many: tuple[str, str], answer: str) -> None:
+    stand_in = serve()
+    deploy({"tanuki-8b": stand_in.url})
+    result = load(*many, answer=answer)
+    assert result.exit_code == 2
+    assert "go to tanuki-8b" in result.stderr
+    assert "Nothing was measured" in result.stderr
+    assert stand_in.bodies == []
+
+
+@pytest.mark.parametrize("agreed", [{"answer": "y\n"}, {"answer": None, "yes": "--yes"}])
+def test_many_requests_go_on_after_yes(serve: Serve, agreed: dict[str, str | None]) -> None:
+    stand_in = serve(chunks=1, chunk_seconds=0)
+    deploy({"tanuki-8b": stand_in.url})
+    result = load("--requests", "51", *filter(None, [agreed.get("yes")]), answer=agreed["answer"])
+    assert result.exit_code == 0
+    assert len(stand_in.bodies) == 1 + 51
+
+
+def test_one_of_several_models_is_loaded(serve: Serve) -> None:
+    first, second = serve(), serve()
+    deploy({"tanuki-8b": first.url, "qwen-32b": second.url})
+    refused = load("--requests", "2")
+    assert refused.exit_code == 2
+    assert "say --model with one of tanuki-8b, qwen-32b" in refused.stderr
+    assert load("--requests", "2", "--model", "qwen-32b").exit_code == 0
+    assert (len(first.bodies), len(second.bodies)) == (0, 3)

@@ -1,0 +1,1 @@
+"""`slipway endpoint load`: streams at rising concurrency, and how fast the answers come."""
