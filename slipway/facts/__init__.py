@@ -22,6 +22,7 @@ from slipway.facts.databases import (
     database_instance_type,
     database_instance_types,
 )
+from slipway.facts.engine_settings import CompiledShape, EngineSettings
 from slipway.facts.hardware import (
     InstanceFamily,
     InstanceType,
@@ -31,8 +32,6 @@ from slipway.facts.hardware import (
     instance_types,
 )
 from slipway.facts.inference import (
-    CompiledShape,
-    EngineSettings,
     InferenceEngine,
     MachineImage,
     SettingsProblem,

@@ -4,75 +4,17 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
 from functools import cache
-from string import Formatter
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
+from slipway.facts.engine_settings import CompiledShape, EngineSettings, Template, template_fields
 from slipway.facts.rows import FrozenList, FrozenMapping, Row, Text, find, load_rows
 
 _Port = Annotated[int, Field(ge=1, le=65535)]
 _Seconds = Annotated[int, Field(ge=0)]
 _COMPARISONS = {"at most": operator.le, "equal to": operator.eq, "below": operator.lt}
-
-
-@dataclass(frozen=True, kw_only=True)
-class CompiledShape:
-    """What a model was compiled for; nothing changes it afterwards.
-
-    Attributes:
-        batch_size: Requests that one server answers at a time.
-        sequence_length: Tokens of prompt and answer together.
-        tensor_parallel_size: NeuronCores that the model is split over.
-    """
-
-    batch_size: int
-    sequence_length: int
-    tensor_parallel_size: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class EngineSettings:
-    """What the templates of an engine's row are filled with.
-
-    Attributes:
-        model_directory: Absolute path of the model in the container.
-        model_name: The name that clients know the model by.
-        keep_alive_seconds: How long the server keeps a connection without a request open: longer than the load
-            balancer does, or that one sends a request into a closed connection now and then.
-        compiled: What the model was compiled for, where it is known.
-        limits: Less than that, by name.
-    """
-
-    model_directory: str
-    model_name: str
-    keep_alive_seconds: int
-    compiled: CompiledShape | None = None
-    limits: Mapping[str, int] = field(default_factory=dict)
-
-    def values(self, port: int) -> dict[str, str | int]:
-        """Return the value of every field that has one, by its name in templates."""
-        return {
-            "model_directory": self.model_directory,
-            "model_name": self.model_name,
-            "keep_alive_seconds": self.keep_alive_seconds,
-            "port": port,
-            **({} if self.compiled is None else asdict(self.compiled)),
-            **self.limits,
-        }
-
-
-_TEMPLATE_FIELDS = frozenset(
-    EngineSettings(
-        model_directory="",
-        model_name="",
-        keep_alive_seconds=0,
-        compiled=CompiledShape(batch_size=0, sequence_length=0, tensor_parallel_size=0),
-        limits=dict.fromkeys(("max_batch_size", "max_input_tokens", "max_total_tokens"), 0),
-    ).values(0)
-)
 
 
 class SettingsProblem(NamedTuple):
@@ -87,20 +29,6 @@ class SettingsProblem(NamedTuple):
     field: tuple[str, ...]
     message: str
     fix: str
-
-
-def _fields(template: str) -> set[str]:
-    """Return the names of a template's fields; two braces stand for one that is no field."""
-    return {name for _, name, _, _ in Formatter().parse(template) if name is not None}
-
-
-def _with_known_fields(template: str) -> str:
-    if unknown := _fields(template) - _TEMPLATE_FIELDS:
-        raise ValueError(f"{template!r} has unknown fields {sorted(unknown)}; known are {sorted(_TEMPLATE_FIELDS)}")
-    return template
-
-
-_Template = Annotated[str, AfterValidator(_with_known_fields)]
 
 
 class CompiledLimit(BaseModel):
@@ -164,9 +92,9 @@ class InferenceEngine(Row):
     architectures: FrozenList[Text]
     model_files: FrozenList[Text]
     entry_point: FrozenList[Text] | None = None
-    command: FrozenList[_Template] = ()
-    environment: FrozenMapping[_Template]
-    model_id: _Template
+    command: FrozenList[Template] = ()
+    environment: FrozenMapping[Template]
+    model_id: Template
     api_key_environment: Text
     port: _Port
     health_path: Text
@@ -199,7 +127,7 @@ class InferenceEngine(Row):
     def command_for(self, settings: EngineSettings) -> list[str]:
         """Return the container's arguments; empty where the image's own are right."""
         values = settings.values(self.port)
-        return [argument.format_map(values) for argument in self.command if _fields(argument) <= values.keys()]
+        return [argument.format_map(values) for argument in self.command if template_fields(argument) <= values.keys()]
 
     def environment_for(self, settings: EngineSettings) -> dict[str, str]:
         """Return the container's variables without the API key."""
@@ -207,7 +135,7 @@ class InferenceEngine(Row):
         return {
             name: value.format_map(values)
             for name, value in self.environment.items()
-            if _fields(value) <= values.keys()
+            if template_fields(value) <= values.keys()
         }
 
     def model_id_for(self, settings: EngineSettings) -> str:
