@@ -5,6 +5,7 @@ Written down from the engines' own sources, not from Slipway's facts, so that a 
 optimum/commands/neuron/serve.py), vLLM v0.11 and v0.16 (entrypoints/openai/{cli_args,api_server}.py, envs.py).
 """
 
+import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -40,7 +41,10 @@ class Launcher:
     """How long it keeps an idle connection; without a value for ever."""
 
     other_flags: frozenset[str] = frozenset()
-    """Further arguments that it knows."""
+    """Further arguments that it knows, with a value."""
+
+    switches: frozenset[str] = frozenset()
+    """Arguments without a value that it knows."""
 
     api_key_variable: str
     key_has_case: bool = True
@@ -81,19 +85,15 @@ def settings(
     """
     if tuple(entry_point) != launcher.entry_point:
         raise LaunchError(f"entry point {list(entry_point)}, expected {list(launcher.entry_point)}")
-    flags, free = _parsed(arguments)
-    own = (launcher.model, launcher.served_name, launcher.port, launcher.batch_size)
-    known = {setting.flag for setting in own if setting.flag} | launcher.other_flags
-    if unknown := sorted(flags.keys() - known):
-        raise LaunchError(f"unexpected arguments {unknown}")
-    if len(free) > (1 if launcher.takes_model_as_argument else 0):
-        raise LaunchError(f"unexpected arguments {free}")
+    given, unexpected = _parser(launcher).parse_known_args(arguments)
+    if unexpected:
+        raise LaunchError(f"unexpected arguments {unexpected}")
 
     def value(setting: Setting) -> str | None:
-        given = flags.get(setting.flag or "") or environment.get(setting.variable or "")
-        return given or setting.default
+        as_argument: str | None = getattr(given, setting.flag) if setting.flag else None
+        return as_argument or environment.get(setting.variable or "") or setting.default
 
-    model = free[0] if free else value(launcher.model)
+    model = getattr(given, "model_argument", None) or value(launcher.model)
     if not model or not model.startswith("/"):
         raise LaunchError(f"{model!r} is no directory: the server would look for it on the hub")
     keep_alive = value(launcher.keep_alive_seconds)
@@ -106,17 +106,16 @@ def settings(
     )
 
 
-def _parsed(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """Split `--flag=value`, `--flag value` and the rest."""
-    flags, free, waiting = dict[str, str](), list[str](), list(arguments)
-    while waiting:
-        argument = waiting.pop(0)
-        if not argument.startswith("--"):
-            free.append(argument)
-            continue
-        flag, is_whole, value = argument.partition("=")
-        flags[flag] = value if is_whole else (waiting.pop(0) if waiting else "")
-    return flags, free
+def _parser(launcher: Launcher) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(allow_abbrev=False, exit_on_error=False)
+    if launcher.takes_model_as_argument:
+        parser.add_argument("model_argument", nargs="?")
+    own = (launcher.model, launcher.served_name, launcher.port, launcher.batch_size)
+    for flag in sorted({setting.flag for setting in own if setting.flag} | launcher.other_flags):
+        parser.add_argument(flag, dest=flag)
+    for switch in launcher.switches:
+        parser.add_argument(switch, action="store_true")
+    return parser
 
 
 _VLLM_FLAGS = frozenset(
@@ -172,6 +171,7 @@ LAUNCHERS: Mapping[str, Launcher] = {
         batch_size=Setting("--max-num-seqs", None, "4"),
         keep_alive_seconds=Setting(None, "VLLM_HTTP_TIMEOUT_KEEP_ALIVE", "5"),
         other_flags=_VLLM_FLAGS,
+        switches=frozenset({"--enable-prefix-caching", "--no-enable-prefix-caching"}),
         api_key_variable="VLLM_API_KEY",
         guarded=("/v1/",),
         checks_model=True,

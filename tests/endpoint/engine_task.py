@@ -38,10 +38,8 @@ class ServedContainer:
 
     stop_timeout_seconds: int
 
-    @property
-    def has_model(self) -> bool:
-        """Whether ECS would start a task at all."""
-        return self.desired_count > 0
+    grace_seconds: int
+    """How long after its start ECS lets a task fail its health checks."""
 
 
 def served_containers(values: StackValues) -> dict[str, ServedContainer]:
@@ -74,6 +72,7 @@ def _container(
         port=port,
         # 30 is the default of ECS's agent.
         stop_timeout_seconds=int(container.get("StopTimeout", 30)),
+        grace_seconds=int(service.get("HealthCheckGracePeriodSeconds", 0)),
     )
 
 

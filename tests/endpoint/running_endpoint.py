@@ -10,7 +10,6 @@ import ssl
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -22,6 +21,7 @@ from tests.endpoint.engine_task import RunningTask, ServedContainer, TaskStarter
 from tests.endpoint.gateway import Access, Gateway, Reality
 from tests.endpoint.gateway_targets import State
 from tests.endpoint.gateway_template import JwtValidation, JwtValidationConfig, LoadBalancerTemplate
+from tests.endpoint.raw_requests import RawAnswer, asked
 from tests.endpoint.stack_values import StackValues
 from tests.endpoint.token_issuer import TokenIssuer
 
@@ -30,15 +30,6 @@ METADATA = "Slipway::Endpoint"
 _PATIENCE_SECONDS = 60.0
 
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True, kw_only=True)
-class RawAnswer:
-    """An answer to a request that no client library has touched."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
 
 
 class RunningEndpoint:
@@ -184,12 +175,23 @@ class RunningEndpoint:
             timeout=_PATIENCE_SECONDS,
         )
 
+    def asynchronous_client(self, model: str) -> openai.AsyncOpenAI:
+        """As `client`, asynchronous."""
+        return openai.AsyncOpenAI(
+            base_url=self.base_url(model),
+            api_key=self.credential,
+            default_headers={"Host": self.host(model)},
+            http_client=openai.DefaultAsyncHttpxClient(verify=self.tls(), trust_env=False),
+            max_retries=0,
+            timeout=_PATIENCE_SECONDS,
+        )
+
     def tls(self) -> ssl.SSLContext:
         """What a client trusts."""
         return ssl.create_default_context(cafile=str(self.ca_file))
 
     def ask(
-        self, method: str, target: str, *, listener_port: int, headers: Mapping[str, str] | None = None, body: str = ""
+        self, method: str, target: str, *, listener_port: int, headers: Mapping[str, str] | None = None
     ) -> RawAnswer:
         """Send a request line exactly as given."""
         port = self.gateway.ports[listener_port]
@@ -198,12 +200,13 @@ class RunningEndpoint:
             connection = http.client.HTTPSConnection("localhost", port, context=self.tls(), timeout=_PATIENCE_SECONDS)
         else:
             connection = http.client.HTTPConnection("localhost", port, timeout=_PATIENCE_SECONDS)
-        try:
-            connection.request(method, target, body=body or None, headers=dict(headers or {}))
-            answer = connection.getresponse()
-            return RawAnswer(status=answer.status, headers=dict(answer.headers), body=answer.read())
-        finally:
-            connection.close()
+        return asked(connection, method, target, headers)
+
+    @staticmethod
+    def ask_engine(task: RunningTask, method: str, target: str) -> RawAnswer:
+        """Send a request to an engine itself, as only the inside of the VPC could."""
+        connection = http.client.HTTPConnection(task.target.host, task.target.port, timeout=_PATIENCE_SECONDS)
+        return asked(connection, method, target)
 
     def is_secure(self, listener_port: int) -> bool:
         """Whether the template's listener on this port speaks HTTPS."""
@@ -265,7 +268,7 @@ def running_endpoint(
         directory: for certificates and logs.
         parameters: values of the template's parameters, for versions and weights.
         scale: real seconds for one of the template's.
-        tasks: whether to start the tasks that each service wants, and wait until they are healthy.
+        tasks: whether to start a task of each service that wants any, and wait until they are healthy.
     """
     endpoint = RunningEndpoint(template, directory, parameters or {}, scale)
     try:
@@ -278,5 +281,5 @@ def running_endpoint(
 
 
 async def _start_all(endpoint: RunningEndpoint) -> None:
-    wanted = [container for container in endpoint.containers.values() for _ in range(container.desired_count)]
+    wanted = [container for container in endpoint.containers.values() if container.desired_count]
     await asyncio.gather(*(endpoint._start_task(container, 0, until_healthy=True) for container in wanted))

@@ -13,6 +13,7 @@ from slipway.rehearsal.emulator.template.document import Template
 from slipway.rehearsal.emulator.template.intrinsics import Resolver, StackIdentity
 from slipway.rehearsal.emulator.template.parameters import parameter_values
 
+_ROLLED_OUT = "Slipway::RolledOutModels"
 _STACK = StackIdentity("endpoint", "arn:aws:cloudformation:us-west-2:111122223333:stack/endpoint/1", "us-west-2")
 
 
@@ -21,7 +22,8 @@ class _NamedResource:
     physical_id: str
 
     def attribute(self, name: str) -> str:
-        return f"{self.physical_id}.{name}"
+        prefix = "arn:aws:service:us-west-2:111122223333:" if name.endswith("Arn") else ""
+        return f"{prefix}{self.physical_id}.{name}"
 
 
 class _NamedSurroundings:
@@ -78,3 +80,9 @@ class StackValues:
     def metadata(self) -> Mapping[str, Any]:
         """The template's metadata."""
         return self._document.section("Metadata")
+
+
+def with_version(template: Mapping[str, Any], version: str = "v1") -> dict[str, str]:
+    """Parameters of a stack whose models have all been rolled out, without a candidate."""
+    models: Mapping[str, Mapping[str, Any]] = template.get("Metadata", {}).get(_ROLLED_OUT, {})
+    return {described["parameters"]["served"]: f"{name}/{version}" for name, described in models.items()}
