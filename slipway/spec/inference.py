@@ -81,7 +81,8 @@ class Route(Section):
         ]
         | None
     ) = None
-    """Clients use `https://tanuki.llm.example.com/v1`; the name must lead to the load balancer."""
+    """Clients use `https://tanuki.llm.example.com/v1`. A name in the zone of the endpoint's `dns_record` gets a record;
+    any other must be led to the load balancer by you. The certificate must cover it."""
 
 
 class ServedModel(Section):

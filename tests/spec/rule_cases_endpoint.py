@@ -93,6 +93,13 @@ AUTHENTICATION = [
         {**ENCRYPTED, f"{ENDPOINT}.authentication": COGNITO},
     ),
     Case(
+        "name-for-cognito",
+        {"name": "my-aws-test", **ENCRYPTED, f"{ENDPOINT}.authentication": COGNITO},
+        "name",
+        "Cognito takes no domain with aws in it, and the name is part of it",
+        {"name": "my-aws-test", **ENCRYPTED, f"{ENDPOINT}.authentication": JWT},
+    ),
+    Case(
         "claims-not-checked-always",
         claiming(AUDIENCE, {"name": "iss", "values": ["me"]}),
         "inference.endpoint.authentication.required_claims[1].name",

@@ -35,7 +35,7 @@ def environments(draw: st.DrawFn) -> Values:
     addresses -= login_addresses(access) + endpoint_addresses(inference)
     home_on_volume = "home" not in storage
     values: Values = {
-        "name": draw(st.from_regex(r"\A[a-z][a-z0-9-]{0,19}\Z")),
+        "name": draw(st.from_regex(r"\A[a-z][a-z0-9-]{0,19}\Z").filter(lambda name: "aws" not in name)),
         "region": region,
         "network": network,
         "storage": storage,

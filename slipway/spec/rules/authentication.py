@@ -16,6 +16,9 @@ _CLAIMS = (*_AUTHENTICATION, "required_claims")
 # ElasticLoadBalancingV2 API, JwtValidationActionAdditionalClaim: the load balancer checks these itself.
 _CHECKED_ALWAYS = ("exp", "iat", "iss", "nbf")
 
+# Amazon Cognito developer guide, user pool domains: these words are kept; the environment's name is in the domain.
+_KEPT_BY_COGNITO = ("amazon", "aws", "cognito")
+
 
 @environment_rule
 def public_endpoint_authenticated(environment: Environment) -> Iterator[Finding]:
@@ -34,6 +37,15 @@ def tokens_over_https(environment: Environment) -> Iterator[Finding]:
     if tokens and endpoint.certificate_arn is None:
         message = "the load balancer checks tokens on HTTPS only"
         yield Finding((*_AUTHENTICATION, "type"), message, "Add `certificate_arn:` to the endpoint.")
+
+
+@environment_rule
+def name_for_cognito(environment: Environment) -> Iterator[Finding]:
+    """With `type: cognito` the environment's name, which is in the user pool's domain, has no word that AWS keeps."""
+    kept = [word for word in _KEPT_BY_COGNITO if word in environment.name]
+    if isinstance(inference_of(environment).endpoint.authentication, CognitoAuthentication) and kept:
+        message = f"Cognito takes no domain with {listed(kept, 'and')} in it, and the name is part of it"
+        yield Finding(("name",), message, "Write another name, or `type: jwt` with an issuer of your own.")
 
 
 @environment_rule
