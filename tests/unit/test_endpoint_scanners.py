@@ -2,19 +2,18 @@
 
 import json
 import subprocess
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import aws_cdk as cdk
 import pytest
-from cdk_nag import AwsSolutionsChecks, NIST80053R5Checks
 
 from neuron_constructs.inference.endpoint import RouteProps
 from tests.assembly import cdk_context
 from tests.endpoint_stack import CERTIFICATE, RECORD, REGION, Wanted, add_clients, add_endpoint, endpoint_stack, route
 from tests.gates.test_template_linters import CFN_LINT, run_checkov
+from tests.pack_findings import pack_findings
 
 LEAST = Wanted()
 MOST = Wanted(
@@ -29,12 +28,18 @@ ROUTES: Mapping[str, RouteProps] = {
     "Tanuki": route("/tanuki", candidate_weights=(90, 10)),
     "Qwen": route(host="qwen.llm.example.com"),
 }
-PACKS = ("AwsSolutions", "NIST.800.53.R5")
+
+
+class Scanned(NamedTuple):
+    """An assembly under the packs."""
+
+    directory: Path
+    findings: list[tuple[str, str]]
 
 
 @pytest.fixture(scope="module", params=["least", "most"])
-def directory(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An assembly with the report of the packs."""
+def scanned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Scanned:
+    """An endpoint after the packs have run over it."""
     directory = tmp_path_factory.mktemp(request.param)
     app = cdk.App(context=cdk_context(), outdir=str(directory))
     stack = endpoint_stack(app)
@@ -42,53 +47,42 @@ def directory(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     endpoint = add_endpoint(stack, wanted)
     for name, props in ROUTES.items():
         endpoint.add_model(name, props)
-    cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app), NIST80053R5Checks(app))
-    # A finding makes synth raise; the report says more than the exception.
-    with suppress(RuntimeError):
-        app.synth()
-    return directory
+    return Scanned(directory, pack_findings(app, directory))
 
 
-def findings(directory: Path, pack: str, kind: str) -> Sequence[Mapping[str, Any]]:
-    """A pack's findings, open ones or accepted ones; a pack that has neither is not in the report."""
-    reports = json.loads((directory / "validation-report.json").read_text())["pluginReports"]
-    found: Sequence[Mapping[str, Any]] = [
-        finding for report in reports if report["pluginName"] == pack for finding in report.get(kind, [])
-    ]
-    return found
+def test_the_packs_find_nothing(scanned: Scanned) -> None:
+    assert scanned.findings == []
 
 
-@pytest.mark.parametrize("pack", PACKS)
-def test_the_packs_find_nothing(directory: Path, pack: str) -> None:
-    assert [
-        (finding["ruleName"], construct["constructPath"])
-        for finding in findings(directory, pack, "violations")
-        for construct in finding["violatingConstructs"]
-    ] == []
-
-
-def test_no_acknowledgement_is_stale(directory: Path) -> None:
+def test_no_acknowledgement_is_stale(scanned: Scanned) -> None:
     written = {
         (path.lstrip("/"), finding)
-        for path, entries in json.loads((directory / "endpoint.metadata.json").read_text()).items()
+        for path, entries in json.loads((scanned.directory / "endpoint.metadata.json").read_text()).items()
         for entry in entries
         if entry["type"] == "aws:cdk:acknowledged-rules"
         for finding in entry["data"]
-        if finding.startswith(PACKS)
+        if finding.startswith(("AwsSolutions", "NIST.800.53.R5"))
     }
     met = {
         (finding["acknowledgedAt"], finding["acknowledgedId"])
-        for pack in PACKS
-        for finding in findings(directory, pack, "suppressedViolations")
+        for report in json.loads((scanned.directory / "validation-report.json").read_text())["pluginReports"]
+        for finding in report.get("suppressedViolations", [])
     }
 
     assert written - met == set()
     assert written
 
 
-def test_cfn_lint_finds_nothing(directory: Path) -> None:
+def test_cfn_lint_finds_nothing(scanned: Scanned) -> None:
     run = subprocess.run(
-        [str(CFN_LINT), "--regions", REGION, "--format", "parseable", str(directory / "endpoint.template.json")],
+        [
+            str(CFN_LINT),
+            "--regions",
+            REGION,
+            "--format",
+            "parseable",
+            str(scanned.directory / "endpoint.template.json"),
+        ],
         capture_output=True,
         text=True,
         check=False,
@@ -97,9 +91,9 @@ def test_cfn_lint_finds_nothing(directory: Path) -> None:
     assert (run.returncode, run.stdout) == (0, "")
 
 
-def test_checkov_finds_nothing_that_is_not_accepted_with_a_reason(directory: Path) -> None:
-    report = run_checkov(directory)
-    template = json.loads((directory / "endpoint.template.json").read_text())
+def test_checkov_finds_nothing_that_is_not_accepted_with_a_reason(scanned: Scanned) -> None:
+    report = run_checkov(scanned.directory)
+    template = json.loads((scanned.directory / "endpoint.template.json").read_text())
     written = {
         (f"{resource['Type']}.{logical_id}", skip["id"])
         for logical_id, resource in template["Resources"].items()
