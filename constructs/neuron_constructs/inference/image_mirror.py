@@ -85,6 +85,9 @@ class ImageMirror(Construct):
     image: ecs.ContainerImage
     """The copy."""
 
+    image_uri: str
+    """The copy by name and tag, for those who fetch it themselves."""
+
     repository: ecr.Repository
     command: str
     """Shell commands on one line: start the copy, wait for its end, print its status, and fail if it did."""
@@ -105,6 +108,7 @@ class ImageMirror(Construct):
             empty_on_delete=True,
         )
         self.image = ecs.ContainerImage.from_ecr_repository(self.repository, tag)
+        self.image_uri = self.repository.repository_uri_for_tag(tag)
         project = self._project(props, {"SOURCE_IMAGE": props.source_image, "SOURCE_NAME": name, "TAG": tag})
         region = cdk.Stack.of(self).region
         self.command = (
