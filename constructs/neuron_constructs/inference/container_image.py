@@ -7,7 +7,8 @@ from aws_cdk import aws_ecs as ecs
 from constructs import Construct
 
 _ECR_IMAGE = re.compile(
-    r"(?P<registry>(?P<account>[0-9]{12})\.dkr\.ecr\.(?P<region>[a-z0-9-]+)\.amazonaws\.com(\.cn)?)"
+    # Of IPv4 alone, or of both with `dkr-ecr` and `on.aws`: two names of one registry.
+    r"(?P<registry>(?P<account>[0-9]{12})\.dkr[.-]ecr(-fips)?\.(?P<region>[a-z0-9-]+)\.(amazonaws\.com(\.cn)?|on\.aws))"
     r"/(?P<repository>[^:@]+)[:@](?P<version>.+)"
 )
 
