@@ -1,233 +1,234 @@
-"""Behaviour of the inference hosts' user data: a host joins the cluster only when everything is in place."""
+"""Behaviour of the inference hosts' user data: a host takes no task before it has proven itself, and says why not."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.assets.sandbox import ASSETS, Outcome, Sandbox
+from tests.assets.inference_host import (
+    AMI_FSTAB,
+    DROP_IN,
+    FOLDER,
+    LOG,
+    PREFIX,
+    InferenceHost,
+    user_data,
+)
+from tests.assets.sandbox import Outcome
 
-SCRIPT = ASSETS / "inference" / "host_setup.sh"
 USER_DATA_LIMIT_BYTES = 16 * 1024
-VARIABLES = {
-    "SLIPWAY_ECS_CLUSTER": "llm-inference",
-    "SLIPWAY_MODEL_BUCKET": "llm-models",
-    "SLIPWAY_MODEL_PREFIX": "models/",
-    "SLIPWAY_MODEL_MOUNT": "/mnt/models",
-    "SLIPWAY_NEURON_DEVICES": "1",
-}
-FSTAB_ENTRY = "s3://llm-models/models/ /mnt/models mount-s3 _netdev,nosuid,nodev,nofail,ro,allow-other"
-AMI_FSTAB = "UUID=1 / xfs defaults,noatime 1 1\n"
-
-# Mounted is what systemd started; the package database knows mount-s3 once dnf has installed it.
-STUBS = {
-    "dnf": ': >"$STATE/installed"',
-    "mount-s3": "printf -- '--allow-other\\n  --memory-target <MiB>\\n'",
-    "mountpoint": '[[ -e "$STATE/mounted" ]]',
-    "rpm": '[[ -e "$STATE/installed" ]]',
-    "systemctl": 'if [[ "$1" == start ]]; then : >"$STATE/mounted"; fi',
-    "systemd-escape": "printf 'mnt-models.mount\\n'",
+SOURCES = ["mountpoint", "sync", "lustre"]
+FSTAB = {
+    "mountpoint": f"s3://llm-models/{PREFIX}/ {FOLDER} mount-s3 _netdev,nosuid,nodev,nofail,ro,allow-other,"
+    "memory-target=2048 0 0",
+    "sync": "LABEL=slipway-model /mnt/models xfs nofail,nosuid,nodev,noatime 0 0",
+    "lustre": "fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com@tcp:/abcdefgh/models /mnt/models lustre "
+    "_netdev,nofail,nosuid,nodev,ro,flock 0 0",
 }
 
 
-class InferenceHost(Sandbox):
-    """An inf2.xlarge at the start of its user data."""
-
-    def __init__(self, directory: Path) -> None:
-        super().__init__(directory)
-        for command, body in STUBS.items():
-            self.stub(command, body)
-        self.write("/dev/null")
-        self.write("/dev/neuron0")
-        self.write("/etc/fstab", AMI_FSTAB)
-        # The AMI's file has no newline at its end, and CDK's capacity provider may have written the cluster already.
-        self.write("/etc/ecs/ecs.config", "ECS_CLUSTER=llm-inference\nECS_ENABLE_INF_SUPPORT=true")
-
-    def boot(self, **environment: str) -> Outcome:
-        """Run the script as user data, each wait with a single attempt unless the environment says otherwise."""
-        limits = {f"SLIPWAY_{name}_SECONDS": "0" for name in ("DEVICE", "INSTALL", "MOUNT")}
-        return self.run(SCRIPT, **VARIABLES | limits | environment)
+def answers(outcome: Outcome) -> list[str]:
+    """What the Auto Scaling group was told."""
+    calls = [call for call in outcome.calls if "complete-lifecycle-action" in call or "set-instance-health" in call]
+    return [call.rsplit(" ", 1)[1] if "lifecycle-action" in call else "Unhealthy" for call in calls]
 
 
-@pytest.fixture
-def host(tmp_path: Path) -> InferenceHost:
-    return InferenceHost(tmp_path)
-
-
-def assert_kept_out(host: InferenceHost, outcome: Outcome, step: str, reason: str = "") -> None:
+def assert_kept_out(host: InferenceHost, outcome: Outcome, step: str, reason: str) -> None:
+    """The agent cannot start, the host is given up, and the reason is in its log, on the console and in CloudWatch."""
     assert outcome.status != 0
-    assert f"FAILED at step '{step}'" in outcome.stderr
-    assert reason in outcome.stderr
-    assert "systemctl mask --now --no-block ecs.service" in outcome.calls
-    assert "ECS_CLUSTER" not in host.read("/etc/ecs/ecs.config")
+    assert not host.is_proven
+    assert "AssertPathExists=/run/slipway/host-proven" in host.read(DROP_IN)
+    assert answers(outcome) == ["ABANDON"]
+    for log in (host.read(LOG), host.read("/dev/console"), host.sent_reason()):
+        assert f"FAILED at step '{step}'" in log
+        assert reason in log
+    assert len([call for call in outcome.calls if "--metric-name HostFailures" in call]) == 2
     assert "host ready" not in outcome.stdout
 
 
-def test_host_mounts_the_models_and_then_names_its_cluster(host: InferenceHost) -> None:
+@pytest.mark.parametrize("source", SOURCES)
+def test_host_provides_the_model_and_then_goes_into_service(tmp_path: Path, source: str) -> None:
+    host = InferenceHost(tmp_path, source)
     outcome = host.boot()
 
-    assert outcome.status == 0, outcome.stderr
-    assert host.read("/etc/fstab") == f"{AMI_FSTAB}{FSTAB_ENTRY},memory-target=2048 0 0\n"
-    assert (host.root / "mnt/models").is_dir()
-    assert host.read("/etc/ecs/ecs.config") == (
+    assert outcome.status == 0, outcome.stdout + outcome.stderr
+    assert host.read("/etc/fstab") == f"{AMI_FSTAB}{FSTAB[source]}\n"
+    assert host.read(f"{FOLDER}/config.json")
+    assert host.is_proven
+    assert answers(outcome) == ["CONTINUE"]
+    assert host.read("/etc/ecs/ecs.config").startswith(
         "ECS_ENABLE_INF_SUPPORT=true\nECS_AWSVPC_BLOCK_IMDS=true\nECS_ENABLE_TASK_IAM_ROLE=true\n"
-        "ECS_CLUSTER=llm-inference\n"
+        "ECS_WARM_POOLS_CHECK=false\nECS_CLUSTER=cluster"
     )
-    assert outcome.calls_of("dnf") == ["dnf install -y mount-s3"]
-    assert outcome.calls_of("systemd-escape") == ["systemd-escape --suffix=mount --path /mnt/models"]
-    assert outcome.calls.index("systemctl daemon-reload") < outcome.calls.index("systemctl start mnt-models.mount")
-    assert outcome.stdout.count(": done in ") == 6
+    assert "host ready" in host.read(LOG)
 
 
-def test_agent_waits_for_the_mount_after_a_reboot(host: InferenceHost) -> None:
+def test_agent_is_shut_out_before_anything_else_happens(tmp_path: Path) -> None:
+    host = InferenceHost(tmp_path)
+    host.stub_first("aws", f'[[ -e "$ROOT{DROP_IN}" ]] || exit 99')
     outcome = host.boot()
 
-    drop_in = host.read("/etc/systemd/system/ecs.service.d/slipway-models.conf")
-    assert drop_in == "[Unit]\nRequiresMountsFor=/mnt/models\n"
-    assert outcome.calls_of("systemctl")[-1] == "systemctl daemon-reload"
+    assert outcome.status == 0
+    assert outcome.calls[0] == "systemctl daemon-reload"
+    assert not [call for call in outcome.calls if "ecs.service" in call or call.endswith(" ecs")]
 
 
-def test_user_data_never_starts_the_agent(host: InferenceHost) -> None:
-    assert not [call for call in host.boot().calls if "ecs" in call]
-
-
-def test_old_mountpoint_gets_no_option_it_does_not_know(host: InferenceHost) -> None:
+def test_old_mountpoint_gets_no_option_it_does_not_know(tmp_path: Path) -> None:
+    host = InferenceHost(tmp_path)
     host.stub("mount-s3", "printf -- '--allow-other\\n'")
 
-    host.boot()
-
-    assert host.read("/etc/fstab").endswith(f"{FSTAB_ENTRY} 0 0\n")
-
-
-def test_host_without_an_agent_configuration_gets_one(host: InferenceHost) -> None:
-    (host.root / "etc/ecs/ecs.config").unlink()
-    (host.root / "etc/ecs").rmdir()
-
     assert host.boot().status == 0
-    assert host.read("/etc/ecs/ecs.config").startswith("ECS_AWSVPC_BLOCK_IMDS=true\n")
+    assert "memory-target" not in host.read("/etc/fstab")
 
 
-@pytest.mark.parametrize("prefix", ["models", "/models", "/models/"])
-def test_slashes_around_the_prefix_do_not_matter(host: InferenceHost, prefix: str) -> None:
-    host.boot(SLIPWAY_MODEL_PREFIX=prefix)
-
-    assert FSTAB_ENTRY in host.read("/etc/fstab")
+def lose(path: str) -> Callable[[InferenceHost], object]:
+    """Take a file of the bucket away."""
+    return lambda host: (host.bucket / path).unlink()
 
 
-def test_second_run_installs_nothing_and_changes_no_file(host: InferenceHost) -> None:
-    host.boot()
-    before = host.snapshot()
-
-    outcome = host.boot()
-
-    assert outcome.status == 0, outcome.stderr
-    assert outcome.calls_of("dnf") == []
-    assert host.snapshot() == before
+def change(path: str, content: str) -> Callable[[InferenceHost], object]:
+    """Change a file of the bucket."""
+    return lambda host: (host.bucket / path).write_text(content, encoding="utf-8")
 
 
-def test_changed_prefix_replaces_the_mount_entry(host: InferenceHost) -> None:
-    host.boot()
-    host.boot(SLIPWAY_MODEL_PREFIX="other/")
+def empty(host: InferenceHost) -> None:
+    """Leave nothing below the prefix."""
+    for path in host.bucket.rglob("*"):
+        if path.is_file():
+            path.unlink()
 
-    assert host.read("/etc/fstab").count("/mnt/models") == 1
-    assert "s3://llm-models/other/ " in host.read("/etc/fstab")
 
-
-BROKEN_HOSTS: list[tuple[str, str, Callable[[InferenceHost], object]]] = [
+FAILED_MOUNT = '[[ "$2" != *.mount ]] || exit 1'
+FAILED_COPY = '[[ "$*" != *sync* ]] || exit 1'
+BROKEN: list[tuple[str, str, str, Callable[[InferenceHost], object]]] = [
+    ("mountpoint", "wait for the Neuron devices", "found 0", lambda host: (host.root / "dev/neuron0").unlink()),
+    ("mountpoint", "wait for the Neuron devices", "found 2", lambda host: host.write("/dev/neuron1")),
+    ("mountpoint", "provide the model", "gave up within 0 s", lambda host: host.stub("dnf", "exit 1")),
+    ("mountpoint", "provide the model", "FAILED", lambda host: host.stub("mount-s3", "exit 1")),
+    ("mountpoint", "provide the model", "start mnt-models", lambda host: host.stub_first("systemctl", FAILED_MOUNT)),
+    ("mountpoint", "provide the model", "is not mounted", lambda host: host.stub("mountpoint", "exit 32")),
+    ("mountpoint", "check the model's folder", "config.json: [Errno 2]", empty),
+    ("mountpoint", "check the model's folder", "config.json holds no JSON object", change("config.json", "[]")),
+    ("mountpoint", "check the model's folder", "slipway-manifest.json: [Errno 2]", lose("slipway-manifest.json")),
+    ("mountpoint", "check the model's folder", "model.neff: No such file", lose("model.neff")),
+    ("mountpoint", "check the model's folder", "has 2 bytes instead of 4096", change("model.neff", "NN")),
     (
-        "wait for the Neuron devices",
-        "expected 1 of /dev/neuron*, found 0",
-        lambda host: (host.root / "dev/neuron0").unlink(),
+        "mountpoint",
+        "check the model's folder",
+        "files outside of the folder: ../x",
+        change("slipway-manifest.json", '{"files": {"../x": {"size": 1, "sha256": "0"}}}'),
     ),
-    ("wait for the Neuron devices", "found 2", lambda host: host.write("/dev/neuron1")),
-    ("install Mountpoint", "gave up within 0 s", lambda host: host.stub("dnf", "exit 1")),
-    ("mount the models", "", lambda host: host.stub("mount-s3", "exit 1")),
     (
-        "mount the models",
-        "systemctl start mnt-models.mount",
-        lambda host: host.stub_first("systemctl", '[[ "$1" != start ]] || exit 1'),
+        "mountpoint",
+        "check the model's folder",
+        "was not read within 1 s",
+        lambda host: host.stub("python3", f'[[ "$*" != *model_folder* ]] || exec sleep 50\nexec {sys.executable} "$@"'),
     ),
-    ("mount the models", "/mnt/models is not mounted", lambda host: host.stub("mountpoint", "exit 32")),
+    ("sync", "provide the model", "the bucket has no object below tanuki-8b/v1/", empty),
+    ("sync", "provide the model", "slipway-manifest.json: [Errno 2]", lose("slipway-manifest.json")),
+    ("sync", "provide the model", "another SHA-256", change("model.neff", "X" * 4096)),
+    ("sync", "provide the model", "found 0", lambda host: host.stub_first("lsblk", "[[ $* != *MODEL* ]] || exit 0")),
     (
-        "tie the ECS agent to the mount",
-        "",
-        lambda host: host.stub_first("systemctl", '[[ "$1" != daemon-reload || ! -e "$STATE/mounted" ]] || exit 1'),
+        "sync",
+        "provide the model",
+        "has content that is not ours (label 'data')",
+        lambda host: (host.state / "label").write_text("data"),
     ),
+    ("sync", "provide the model", "gave up within", lambda host: host.stub_first("aws", FAILED_COPY)),
+    ("lustre", "provide the model", "does not fit kernel 6.1", lambda host: host.stub("modprobe", "exit 1")),
+    ("lustre", "provide the model", "another SHA-256", change("model.neff", "X" * 4096)),
+    ("lustre", "provide the model", "config.json: [Errno 2]", empty),
+    ("lustre", "provide the model", "start mnt-models", lambda host: host.stub_first("systemctl", FAILED_MOUNT)),
 ]
 
 
-@pytest.mark.parametrize(("step", "reason", "break_host"), BROKEN_HOSTS, ids=[row[0] for row in BROKEN_HOSTS])
-def test_broken_host_stays_out_of_the_cluster(
-    host: InferenceHost, step: str, reason: str, break_host: Callable[[InferenceHost], object]
+@pytest.mark.parametrize(("source", "step", "reason", "break_host"), BROKEN, ids=[f"{r[0]}-{r[2]}" for r in BROKEN])
+def test_broken_host_stays_out_and_says_why(
+    tmp_path: Path, source: str, step: str, reason: str, break_host: Callable[[InferenceHost], object]
 ) -> None:
+    host = InferenceHost(tmp_path, source, published=True)
     break_host(host)
 
-    assert_kept_out(host, host.boot(), step, reason)
+    limits = {"SLIPWAY_COPY_SECONDS": "0"} if reason.startswith("gave up") else {}
+    if "was not read" in reason:
+        limits["SLIPWAY_CHECK_SECONDS"] = "1"
+
+    assert_kept_out(host, host.boot(**limits), step, reason)
+
+
+def test_set_up_that_takes_too_long_as_a_whole_is_ended(tmp_path: Path) -> None:
+    host = InferenceHost(tmp_path)
+    host.stub("dnf", "exec sleep 50")
+    host._user_data = host._user_data.replace("SLIPWAY_SETUP_SECONDS=2700", "SLIPWAY_SETUP_SECONDS=4")
+
+    assert_kept_out(host, host.boot(SLIPWAY_INSTALL_SECONDS="40"), "provide the model", "4 s")
 
 
 @pytest.mark.parametrize(
-    ("variable", "value"),
-    [
-        *((variable, "") for variable in VARIABLES),
-        ("SLIPWAY_MODEL_PREFIX", "two words"),
-        ("SLIPWAY_MODEL_MOUNT", "a,b"),
-    ],
+    ("broken", "reason"),
+    [("s3 cp", "gave up after 5 attempts: aws"), ("sums", "FAILED")],
 )
-def test_missing_or_impossible_variable_is_named(host: InferenceHost, variable: str, value: str) -> None:
-    assert_kept_out(host, host.boot(**{variable: value}), "check the variables", f"{variable} must be set")
-
-
-def test_host_without_expected_devices_is_refused(host: InferenceHost) -> None:
-    assert_kept_out(host, host.boot(SLIPWAY_NEURON_DEVICES="0"), "check the variables", "a number from 1")
-
-
-def test_host_stays_out_even_if_systemctl_fails(host: InferenceHost) -> None:
-    host.stub("systemctl", "exit 1")
-
+def test_scripts_that_are_not_the_synthesized_ones_do_not_run(tmp_path: Path, broken: str, reason: str) -> None:
+    host = InferenceHost(tmp_path)
+    if broken == "sums":
+        host._user_data = host._user_data.replace("  host_setup.sh", "  host_proof.sh", 1)
+    else:
+        host.stub_first("aws", '[[ "$*" != *"s3 cp"* ]] || exit 1')
     outcome = host.boot()
 
     assert outcome.status != 0
-    assert "ECS_CLUSTER" not in host.read("/etc/ecs/ecs.config")
+    assert reason in outcome.stderr
+    assert "this host takes no task" in host.read(LOG)
+    assert "AssertPathExists" in host.read(DROP_IN)
+    assert not host.is_proven
+    assert answers(outcome) == []
 
 
-def test_mount_that_fails_twice_is_tried_again(host: InferenceHost) -> None:
-    host.stub_first("systemctl", '[[ "$1" != start ]] || (($(grep -c " start " "$STATE/calls") > 2)) || exit 1')
-
-    outcome = host.boot(SLIPWAY_MOUNT_SECONDS="30")
-
-    assert outcome.status == 0, outcome.stderr
-    assert outcome.calls.count("systemctl start mnt-models.mount") == 3
-
-
-def test_installation_that_hangs_is_ended_at_the_deadline(host: InferenceHost) -> None:
-    host.stub("dnf", "exec sleep 50")
-
-    outcome = host.boot(SLIPWAY_INSTALL_SECONDS="1")
-
-    assert_kept_out(host, outcome, "install Mountpoint", "gave up within 1 s, last status 124")
-
-
-def test_device_that_appears_late_is_waited_for(host: InferenceHost) -> None:
-    device = host.root / "dev/neuron0"
-    device.unlink()
-    host.stub("sleep", f': >"{device}"')
-
-    assert host.boot(SLIPWAY_DEVICE_SECONDS="20").status == 0
-
-
-def test_script_works_behind_exports_and_in_front_of_other_lines(host: InferenceHost, tmp_path: Path) -> None:
-    """The construct renders the variables before the text, CDK's capacity provider adds its own line after it."""
-    exports = "".join(f"export {name}={value}\n" for name, value in VARIABLES.items())
-    user_data = tmp_path / "user-data"
-    user_data.write_text(f'#!/bin/bash\n{exports}{SCRIPT.read_text()}echo ECS_CLUSTER=x >>"$ECS_CONFIG"\n')
-
-    outcome = host.run(user_data)
+def test_minimal_image_gets_the_aws_cli_first(tmp_path: Path) -> None:
+    host = InferenceHost(tmp_path)
+    (host.programs / "aws").rename(host.programs / "aws-to-be")
+    host.stub_first("dnf", '[[ "$*" != *awscli-2* ]] || ln -s aws-to-be "${0%/*}/aws"')
+    outcome = host.boot()
 
     assert outcome.status == 0, outcome.stderr
-    assert host.read("/etc/ecs/ecs.config").endswith("ECS_CLUSTER=llm-inference\nECS_CLUSTER=x\n")
+    assert outcome.calls[1] == "dnf install -y awscli-2"
 
 
-def test_user_data_leaves_room_for_the_variables() -> None:
-    assert SCRIPT.stat().st_size <= USER_DATA_LIMIT_BYTES / 2
+@pytest.mark.parametrize(("pulls", "status"), [("", 0), ("exit 1", 0)])
+def test_image_is_there_before_a_host_of_the_warm_pool_is_stopped(tmp_path: Path, pulls: str, status: int) -> None:
+    host = InferenceHost(tmp_path, warm=1)
+    host.stub("docker", pulls)
+    outcome = host.boot()
+
+    assert outcome.status == status
+    assert outcome.calls_of("docker") == [
+        "docker pull --quiet ghcr.io/huggingface/text-generation-inference:3.3.5-neuron"
+    ]
+    assert "ECS_WARM_POOLS_CHECK=true" in host.read("/etc/ecs/ecs.config")
+    assert ("is not pulled yet" in host.read(LOG)) == bool(pulls)
+
+
+@pytest.mark.parametrize("variable", ["SLIPWAY_MODEL_PREFIX", "SLIPWAY_SERVICE", "SLIPWAY_LOG_GROUP"])
+def test_impossible_variable_is_named(tmp_path: Path, variable: str) -> None:
+    host = InferenceHost(tmp_path)
+    lines = host._user_data.splitlines(keepends=True)
+    host._user_data = "".join(
+        f"export {variable}='two words'\n" if line.startswith(f"export {variable}=") else line for line in lines
+    )
+
+    assert_kept_out(host, host.boot(), "check the variables", f"{variable} must be set")
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_rendered_user_data_fits_and_shellcheck_has_nothing_to_say(tmp_path: Path, source: str) -> None:
+    script = tmp_path / "user-data"
+    script.write_text(user_data(source, True, 1), encoding="utf-8")
+    shellcheck = Path(sys.executable).with_name("shellcheck")
+    check = subprocess.run([shellcheck, script], capture_output=True, text=True, check=False)
+
+    assert script.stat().st_size < USER_DATA_LIMIT_BYTES / 2
+    assert check.returncode == 0, check.stdout

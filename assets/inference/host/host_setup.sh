@@ -59,8 +59,12 @@ install_services() {
   done
   systemctl daemon-reload
   # Enabled, not started: this boot's proof is the set-up itself.
-  systemctl enable --quiet slipway-host-proof.service
-  systemctl enable --quiet --now --no-block slipway-host-watchdog.service slipway-neuron-metrics.service
+  systemctl enable --quiet slipway-host-proof.service slipway-host-watchdog.service slipway-neuron-metrics.service
+}
+
+# Without waiting: user data must not depend on them, nor on their order after network and file systems.
+start_services() {
+  systemctl start --no-block slipway-host-watchdog.service slipway-neuron-metrics.service
 }
 
 # set_ecs_option KEY VALUE: writes the option once, whatever the AMI or an earlier line of user data wrote.
@@ -92,4 +96,5 @@ step "pull the engine's image" pull_image
 step "configure the ECS agent" configure_agent
 step "install the services" install_services
 step "go into service" go_into_service
+step "start the services" start_services
 say "host ready for ECS cluster ${SLIPWAY_ECS_CLUSTER} after ${SECONDS} s"

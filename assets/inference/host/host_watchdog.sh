@@ -32,8 +32,7 @@ read_model() {
     echo "${SLIPWAY_MODEL_MOUNT} is not mounted" >&2
     return 1
   fi
-  ls -A "$MODEL" >/dev/null
-  head -c 4096 "${MODEL}/config.json" >/dev/null
+  ls -A "$MODEL" >/dev/null && head -c 4096 "${MODEL}/config.json" >/dev/null
 }
 
 # A process that hangs in the kernel cannot even be killed, and whoever waits for it hangs too: so none is waited for
