@@ -14,10 +14,14 @@ from neuron_constructs.operations.inference_endpoint import watch_inference_endp
 from neuron_constructs.operations.nat_gateways import watch_nat_gateways
 from neuron_constructs.operations.neuron_devices import watch_neuron_devices
 from neuron_constructs.operations.notifications import Notifications
+from neuron_constructs.operations.served_model import WatchedModel
 from neuron_constructs.operations.watch import Watch, WatchedPart
+from slipway import facts
 from slipway.spec.environment import Environment
+from slipway.spec.scaling import DEFAULT_TARGETS
 from stacks.environment_stack import ENVIRONMENT_TAG, EnvironmentStack
 from stacks.inference import InferenceStack
+from stacks.served_model import ServedModel
 from stacks.storage import StorageStack
 from stacks.training import TrainingStack
 
@@ -69,7 +73,7 @@ class OperationsStack(EnvironmentStack):
                 *_watched_cluster(environment, training),
                 *_watched_storage(environment, storage),
                 watch_nat_gateways(nat_gateway_ids),
-                *([watch_inference_endpoint(inference.endpoint, inference.model_service)] if inference else []),
+                *_watched_endpoint(environment, inference),
             ],
             topic=notifications.topic,
         )
@@ -83,6 +87,28 @@ def _watched_cluster(environment: Environment, training: TrainingStack) -> Itera
     yield watch_head_node(cluster_name, training.cluster.head_node_instance_id)
     yield watch_compute_fleet(cluster_name, environment.training.scaledown_idletime_minutes)
     yield watch_neuron_devices(cluster_name)
+
+
+def _watched_endpoint(environment: Environment, inference: InferenceStack | None) -> Iterator[WatchedPart]:
+    if inference:
+        models = [_watched_model(model, environment.region) for model in inference.models]
+        yield from watch_inference_endpoint(inference.endpoint, models)
+
+
+def _watched_model(model: ServedModel, region: str) -> WatchedModel:
+    scaling = model.spec.scaling
+    price = facts.on_demand_price(model.spec.instance_type, region)
+    return WatchedModel(
+        name=model.name,
+        slug=model.spec.slug,
+        route=model.route,
+        service=model.service,
+        candidate=model.candidate,
+        most_tasks=scaling.task_limit,
+        most_waiting=scaling.target_value if scaling.metric == "queue_size" else DEFAULT_TARGETS["queue_size"],
+        measures_first_token="time_to_first_token" in model.engine.metrics,
+        host_usd_per_hour=price.usd if price else None,
+    )
 
 
 def _watched_storage(environment: Environment, storage: StorageStack) -> Iterator[WatchedPart]:
