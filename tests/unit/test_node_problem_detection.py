@@ -20,6 +20,16 @@ from tests.pack_findings import pack_findings
 
 KERNEL_LINE = "neuron: NEURON_HW_ERR=HBM_UNCORRECTABLE_ERROR instance-id=i-0 hostname=h nd-id=0"
 
+STATUS_LINE = (
+    (
+        "I1122 02:00:00.000000 1 log_monitor.go:160] New status generated: &{Source:kernel-monitor Events:[] "
+        "Conditions:[{Type:NeuronHealth Status:True Transition:2026-11-22 Reason:{reason} Message:kernel}]}"
+    )
+    .replace("{Source", "{{Source")
+    .replace("[{Type", "[{{Type")
+    .replace("}]}", "}}]}}")
+)
+
 
 def detection_stack(app: cdk.App) -> cdk.Stack:
     """A stack with two groups of hosts and the detection."""
@@ -125,6 +135,19 @@ def test_the_command_writes_a_configuration_that_knows_the_drivers_errors(templa
     matching = [rule["reason"] for rule in rules if re.search(rule["pattern"], KERNEL_LINE)]
     assert matching == ["NeuronHasError_HBM_UNCORRECTABLE_ERROR"]
     assert {rule["condition"] for rule in rules} == {"NeuronHealth"}
+
+
+def test_what_the_detector_says_of_an_error_is_counted(template: Template) -> None:
+    (found,) = template.find_resources("AWS::Logs::MetricFilter").values()
+    pattern = found["Properties"]["FilterPattern"]
+    (transformation,) = found["Properties"]["MetricTransformations"]
+
+    # Between percent signs stands a regular expression.
+    assert pattern[0] == pattern[-1] == "%"
+    assert re.search(pattern[1:-1], STATUS_LINE.format(reason="NeuronHasError_DMA_ERROR"))
+    assert not re.search(pattern[1:-1], STATUS_LINE.format(reason="NeuronHasNoError"))
+    assert (transformation["MetricNamespace"], transformation["MetricValue"]) == ("Slipway/Inference", "1")
+    assert transformation["MetricName"] == "NodeProblems-llm"
 
 
 def test_it_may_replace_hosts_of_these_groups_alone(template: Template) -> None:

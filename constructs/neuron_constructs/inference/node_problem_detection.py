@@ -7,22 +7,25 @@ from dataclasses import dataclass
 
 import aws_cdk as cdk
 from aws_cdk import aws_autoscaling as autoscaling
+from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ecs as ecs
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from neuron_constructs.acknowledgements import acknowledge
+from neuron_constructs.inference.engine_metrics import METRICS_NAMESPACE
 from neuron_constructs.log_groups import stack_log_group
 
-METRICS_NAMESPACE = "NeuronHealthCheck"
-"""Where the recovery counts what the detector finds."""
+RECOVERY_NAMESPACE = "NeuronHealthCheck"
+"""CloudWatch namespace of the recovery. The names of its metrics are not documented: `problems` counts for itself."""
 
 _DETECTOR_IMAGE = "registry.k8s.io/node-problem-detector/node-problem-detector:v0.8.19"
 _RECOVERY_IMAGE = "public.ecr.aws/neuron/neuron-node-recovery:1.3.0"
 # Tags and commands: aws-neuron-sdk, deploy/ecs/npd.rst; errors and memory:
 # src/k8/neuron-problem-detector/k8s-neuron-problem-detector-and-recovery*.yml; both as of 2026-08-21.
 _ERRORS = ("SRAM_UNCORRECTABLE_ERROR", "NC_UNCORRECTABLE_ERROR", "HBM_UNCORRECTABLE_ERROR", "DMA_ERROR")
+_ERROR_REASON = "NeuronHasError_"
 _CONFIGURATION = "/config/kernel-monitor.json"
 
 
@@ -53,10 +56,13 @@ class NodeProblemDetection(Construct):
     """
 
     service: ecs.Ec2Service
+    problems: cloudwatch.Metric
+    """How often the detector found an error, over all hosts of the cluster."""
 
     def __init__(self, scope: Construct, id: str, props: NodeProblemDetectionProps) -> None:  # noqa: A002
         super().__init__(scope, id)
         log_group = stack_log_group(self, "Logs", retention=props.log_retention)
+        self.problems = self._count_problems(props, log_group)
         definition = ecs.Ec2TaskDefinition(
             self, "Definition", network_mode=ecs.NetworkMode.HOST, task_role=self._role(props)
         )
@@ -75,6 +81,18 @@ class NodeProblemDetection(Construct):
             circuit_breaker=ecs.DeploymentCircuitBreaker(rollback=True),
             enable_ecs_managed_tags=True,
         )
+
+    def _count_problems(self, props: NodeProblemDetectionProps, log_group: logs.LogGroup) -> cloudwatch.Metric:
+        """Count the lines in which the detector tells a new status with an error (log_monitor.go of v0.8.19)."""
+        return logs.MetricFilter(
+            self,
+            "Problems",
+            log_group=log_group,
+            filter_pattern=logs.FilterPattern.literal(f"%{_ERROR_REASON}[A-Z_]+%"),
+            metric_namespace=METRICS_NAMESPACE,
+            # A metric filter has no dimensions with fixed values.
+            metric_name=f"NodeProblems-{props.cluster.cluster_name}",
+        ).metric(statistic="Sum")
 
     def _add_detector(self, definition: ecs.Ec2TaskDefinition, log_group: logs.LogGroup) -> None:
         kernel_log = ecs.LinuxParameters(self, "KernelLog")
@@ -129,7 +147,7 @@ class NodeProblemDetection(Construct):
             iam.PolicyStatement(
                 actions=["cloudwatch:PutMetricData"],
                 resources=["*"],
-                conditions={"StringEquals": {"cloudwatch:namespace": METRICS_NAMESPACE}},
+                conditions={"StringEquals": {"cloudwatch:namespace": RECOVERY_NAMESPACE}},
             ),
         ]
         role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("ecs-tasks.amazonaws.com"))
@@ -164,7 +182,7 @@ def _kernel_monitor() -> dict[str, object]:
             {
                 "type": "permanent",
                 "condition": "NeuronHealth",
-                "reason": f"NeuronHasError_{error}",
+                "reason": f"{_ERROR_REASON}{error}",
                 "pattern": f".* NEURON_HW_ERR={error} .*",
             }
             for error in _ERRORS

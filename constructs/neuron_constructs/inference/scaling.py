@@ -10,6 +10,8 @@ from aws_cdk import aws_ecs as ecs
 from aws_cdk import aws_elasticloadbalancingv2 as elbv2
 from constructs import Construct
 
+from neuron_constructs.acknowledgements import allow_redundant_depends_on
+
 _FULL_PERCENT = 100
 """No task's batch is fuller than that: a policy that tracks it never adds a task."""
 
@@ -103,9 +105,11 @@ class ServiceScaling(Construct):
                 min_capacity=schedule.min_count,
                 max_capacity=schedule.max_count,
             )
-        if props.is_chosen:
-            for resource in tasks.node.find_all():
-                if isinstance(resource, cdk.CfnResource):
+        for resource in tasks.node.find_all():
+            if isinstance(resource, cdk.CfnResource):
+                # They stand below the service, and with it wait for what it waits for.
+                allow_redundant_depends_on(resource)
+                if props.is_chosen:
                     resource.cfn_options.condition = props.is_chosen
 
 

@@ -1,100 +1,67 @@
-"""The inference endpoint: answers that fail or come late, tasks that are missing."""
+"""The inference endpoint: its load balancer, and each model behind it."""
+
+from collections.abc import Sequence
 
 from aws_cdk import aws_cloudwatch as cloudwatch
 
 from neuron_constructs.inference.endpoint import Endpoint
-from neuron_constructs.inference.model_service import ModelService
 from neuron_constructs.operations.metrics import FIVE_MINUTES, Source
+from neuron_constructs.operations.served_model import WatchedModel, watch_served_model
 from neuron_constructs.operations.watch import Alarm, Graph, WatchedPart
 
+_FIVE_MINUTE_PERIODS_OF_AN_HOUR = 12
 
-def watch_inference_endpoint(endpoint: Endpoint, model_service: ModelService) -> WatchedPart:
-    """Return what is watched of an endpoint.
+
+def watch_inference_endpoint(
+    endpoint: Endpoint, models: Sequence[WatchedModel], *, node_problems: cloudwatch.Metric
+) -> list[WatchedPart]:
+    """Return what is watched of an endpoint: the load balancer and the hosts, then each model.
 
     Args:
         endpoint: the load balancer.
-        model_service: the service behind it.
+        models: the models behind it.
+        node_problems: how often the node problem detector found an error on a host.
     """
     # The L2's own metrics cut the load balancer's name out of the listener's ARN with Fn::Split, which takes no
     # reference to another stack.
     load_balancer = Source("AWS/ApplicationELB", {"LoadBalancer": endpoint.load_balancer.load_balancer_full_name})
-    targets = Source(
-        load_balancer.namespace,
-        {**load_balancer.dimensions, "TargetGroup": endpoint.target_group.target_group_full_name},
-    )
-    missing_tasks = _missing_tasks(model_service)
-    return WatchedPart(
-        title="Inference endpoint",
-        alarms=_alarms(load_balancer, targets, missing_tasks),
-        graphs=[
-            Graph(title="Endpoint: requests", metrics=[load_balancer.metric("RequestCount", "Sum")]),
-            Graph(
-                title="Endpoint: seconds to answer, median and p90",
-                metrics=[targets.metric("TargetResponseTime", "p50"), targets.metric("TargetResponseTime", "p90")],
-            ),
-            Graph(title="Endpoint: tasks missing", metrics=[missing_tasks]),
-        ],
-    )
-
-
-def _alarms(load_balancer: Source, targets: Source, missing_tasks: cloudwatch.IMetric) -> list[Alarm]:
     return [
-        Alarm(
-            name="EndpointErrors",
-            metric=targets.metric("HTTPCode_Target_5XX_Count", "Sum"),
-            fires="above",
-            threshold=10,
-            periods=2,
-            means="The engine answers with errors. Look at its log group.",
-        ),
-        Alarm(
-            name="EndpointUnreachable",
-            metric=load_balancer.metric("HTTPCode_ELB_5XX_Count", "Sum"),
-            fires="above",
-            threshold=10,
-            periods=2,
-            means="The load balancer finds no engine to ask: no model is served, or its tasks are unhealthy.",
-        ),
-        Alarm(
-            name="UnhealthyTasks",
-            metric=targets.metric("UnHealthyHostCount", "Maximum"),
-            fires="above",
-            threshold=0,
-            periods=3,
-            means="A task fails its health check. Loading a model takes minutes; longer means it does not fit.",
-        ),
-        Alarm(
-            name="SlowAnswers",
-            metric=targets.metric("TargetResponseTime", "p90"),
-            fires="above",
-            threshold=60,
-            periods=3,
-            means="One answer in ten takes over a minute: requests queue. Raise inference.desired_count.",
-        ),
-        Alarm(
-            name="MissingTasks",
-            metric=missing_tasks,
-            fires="above",
-            threshold=0,
-            periods=6,
-            means="For half an hour fewer tasks run than are wanted: no capacity for the instance type, or a host "
-            "whose set-up failed (its /var/log/cloud-init-output.log names the step; it costs until it is terminated).",
-        ),
+        _watch_load_balancer(load_balancer, node_problems.with_(period=FIVE_MINUTES, label="errors")),
+        *(watch_served_model(load_balancer, model) for model in models),
     ]
 
 
-def _missing_tasks(model_service: ModelService) -> cloudwatch.MathExpression:
-    service = model_service.service
-    source = Source(
-        "ECS/ContainerInsights",
-        {"ClusterName": service.cluster.cluster_name, "ServiceName": service.service_name},
-    )
-    return cloudwatch.MathExpression(
-        expression="wanted - running",
-        label="missing tasks",
-        period=FIVE_MINUTES,
-        using_metrics={
-            "wanted": source.metric("DesiredTaskCount", "Average"),
-            "running": source.metric("RunningTaskCount", "Average"),
-        },
+def _watch_load_balancer(load_balancer: Source, node_problems: cloudwatch.Metric) -> WatchedPart:
+    return WatchedPart(
+        title="Inference endpoint",
+        alarms=[
+            Alarm(
+                name="EndpointUnreachable",
+                metric=load_balancer.metric("HTTPCode_ELB_5XX_Count", "Sum"),
+                fires="above",
+                threshold=10,
+                periods=2,
+                means="The load balancer finds no engine to ask, or gets no answer: no version is rolled out, a "
+                "schedule has ended all tasks, or tasks are unhealthy (see the models' alarms).",
+            ),
+            Alarm(
+                name="EndpointNodeProblems",
+                metric=node_problems,
+                fires="above",
+                threshold=0,
+                periods=1,
+                among=_FIVE_MINUTE_PERIODS_OF_AN_HOUR,
+                means="The Neuron driver of a host reported an error that does not go away. The recovery marks the "
+                "host unhealthy and the Auto Scaling group replaces it; the log streams `detector/` name the error.",
+            ),
+        ],
+        graphs=[
+            Graph(title="Endpoint: requests", metrics=[load_balancer.metric("RequestCount", "Sum")]),
+            Graph(
+                title="Endpoint: answers of the load balancer itself",
+                metrics=[load_balancer.metric(f"HTTPCode_ELB_{kind}_Count", "Sum") for kind in ("3XX", "4XX", "5XX")],
+            ),
+            Graph(title="Endpoint: open connections", metrics=[load_balancer.metric("ActiveConnectionCount", "Sum")]),
+            Graph(title="Endpoint: Neuron errors that the node problem detector found", metrics=[node_problems]),
+        ],
     )
