@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
+import botocore.session
 import pytest
 
 from neuron_constructs.inference.machine_clients import MachineClients, MachineClientsProps
@@ -161,6 +162,14 @@ def run(command: str, directory: Path, *, secret: str = SECRET, shell: str = "sh
         check=False,
         timeout=60,
     )
+
+
+def test_the_command_reads_what_amazon_cognito_answers(command: str) -> None:
+    model = botocore.session.get_session().get_service_model("cognito-idp")
+    client = model.shape_for("DescribeUserPoolClientResponse").members["UserPoolClient"]  # type: ignore[attr-defined]
+
+    assert "--query UserPoolClient.ClientSecret " in command
+    assert client.members["ClientSecret"].type_name == "string"
 
 
 @pytest.mark.parametrize("shell", ["sh", "bash"])
