@@ -48,6 +48,7 @@ class InferenceStack(EnvironmentStack):
 
     endpoint: Endpoint
     models: tuple[ServedModel, ...]
+    node_problem_detection: NodeProblemDetection
 
     def __init__(
         self,
@@ -93,7 +94,7 @@ class InferenceStack(EnvironmentStack):
         # Below a construct of their own: a model may have any name.
         models = Construct(self, "Models")
         self.models = tuple(ServedModel(models, model, surroundings) for model in inference.models)
-        NodeProblemDetection(
+        self.node_problem_detection = NodeProblemDetection(
             self,
             "NodeProblemDetection",
             NodeProblemDetectionProps(

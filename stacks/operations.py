@@ -92,7 +92,9 @@ def _watched_cluster(environment: Environment, training: TrainingStack) -> Itera
 def _watched_endpoint(environment: Environment, inference: InferenceStack | None) -> Iterator[WatchedPart]:
     if inference:
         models = [_watched_model(model, environment.region) for model in inference.models]
-        yield from watch_inference_endpoint(inference.endpoint, models)
+        yield from watch_inference_endpoint(
+            inference.endpoint, models, node_problems=inference.node_problem_detection.problems
+        )
 
 
 def _watched_model(model: ServedModel, region: str) -> WatchedModel:

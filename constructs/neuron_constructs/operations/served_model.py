@@ -301,12 +301,12 @@ def _candidate_graphs(load_balancer: Source, model: WatchedModel) -> Iterator[Gr
     yield Graph(
         title=f"{model.name}: the candidate's share of requests and of errors, percent",
         metrics=[
+            # The names are those of the whole graph.
             _math(
-                "IF(FILL(served, 0) + FILL(candidate, 0) > 0, "
-                "100 * FILL(candidate, 0) / (FILL(served, 0) + FILL(candidate, 0)), 0)",
+                f"IF(FILL({label}, 0) + FILL({label}_of_candidate, 0) > 0, 100 * FILL({label}_of_candidate, 0) "
+                f"/ (FILL({label}, 0) + FILL({label}_of_candidate, 0)), 0)",
                 label,
-                served=served.metric(metric, "Sum"),
-                candidate=candidate.metric(metric, "Sum"),
+                **{label: served.metric(metric, "Sum"), f"{label}_of_candidate": candidate.metric(metric, "Sum")},
             )
             for label, metric in (("requests", "RequestCount"), ("errors", "HTTPCode_Target_5XX_Count"))
         ],
