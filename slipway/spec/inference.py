@@ -9,6 +9,10 @@ from slipway.spec.endpoint import Endpoint
 from slipway.spec.scaling import Scaling
 from slipway.spec.section import Form, Section
 
+MOST_SERVICES = 12
+"""Models and canaries of one endpoint. CloudFormation takes a million bytes and 500 resources in a stack, and each of
+them needs about 60,000 and 26."""
+
 
 class Mountpoint(Section):
     """Hosts mount the model's folder of the bucket read-only (Mountpoint for Amazon S3); nothing is copied."""
@@ -172,8 +176,9 @@ class ServedModel(Section):
 class Inference(Section):
     """The endpoint and the models behind it."""
 
-    models: Annotated[tuple[ServedModel, ...], Field(min_length=1, max_length=20)]
-    """The models, each with hosts of its own."""
+    models: Annotated[tuple[ServedModel, ...], Field(min_length=1, max_length=MOST_SERVICES)]
+    """The models, each with hosts of its own. Together with canaries at most 12: a CloudFormation stack has no more
+    room."""
 
     endpoint: Endpoint = Endpoint()
     """Who may reach them, and how."""

@@ -18,6 +18,11 @@ def second(name: str = "llama", **keys: Any) -> dict[str, Any]:
     return {f"{MODELS}.1": {"name": name, "engine": "vllm-hf", "route": {"path": "/second"}, **keys}}
 
 
+def several(count: int, **keys: Any) -> list[dict[str, Any]]:
+    """Models that are alike but for their names and routes."""
+    return [{"name": f"m{n}", "engine": "vllm-hf", "route": {"path": f"/m{n}"}, **keys} for n in range(count)]
+
+
 INFERENCE = [
     Case(
         "model-names-distinct",
@@ -39,6 +44,13 @@ INFERENCE = [
         f"{SECOND}.name",
         "tanuki-8b-candidate and the canary of tanuki-8b are both Tanuki8bCandidate in the stack",
         second("tanuki-8b-candidate"),
+    ),
+    Case(
+        "services-fit-stack",
+        {MODELS: several(7, canary=True)},
+        "inference.models",
+        "7 models and 7 canaries are 14 services, and the stack has room for 12",
+        {MODELS: several(6, canary=True)},
     ),
     Case(
         "canary-rolled-out",

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from slipway import facts
 from slipway.spec.environment import Environment
-from slipway.spec.inference import Compiled, Inference, ServedModel
+from slipway.spec.inference import MOST_SERVICES, Compiled, Inference, ServedModel
 from slipway.spec.problems import Finding, Path, listed, near_names, shown
 from slipway.spec.rules.offerings import accelerated_types, not_offered, unknown_type
 from slipway.spec.rules.region import zones
@@ -43,6 +43,19 @@ def model_names_distinct(environment: Environment) -> Iterator[Finding]:
         seen.setdefault(model.slug, model.name)
         if model.canary:
             seen.setdefault(f"{model.slug}{_CANDIDATE}", f"the canary of {model.name}")
+
+
+@environment_rule
+def services_fit_stack(environment: Environment) -> Iterator[Finding]:
+    """Models and canaries together are few enough for one CloudFormation stack."""
+    models = inference_of(environment).models
+    canaries = sum(model.canary for model in models)
+    if len(models) + canaries > MOST_SERVICES >= len(models):
+        message = (
+            f"{len(models)} models and {canaries} canaries are {len(models) + canaries} services, and the stack has "
+            f"room for {MOST_SERVICES}"
+        )
+        yield Finding(MODELS, message, "Write fewer canaries, or move models to another environment.", at_key=True)
 
 
 @model_rule
