@@ -60,8 +60,8 @@ def roll_out(
         raise typer.Exit(FAILED) from error
     except KeyboardInterrupt as interrupt:
         typer.echo(
-            "\nno longer followed; an update that has begun goes on: `slipway roll-out` tells. Ask for the same again "
-            "to go on",
+            "\nno longer followed; an update that has begun goes on: `slipway roll-out` tells. When it is over, "
+            "--canary, --promote and --abort go on where they were",
             err=True,
         )
         raise typer.Exit(INTERRUPTED) from interrupt

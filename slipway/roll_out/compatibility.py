@@ -30,6 +30,7 @@ def problems(published: PublishedModel, architectures: Sequence[str], service: S
             f"{', '.join(service.architectures)}"
         )
     yield from _shape_problems(made, service)
+    yield from _file_problems(published, service)
     yield from _memory_problems(published, made, service)
 
 
@@ -59,6 +60,13 @@ def _shape_problems(made: Compiled, service: ServiceDescription) -> Iterator[str
         engine = facts.inference_engine(service.engine)
         for problem in engine.settings_problems(made.shape, service.limits, service.logical_neuron_cores):
             yield f"{'.'.join(problem.field)} of the environment file {problem.message}. {problem.fix}"
+
+
+def _file_problems(published: PublishedModel, service: ServiceDescription) -> Iterator[str]:
+    engine = facts.inference_engines().get(service.engine)
+    missing = [name for name in engine.model_files if name not in published.files] if engine else []
+    if missing:
+        yield f"it has no {', '.join(missing)}, without which {service.engine} does not start"
 
 
 def _memory_problems(published: PublishedModel, made: Compiled, service: ServiceDescription) -> Iterator[str]:

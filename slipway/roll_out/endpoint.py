@@ -76,8 +76,8 @@ class Endpoint:
                 if step is steps[0] and getattr(error, "operation_name", "") == "UpdateStack":
                     raise RefusedError(f"{explained(error)}. Nothing was changed") from error
                 raise FailedError(
-                    f"{explained(error)}. Perhaps not done: {step.doing}. `slipway roll-out` tells what is served; ask "
-                    "for the same again to go on"
+                    f"{explained(error)}. Perhaps not done: {step.doing}. `slipway roll-out` tells what is served; "
+                    "--canary, --promote and --abort go on where they were"
                 ) from error
 
 

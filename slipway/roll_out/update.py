@@ -66,8 +66,8 @@ class Update:
                 raise FailedError(
                     f"after {self.timeout_seconds / 60:.0f} minutes the update is still {status}. CloudFormation goes "
                     f"on: see what is served with `slipway roll-out`, or stop it with "
-                    f"`aws cloudformation cancel-update-stack --stack-name {self.stack.name}`. Ask for the same again "
-                    "when it is over: what is done is not done twice"
+                    f"`aws cloudformation cancel-update-stack --stack-name {self.stack.name}`. When it is over, "
+                    "--canary, --promote and --abort go on where they were"
                 )
             if now - quiet_since >= _QUIET_SECONDS:
                 self.tell(f"{status} for {(now - started) / 60:.0f} minutes")
