@@ -64,8 +64,9 @@ esac""",
 @cache
 def user_data(source: str, published: bool, warm_pool_count: int) -> str:
     """Return the user data that the construct renders."""
-    changes = {"warm_pool_count": warm_pool_count, "is_published": published}
-    return hosts(source=SOURCES[source], **changes).user_data
+    needed = ("config.json", "tokenizer/vocabulary.json")
+    found = hosts(source=SOURCES[source], is_published=published, warm_pool_count=warm_pool_count, model_files=needed)
+    return found.user_data
 
 
 class InferenceHost(Sandbox):

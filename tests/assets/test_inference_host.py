@@ -102,6 +102,7 @@ def empty(host: InferenceHost) -> None:
             path.unlink()
 
 
+EMPTY_VOCABULARY = change("tokenizer/vocabulary.json", "")
 FAILED_MOUNT = '[[ "$2" != *.mount ]] || exit 1'
 FAILED_COPY = '[[ "$*" != *sync* ]] || exit 1'
 BROKEN: list[tuple[str, str, str, Callable[[InferenceHost], object]]] = [
@@ -112,6 +113,7 @@ BROKEN: list[tuple[str, str, str, Callable[[InferenceHost], object]]] = [
     ("mountpoint", "provide the model", "start mnt-models", lambda host: host.stub_first("systemctl", FAILED_MOUNT)),
     ("mountpoint", "provide the model", "is not mounted", lambda host: host.stub("mountpoint", "exit 32")),
     ("mountpoint", "check the model's folder", "config.json: [Errno 2]", empty),
+    ("mountpoint", "check the model's folder", "does not start without tokenizer/vocabulary.json", EMPTY_VOCABULARY),
     ("mountpoint", "check the model's folder", "config.json holds no JSON object", change("config.json", "[]")),
     ("mountpoint", "check the model's folder", "slipway-manifest.json: [Errno 2]", lose("slipway-manifest.json")),
     ("mountpoint", "check the model's folder", "model.neff: No such file", lose("model.neff")),

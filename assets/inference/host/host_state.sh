@@ -14,7 +14,7 @@ readonly METADATA_SERVICE=http://169.254.169.254/latest
 # shellcheck disable=SC2034 # host_setup.sh reads it
 readonly HOST_VARIABLES=(SLIPWAY_REGION SLIPWAY_ECS_CLUSTER SLIPWAY_SERVICE SLIPWAY_NEURON_DEVICES
   SLIPWAY_MODEL_SOURCE SLIPWAY_MODEL_BUCKET SLIPWAY_MODEL_PREFIX SLIPWAY_MODEL_MOUNT SLIPWAY_MODEL_DIRECTORY
-  SLIPWAY_MODEL_MANIFEST SLIPWAY_MODEL_DEVICE SLIPWAY_IMAGE SLIPWAY_WARM_POOL SLIPWAY_METRICS_NAMESPACE
+  SLIPWAY_MODEL_MANIFEST SLIPWAY_MODEL_FILES SLIPWAY_MODEL_DEVICE SLIPWAY_IMAGE SLIPWAY_WARM_POOL SLIPWAY_METRICS_NAMESPACE
   SLIPWAY_LOG_GROUP SLIPWAY_SETUP_SECONDS)
 
 aws_cli() {
@@ -28,7 +28,7 @@ wait_for_neuron_devices() {
 
 # check_model_folder SECONDS OPTION...: the folder holds what an engine starts with; options are model_folder.py's.
 check_model_folder() {
-  local limit options=("${@:2}") status=0
+  local limit options=(--needed "$SLIPWAY_MODEL_FILES" "${@:2}") status=0
   limit="$(bounded "$1")"
   if [[ "$SLIPWAY_MODEL_MANIFEST" == 1 ]]; then
     options+=(--published)

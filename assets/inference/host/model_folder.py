@@ -1,10 +1,12 @@
 """Checks that a folder holds the model that an engine is to start with; exits with 1 and the reasons where it does not.
 
-    model_folder.py FOLDER [--published] [--read] [--delete-damaged] [--listing FILE --prefix PREFIX [--space-only]]
+    model_folder.py FOLDER --needed FILE:FILE [--published] [--read] [--delete-damaged]
+                    [--listing FILE --prefix PREFIX [--space-only]]
 
-Every folder needs a `config.json`. A published version also needs the manifest that the job kit wrote, and every file
-of it with its size. With --read each file is read whole, some side by side, and compared with the manifest's SHA-256.
-A listing says what the bucket has below the prefix, `[[key, size], ...]`; a copy must have that.
+Every folder needs a `config.json` and what else the engine starts with. A published version also needs the manifest
+that the job kit wrote, and every file of it with its size. With --read each file is read whole, some side by side, and
+compared with the manifest's SHA-256. A listing says what the bucket has below the prefix, `[[key, size], ...]`; a copy
+must have that.
 
 It runs with the operating system's Python, 3.9 and newer, and without any package.
 """
@@ -133,6 +135,17 @@ def check_space(folder: Path, files: dict[str, Expected]) -> None:
         )
 
 
+def check_needed(folder: Path, names: list[str]) -> None:
+    """Find out whether the files are there that the engine starts with.
+
+    Raises:
+        WrongModelError: one is missing or empty.
+    """
+    lacking = [name for name in names if not ((folder / name).is_file() and (folder / name).stat().st_size)]
+    if lacking:
+        raise WrongModelError(f"the engine does not start without {', '.join(lacking)}: missing or empty")
+
+
 def check(folder: Path, options: argparse.Namespace) -> None:
     """Check the folder as the options say.
 
@@ -146,6 +159,7 @@ def check(folder: Path, options: argparse.Namespace) -> None:
         check_space(folder, files)
         return
     json_file(folder / "config.json")
+    check_needed(folder, options.needed.split(":"))
     if options.published:
         files |= published_files(folder)
     files = files or dict(files_there(folder))
@@ -168,6 +182,7 @@ def main() -> int:
     """Check a folder as the command line says."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--needed", required=True, help="files that the engine starts with, with colons between them")
     parser.add_argument("--published", action="store_true", help="it is a published version, with a manifest")
     parser.add_argument("--read", action="store_true", help="read every file whole")
     parser.add_argument("--delete-damaged", action="store_true", help="delete what is damaged, to be copied again")

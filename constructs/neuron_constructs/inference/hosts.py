@@ -76,6 +76,9 @@ class InferentiaHostsProps:
     model: Model
     """The model that a host serves."""
 
+    model_files: Sequence[str] = ("config.json",)
+    """Files that the engine starts with, below the model's folder: a host without one takes no task."""
+
     metrics_namespace: str
     """CloudWatch namespace of the Neuron devices' metrics and of `HostFailures`."""
 
@@ -235,6 +238,7 @@ class InferentiaHosts(Construct):
             "SLIPWAY_SERVICE": props.service_name,
             "SLIPWAY_NEURON_DEVICES": str(facts.instance_type(props.instance_type).neuron_devices),
             **model_variables(props.model),
+            "SLIPWAY_MODEL_FILES": ":".join(props.model_files),
             "SLIPWAY_IMAGE": props.image,
             "SLIPWAY_WARM_POOL": "true" if props.warm_pool_count else "false",
             "SLIPWAY_METRICS_NAMESPACE": props.metrics_namespace,
