@@ -77,8 +77,8 @@ class EngineTask(Construct):
 
     A small container looks for the model's files first. Without them it ends with 1 and says so in the log, and the
     engine never starts: an engine that finds nothing in its folder would ask a public hub for a model of that name, or
-    compile one. That every engine stays off the hub anyway (an absolute path, HF_HUB_OFFLINE) follows from its source
-    code; it was not run here.
+    compile one. The engines' rows keep them off the hub anyway: huggingface_hub 0.35 refuses an absolute path as a
+    model's name, and with HF_HUB_OFFLINE every call, both of which was tried; the engines themselves were only read.
     """
 
     definition: ecs.Ec2TaskDefinition
