@@ -95,7 +95,9 @@ class ServedModel(Section):
     name: Annotated[
         str,
         Form(
-            r"[a-z]([a-z0-9.-]{0,61}[a-z0-9])?", "a lower-case letter, then letters, digits, `.`, `-`; 63", "tanuki-8b"
+            r"[a-z]([a-z0-9.-]{0,61}[a-z0-9])?",
+            "a lower-case letter, then lower-case letters, digits, `.` and `-`, 63 at most, the last no `.` or `-`",
+            "tanuki-8b",
         ),
     ]
     """The model's name. Its versions are folders below it in the model bucket: `slipway roll-out` says which is served,
