@@ -13,7 +13,11 @@ from slipway.endpoint.http_client import Trouble
 
 _MEANINGS: Mapping[int, tuple[str, str]] = {
     400: ("it does not understand the request", "see the message; a prompt may be longer than the model's limit"),
-    401: ("it wants a key", "set OPENAI_API_KEY to the key or token; a token may have expired"),
+    401: (
+        "it wants a key, or another one",
+        "set OPENAI_API_KEY to the key or token; a token may have expired. Engines know the key that was in the secret "
+        "when their task started",
+    ),
     403: ("it refuses this client", "the key or token is for something else, or the firewall (AWS WAF) blocks it"),
     404: ("there is no such path or model", "is the base URL right, with /v1 at its end, and the model's id?"),
     405: ("it does not take this method", "is the base URL right, with /v1 at its end?"),

@@ -1,6 +1,8 @@
 """`slipway endpoint check` against a server: all well, and each finding by itself."""
 
 import socket
+import subprocess
+import sys
 
 import pytest
 from aiohttp import web
@@ -65,7 +67,7 @@ def test_none_is_no_key(serve: Serve) -> None:
 def test_a_missing_or_wrong_key(serve: Serve, key: str) -> None:
     found = check(serve(key=KEY, guards_all=True).url, key=key)
     assert "models" in found.failed
-    assert "401: it wants a key (a key is needed)" in found.found("models")
+    assert "401: it wants a key, or another one (a key is needed)" in found.found("models")
     assert set(GENERATION) <= set(found.skipped)
 
 
@@ -258,3 +260,19 @@ def test_nothing_can_be_asked(arguments: list[str], words: str) -> None:
     assert words in " ".join(result.output.split())
     assert "Traceback" not in result.output
     assert "secret" not in result.output
+
+
+def test_a_proxy_of_the_environment_is_gone_through(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    proxy = serve()
+    monkeypatch.setenv("HTTP_PROXY", proxy.url.removesuffix("/v1"))
+    monkeypatch.setenv("http_proxy", proxy.url.removesuffix("/v1"))
+    found = check("http://endpoint.invalid/v1")
+    assert found.exit_code == 0
+    assert found.skipped[:2] == ["name", "connection"]
+    assert "/v1/chat/completions" in proxy.seen
+
+
+def test_other_commands_do_not_wait_for_what_these_import() -> None:
+    script = "import sys, slipway.cli; print(sorted({'httpx2', 'boto3', 'asyncio', 'openai'} & set(sys.modules)))"
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert found.stdout == "[]\n"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from slipway.endpoint.check import access, api, connection
 from slipway.endpoint.check.inquiry import Inquiry
-from slipway.endpoint.check.verdicts import Outcome, Verdict, skipped
+from slipway.endpoint.check.verdicts import Outcome, Result, Verdict, skipped
 from slipway.endpoint.http_client import open_client
 from slipway.endpoint.target import Target
 
@@ -75,4 +75,5 @@ async def _carried_out(check: Check, inquiry: Inquiry) -> Outcome:
         return Outcome(check.name, skipped(reason), None)
     started = time.perf_counter()
     verdict = await check.function(inquiry)
-    return Outcome(check.name, verdict, time.perf_counter() - started)
+    seconds = None if verdict.result is Result.SKIPPED else time.perf_counter() - started
+    return Outcome(check.name, verdict, seconds)

@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
@@ -67,36 +68,41 @@ class BarsOfLevels:
 
 def table(test: LoadTest) -> Table:
     """Return the numbers as a table, a row for each level."""
-    found = Table(title=f"{test.target.base_url}, model {test.model}", title_justify="left")
+    found = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in (
-        "at a time",
+        "at a\ntime",
         "requests",
         "errors",
-        "requests/s",
-        "tokens/s in all",
-        "tokens/s each",
-        "first token, s\np50 / p90 / p99",
-        "per token, ms\np50 / p90 / p99",
+        "requests\n/s",
+        "tokens/s\nin all",
+        "tokens/s\neach",
+        "first token, s\np50/p90/p99",
+        "per token, ms\np50/p90/p99",
     ):
-        found.add_column(heading, justify="right")
+        found.add_column(heading, justify="right", no_wrap=True)
     for level in test.levels:
         found.add_row(
             str(level.concurrency),
             str(level.requests),
             str(sum(level.errors.values())),
-            f"{level.requests_per_second:.2f}",
-            f"{level.all_tokens_per_second:.1f}",
-            "-" if level.tokens_per_second is None else f"{level.tokens_per_second:.1f}",
-            _three(level.time_to_first_token, 1, 2),
-            _three(level.token_latency, 1000, 0),
+            _short(level.requests_per_second),
+            _short(level.all_tokens_per_second),
+            "-" if level.tokens_per_second is None else _short(level.tokens_per_second),
+            _three(level.time_to_first_token, 1),
+            _three(level.token_latency, 1000),
         )
     return found
 
 
-def _three(percentiles: Percentiles | None, scale: float, digits: int) -> str:
+def _three(percentiles: Percentiles | None, scale: float) -> str:
     if percentiles is None:
         return "-"
-    return " / ".join(f"{value * scale:.{digits}f}" for value in (percentiles.p50, percentiles.p90, percentiles.p99))
+    return "/".join(_short(value * scale) for value in (percentiles.p50, percentiles.p90, percentiles.p99))
+
+
+def _short(value: float) -> str:
+    """Return a number with three digits that say something."""
+    return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f}"
 
 
 def notes(test: LoadTest) -> Iterator[str]:
@@ -125,6 +131,7 @@ def notes(test: LoadTest) -> Iterator[str]:
 
 def tell(console: Console, test: LoadTest) -> None:
     """Print the table and the notes."""
+    console.print(Text(f"{test.target.base_url}, model {test.model}"), soft_wrap=True)
     console.print(table(test))
     for note in notes(test):
         console.print(Text(note), soft_wrap=True)

@@ -110,6 +110,7 @@ class _LevelRun:
     concurrency: int
     numbers: Iterator[int]
     answers: list[StreamedAnswer] = field(default_factory=list)
+    errors: int = 0
 
     async def run(self) -> None:
         plan = self.test.plan
@@ -136,9 +137,9 @@ class _LevelRun:
                 return
             answer = await self.test.ask(self.client, next(self.numbers))
             self.answers.append(answer)
+            self.errors += answer.trouble is not None
             self.test.progress.answered(well=answer.trouble is None)
 
     def _is_hopeless(self) -> bool:
         """Return whether so many requests failed that more of them would only be a burden."""
-        errors = sum(answer.trouble is not None for answer in self.answers)
-        return errors >= _HOPELESS_REQUESTS and errors > _HOPELESS_SHARE * len(self.answers)
+        return self.errors >= _HOPELESS_REQUESTS and self.errors > _HOPELESS_SHARE * len(self.answers)
