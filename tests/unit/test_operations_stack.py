@@ -128,7 +128,7 @@ def test_each_nat_gateway_is_watched(public: Assembly) -> None:
 
 
 def test_the_endpoint_is_watched_where_there_is_one(default: Assembly, ultracluster: Assembly) -> None:
-    of_endpoint = {"EndpointErrors", "EndpointUnreachable", "UnhealthyTasks", "SlowAnswers", "MissingTasks"}
+    of_endpoint = {"EndpointUnreachable", "EndpointNodeProblems", "Tanuki8bErrors", "Tanuki8bDown"}
 
     assert of_endpoint <= set(alarms(default))
     assert not of_endpoint & set(alarms(ultracluster))

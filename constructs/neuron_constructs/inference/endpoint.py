@@ -100,6 +100,7 @@ class Endpoint(Construct):
     load_balancer: elbv2.ApplicationLoadBalancer
     security_group: ec2.SecurityGroup
     url: str
+    firewall: Firewall | None
 
     def __init__(self, scope: Construct, id: str, props: EndpointProps) -> None:  # noqa: A002
         """Create the load balancer.
@@ -119,8 +120,9 @@ class Endpoint(Construct):
         name = props.dns_record.name if props.dns_record else self.load_balancer.load_balancer_dns_name
         self.url = f"{'https' if props.certificate_arn else 'http'}://{name}"
         self._listener = self._https(props.certificate_arn) if props.certificate_arn else self._http()
+        self.firewall = None
         if props.firewall_requests_per_five_minutes:
-            Firewall(
+            self.firewall = Firewall(
                 self,
                 "Firewall",
                 FirewallProps(

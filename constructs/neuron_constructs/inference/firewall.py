@@ -61,9 +61,13 @@ class Firewall(Construct):
     """
 
     web_acl: wafv2.CfnWebACL
+    metric_name: str
+    """What its metrics have as dimension `WebACL`."""
 
     def __init__(self, scope: Construct, id: str, props: FirewallProps) -> None:  # noqa: A002
         super().__init__(scope, id)
+        # Metrics are told apart by this name alone: another environment of the account has another.
+        self.metric_name = cdk.Stack.of(self).stack_name
         # There is no L2 for AWS WAF.
         self.web_acl = wafv2.CfnWebACL(
             self,
@@ -71,7 +75,7 @@ class Firewall(Construct):
             scope="REGIONAL",
             description="Endpoint: rate limit, known attackers, no inspection of prompts",
             default_action=wafv2.CfnWebACL.DefaultActionProperty(allow={}),
-            visibility_config=_visibility("Endpoint"),
+            visibility_config=_visibility(self.metric_name),
             custom_response_bodies={
                 "SlowDown": _error_body("Too many requests from this address: slow down.", "rate_limit_error"),
                 "TooLarge": _error_body("The request is too large.", "invalid_request_error"),

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 
+import aws_cdk as cdk
 from aws_cdk import aws_cloudwatch as cloudwatch
 
 from neuron_constructs.inference.endpoint import Endpoint
+from neuron_constructs.inference.firewall import Firewall
 from neuron_constructs.operations.metrics import FIVE_MINUTES, Source
 from neuron_constructs.operations.served_model import WatchedModel, watch_served_model
 from neuron_constructs.operations.watch import Alarm, Graph, WatchedPart
@@ -26,12 +28,16 @@ def watch_inference_endpoint(
     # reference to another stack.
     load_balancer = Source("AWS/ApplicationELB", {"LoadBalancer": endpoint.load_balancer.load_balancer_full_name})
     return [
-        _watch_load_balancer(load_balancer, node_problems.with_(period=FIVE_MINUTES, label="errors")),
+        _watch_load_balancer(
+            load_balancer, endpoint.firewall, node_problems.with_(period=FIVE_MINUTES, label="errors")
+        ),
         *(watch_served_model(load_balancer, model) for model in models),
     ]
 
 
-def _watch_load_balancer(load_balancer: Source, node_problems: cloudwatch.Metric) -> WatchedPart:
+def _watch_load_balancer(
+    load_balancer: Source, firewall: Firewall | None, node_problems: cloudwatch.Metric
+) -> WatchedPart:
     return WatchedPart(
         title="Inference endpoint",
         alarms=[
@@ -61,7 +67,17 @@ def _watch_load_balancer(load_balancer: Source, node_problems: cloudwatch.Metric
                 title="Endpoint: answers of the load balancer itself",
                 metrics=[load_balancer.metric(f"HTTPCode_ELB_{kind}_Count", "Sum") for kind in ("3XX", "4XX", "5XX")],
             ),
+            *([_refused(firewall)] if firewall else []),
             Graph(title="Endpoint: open connections", metrics=[load_balancer.metric("ActiveConnectionCount", "Sum")]),
             Graph(title="Endpoint: Neuron errors that the node problem detector found", metrics=[node_problems]),
         ],
+    )
+
+
+def _refused(firewall: Firewall) -> Graph:
+    of_region = {"Region": cdk.Stack.of(firewall).region}
+    # All rules together; the firewall's log names the rule of each request.
+    refused = Source("AWS/WAFV2", {"WebACL": firewall.metric_name, "Rule": "ALL", **of_region})
+    return Graph(
+        title="Endpoint: requests that the firewall refused", metrics=[refused.metric("BlockedRequests", "Sum")]
     )

@@ -124,6 +124,11 @@ def _math(expression: str, label: str, **metrics: cloudwatch.IMetric) -> cloudwa
     )
 
 
+def _not_zero(expression: str) -> str:
+    """Return what may stand below a fraction."""
+    return f"IF({expression} > 0, {expression}, 1)"
+
+
 def _alarms(sources: _Sources, model: WatchedModel) -> Iterator[Alarm]:
     targets, tasks = sources.targets, sources.tasks
     wanted, running = tasks.metric("DesiredTaskCount", "Average"), tasks.metric("RunningTaskCount", "Average")
@@ -278,11 +283,11 @@ def _capacity_graphs(sources: _Sources, model: WatchedModel) -> Iterator[Graph]:
     )
     if model.host_usd_per_hour is not None:
         yield Graph(
-            title=f"{name}: USD per million tokens (prompts and answers, list price of the hosts)",
+            title=f"{name}: USD per million tokens of prompts and answers, at the hosts' list price; 0 without any",
             metrics=[
                 _math(
-                    "IF(prompt + generated > 0, "
-                    f"hosts * {model.host_usd_per_hour} * PERIOD(hosts) / 3600 / (prompt + generated) * 1000000, 0)",
+                    f"(prompt + generated > 0) * hosts * {model.host_usd_per_hour} * PERIOD(hosts) / 3600 * 1000000 "
+                    f"/ {_not_zero('prompt + generated')}",
                     "USD per million tokens",
                     hosts=hosts,
                     prompt=sources.engine_metric("PromptTokens", "Sum"),
@@ -303,8 +308,8 @@ def _candidate_graphs(load_balancer: Source, model: WatchedModel) -> Iterator[Gr
         metrics=[
             # The names are those of the whole graph.
             _math(
-                f"IF(FILL({label}, 0) + FILL({label}_of_candidate, 0) > 0, 100 * FILL({label}_of_candidate, 0) "
-                f"/ (FILL({label}, 0) + FILL({label}_of_candidate, 0)), 0)",
+                f"100 * FILL({label}_of_candidate, 0) / "
+                + _not_zero(f"FILL({label}, 0) + FILL({label}_of_candidate, 0)"),
                 label,
                 **{label: served.metric(metric, "Sum"), f"{label}_of_candidate": candidate.metric(metric, "Sum")},
             )
