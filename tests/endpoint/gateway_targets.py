@@ -136,7 +136,7 @@ class TargetGroup:
             return False
 
     def _judge(self, target: Target, *, passed: bool) -> None:
-        if passed is (target.state is State.HEALTHY):
+        if target.state is (State.HEALTHY if passed else State.UNHEALTHY):
             target.streak = 0
             return
         target.streak += 1

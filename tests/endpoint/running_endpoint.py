@@ -157,12 +157,16 @@ class RunningEndpoint:
 
     def token(self, **claims: Any) -> str:
         """A token that every check of the template lets pass, with other claims where given; None takes one out."""
+        return self.issuer.token(self.valid_claims() | claims)
+
+    def valid_claims(self) -> dict[str, Any]:
+        """Claims that every check of the template wants."""
         wanted: dict[str, Any] = {}
         for check in self.token_checks():
             wanted["iss"] = check.issuer
             for claim in check.additional_claims:
                 wanted[claim.name] = [claim.values[0]] if claim.format == "string-array" else claim.values[0]
-        return self.issuer.token(wanted | claims)
+        return wanted
 
     def client(self, model: str, *, api_key: str | None = None) -> openai.OpenAI:
         """A real client for a model; it does not retry."""

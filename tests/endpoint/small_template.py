@@ -31,6 +31,7 @@ def small_template(
     engine: str = "tgi",
     attributes: Mapping[str, str] | None = None,
     parameters: Mapping[str, Any] | None = None,
+    deregistration_seconds: int = 300,
 ) -> dict[str, Any]:
     """A template with a plain HTTP listener, rules, and services that all run one engine."""
     row = facts.inference_engine(engine)
@@ -49,7 +50,7 @@ def small_template(
         **{f"Rule{number}": _resource("ListenerRule", **properties) for number, properties in enumerate(rules)},
     }
     for service in services:
-        resources |= _service(service, row)
+        resources |= _service(service, row, deregistration_seconds)
     return {
         "Parameters": dict(parameters or {}),
         "Resources": resources,
@@ -71,11 +72,15 @@ def small_template(
     }
 
 
-def _service(name: str, row: facts.InferenceEngine) -> dict[str, Any]:
-    settings = facts.EngineSettings(model_directory="/models/some", model_name="some", keep_alive_seconds=960)
+def _service(name: str, row: facts.InferenceEngine, deregistration_seconds: int) -> dict[str, Any]:
+    compiled = facts.CompiledShape(batch_size=4, sequence_length=2048, tensor_parallel_size=2)
+    settings = facts.EngineSettings(
+        model_directory="/models/some", model_name="some", keep_alive_seconds=960, compiled=compiled
+    )
     container = {
         "Name": "Engine",
         "Environment": [{"Name": key, "Value": value} for key, value in row.environment_for(settings).items()],
+        "EntryPoint": list(row.entry_point or ()),
         "Command": row.command_for(settings),
         "PortMappings": [{"ContainerPort": row.port}],
         "StopTimeout": row.stop_timeout_seconds,
@@ -88,7 +93,9 @@ def _service(name: str, row: facts.InferenceEngine) -> dict[str, Any]:
             TargetType="ip",
             HealthCheckPath=row.health_path,
             VpcId="vpc",
-            TargetGroupAttributes=[{"Key": "deregistration_delay.timeout_seconds", "Value": "300"}],
+            TargetGroupAttributes=[
+                {"Key": "deregistration_delay.timeout_seconds", "Value": str(deregistration_seconds)}
+            ],
         ),
         f"{name}Task": {
             "Type": "AWS::ECS::TaskDefinition",

@@ -82,7 +82,12 @@ class StackValues:
         return self._document.section("Metadata")
 
 
+def rolled_out_parameters(template: Mapping[str, Any]) -> dict[str, Mapping[str, str]]:
+    """Names of the parameters of each model that is rolled out, by the model's name."""
+    models = template.get("Metadata", {}).get(_ROLLED_OUT, {})
+    return {name: described["parameters"] for name, described in models.items()}
+
+
 def with_version(template: Mapping[str, Any], version: str = "v1") -> dict[str, str]:
     """Parameters of a stack whose models have all been rolled out, without a candidate."""
-    models: Mapping[str, Mapping[str, Any]] = template.get("Metadata", {}).get(_ROLLED_OUT, {})
-    return {described["parameters"]["served"]: f"{name}/{version}" for name, described in models.items()}
+    return {names["served"]: f"{name}/{version}" for name, names in rolled_out_parameters(template).items()}

@@ -57,7 +57,8 @@ class StandInEngine:
         path = _effective_path(request.raw_path)
         known = path in (*self.engine.inference_paths, self.engine.health_path, self.engine.metrics_path)
         known = known or any(other.fullmatch(path) for other in self._others)
-        seen = {"method": request.method, "target": request.raw_path, "path": path, "known": known}
+        headers = sorted(name.lower() for name in request.headers)
+        seen = {"method": request.method, "target": request.raw_path, "path": path, "known": known, "headers": headers}
         with self._log.open("a") as log:
             log.write(json.dumps(seen) + "\n")
         if not known:

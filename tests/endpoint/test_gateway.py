@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx2
 import openai
 import pytest
 
+from slipway import facts
 from tests.endpoint.gateway_targets import State, Target
 from tests.endpoint.running_endpoint import RunningEndpoint, running_endpoint
 from tests.endpoint.small_template import forward, rule, small_template
@@ -110,6 +112,32 @@ def test_a_draining_target_finishes_and_gets_nothing_new(tmp_path: Path) -> None
         assert refused.value.status_code == 503
         assert len([word for word in words if word]) == 20
         assert task.events == ["deregistered", "SIGTERM", "ended"]
+
+
+@pytest.mark.parametrize("engine", sorted(facts.inference_engines()))
+def test_what_is_left_after_the_delay_is_the_engines_to_finish(engine: str, tmp_path: Path) -> None:
+    """Where the load balancer leaves connections alone; TGI drains at SIGTERM, vLLM before 0.18 does not."""
+    template = small_template([rule(10, PATHS, forward(one=1))], "one", engine=engine, deregistration_seconds=10)
+    with running_endpoint(template, tmp_path, scale=0.03) as endpoint:
+        (task,) = endpoint.tasks
+        client = endpoint.client("one")
+        stream = client.completions.create(
+            model=client.models.list().data[0].id,
+            prompt="go on",
+            stream=True,
+            extra_body={"stand_in": {"tokens": 10, "seconds_per_token": 4}},
+        )
+        words = [next(stream).choices[0].text]
+        stopping = threading.Thread(target=endpoint.stop_task, args=(task,), kwargs={"closes_connections": False})
+        stopping.start()
+        if facts.inference_engine(engine).drain_seconds:
+            words += [chunk.choices[0].text for chunk in stream]
+            assert len([word for word in words if word]) == 10
+        else:
+            with pytest.raises((openai.APIConnectionError, httpx2.TransportError)):
+                list(stream)
+        stopping.join()
+        assert task.events[:2] == ["deregistered", "SIGTERM"]
 
 
 @contextlib.contextmanager
