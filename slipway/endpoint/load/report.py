@@ -68,7 +68,7 @@ class BarsOfLevels:
 
 def table(test: LoadTest) -> Table:
     """Return the numbers as a table, a row for each level."""
-    found = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    found = Table(box=box.SIMPLE_HEAD, padding=0)
     for heading in (
         "at a\ntime",
         "requests",
