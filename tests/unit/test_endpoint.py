@@ -91,6 +91,17 @@ def test_a_public_endpoint_speaks_tls_1_3_and_sends_http_there(public: Synthesiz
     assert set(listeners) == {80, 443}
 
 
+def test_both_ports_are_open_to_the_same_ranges_only(tmp_path: Path) -> None:
+    ranges = ("10.0.0.0/16", "192.0.2.0/24")
+    group = synthesize(tmp_path, Wanted(certificate_arn=CERTIFICATE, allowed_cidrs=ranges), {}).resource(
+        "EC2::SecurityGroup"
+    )
+
+    assert {(rule["CidrIp"], rule["FromPort"], rule["ToPort"]) for rule in group["SecurityGroupIngress"]} == {
+        (cidr, port, port) for cidr in ranges for port in (80, 443)
+    }
+
+
 def test_no_rule_hangs_on_the_listener_that_redirects(public: Synthesized) -> None:
     ports = {
         logical_id: item["Port"] for logical_id, item in public.resources("ElasticLoadBalancingV2::Listener").items()

@@ -126,6 +126,7 @@ def test_the_folder_is_taken_off_every_path_and_nothing_else(several: Synthesize
                 replace = rewrite["Replace"].replace("$1", r"\1")
                 seen = re.sub(rewrite["Regex"], replace, path)
                 assert re.sub(rewrite["Regex"], replace, f"{path}?a=/x") == f"{seen}?a=/x"
+                assert rewrite["Regex"].startswith("^")
                 # What the load balancer's regular expressions lack: lookaround, backreference, possessive quantifier.
                 assert not re.search(r"\(\?|\\[1-9]|[*+?]\+", rewrite["Regex"])
                 rewritten += 1
