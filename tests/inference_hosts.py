@@ -38,6 +38,8 @@ DEPLOYED = {
     "AWS::URLSuffix": "amazonaws.com",
 }
 
+_OF_MODEL = ("source", "is_published", "is_chosen", "prefix")
+
 
 @dataclass
 class Hosts:
@@ -92,7 +94,7 @@ def hosts(app: cdk.App | None = None, **changes: Any) -> Hosts:
 
     Args:
         app: the app; a new one where there is none.
-        changes: fields of `InferentiaHostsProps`, or of its model.
+        changes: fields of `InferentiaHostsProps`, or of its model; a function makes the value in the stack.
     """
     stack = cdk.Stack(app, "Inference", env=cdk.Environment(account="111122223333", region="us-west-2"))
     vpc = ec2.Vpc(stack, "Vpc", max_azs=2)
@@ -102,9 +104,9 @@ def hosts(app: cdk.App | None = None, **changes: Any) -> Hosts:
         prefix="tanuki-8b/v1",
         name="tanuki-8b",
     )
-    of_model = {
-        name: changes.pop(name) for name in ("source", "is_published", "is_chosen", "prefix") if name in changes
-    }
+    of_model = {name: changes.pop(name) for name in _OF_MODEL if name in changes}
+    # Parameters and conditions are made in the stack.
+    of_model |= {name: made(stack) for name, made in of_model.items() if callable(made)}
     props = InferentiaHostsProps(
         vpc=vpc,
         subnets=vpc.private_subnets,
@@ -121,6 +123,4 @@ def hosts(app: cdk.App | None = None, **changes: Any) -> Hosts:
         metrics_namespace="Slipway/Inference",
         log_retention=logs.RetentionDays.ONE_MONTH,
     )
-    if is_chosen := of_model.get("is_chosen"):
-        props = replace(props, model=replace(props.model, is_chosen=is_chosen(stack)))
     return Hosts(stack, InferentiaHosts(stack, "Hosts", replace(props, **changes)))

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from assets.cluster.neuron_metrics import metric_data, node
-from tests.assets.inference_host import FOLDER, LOG, SCRIPTS, InferenceHost
+from tests.assets.inference_host import DROP_IN, FOLDER, LOG, SCRIPTS, InferenceHost
 from tests.assets.test_inference_host import SOURCES, answers
 
 PROOF = "slipway-host-proof.service"
@@ -192,11 +192,17 @@ def test_watchdog_watches_only_a_host_that_takes_tasks() -> None:
     assert "ExecCondition=/usr/bin/test -e /run/slipway/host-proven\n" in (SCRIPTS / WATCHDOG).read_text()
 
 
-@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
-def test_units_run_scripts_that_are_there(unit: Path) -> None:
+def parsed(text: str) -> ConfigParser:
+    """Return a unit's sections and settings."""
     parser = ConfigParser(strict=False, interpolation=None)
     parser.optionxform = str  # type: ignore[assignment,method-assign]
-    parser.read(unit)
+    parser.read_string(text)
+    return parser
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_units_run_scripts_that_are_there(unit: Path) -> None:
+    parser = parsed(unit.read_text(encoding="utf-8"))
     named = re.findall(r"/opt/slipway/host/(\S+)", parser["Service"]["ExecStart"])
 
     assert named
@@ -205,6 +211,27 @@ def test_units_run_scripts_that_are_there(unit: Path) -> None:
     if program := shutil.which("systemd-analyze"):
         check = subprocess.run([program, "verify", str(unit)], capture_output=True, text=True, check=False)
         assert unit.name not in check.stderr, check.stderr
+
+
+def test_agent_needs_the_proof_and_comes_after_it(tmp_path: Path) -> None:
+    drop_in = parsed(set_up(tmp_path).read(DROP_IN))
+    proof = parsed((SCRIPTS / PROOF).read_text())
+
+    assert drop_in["Unit"]["Requires"] == drop_in["Unit"]["After"] == PROOF
+    assert proof["Unit"]["Before"] == "ecs.service"
+
+
+def test_readme_has_every_file_and_every_variable() -> None:
+    readme = (SCRIPTS.parent / "README.md").read_text(encoding="utf-8")
+    text = " ".join(readme.split())
+    state = (SCRIPTS / "host_state.sh").read_text(encoding="utf-8")
+    variables = set(re.findall(r"SLIPWAY_[A-Z_]+", state.split("HOST_VARIABLES=(")[1].split(")")[0]))
+    scripts = "".join(path.read_text(encoding="utf-8") for path in SCRIPTS.glob("*.sh"))
+    limits = set(re.findall(r"\$\{(SLIPWAY_[A-Z]+_SECONDS):-", scripts))
+
+    assert {path.name for path in SCRIPTS.iterdir() if path.is_file() and f"{path.name}`" not in readme} == set()
+    assert variables <= set(re.findall(r"^\| `(SLIPWAY_[A-Z_]+)`", readme, re.MULTILINE))
+    assert {name for name in limits if f"`{name}` (" not in text} == set()
 
 
 def test_metrics_of_a_host_have_cluster_and_service_as_dimensions(tmp_path: Path) -> None:

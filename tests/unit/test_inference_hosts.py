@@ -12,6 +12,7 @@ import aws_cdk as cdk
 import pytest
 from cdk_nag import AwsSolutionsChecks, NIST80053R5Checks
 
+from neuron_constructs.inference.model import LocalCopy
 from slipway import facts
 from tests.assembly import cdk_context
 from tests.inference_hosts import SCRIPTS, SOURCES, Hosts, hosts
@@ -63,12 +64,22 @@ def test_a_host_goes_into_service_only_when_it_says_so() -> None:
     assert f"LIFECYCLE_HOOK={hook['LifecycleHookName']}\n" in (SCRIPTS / "host" / "host_state.sh").read_text()
 
 
-def test_the_group_waits_longer_than_a_set_up_and_the_hold_after_it_take() -> None:
-    found = with_source("mountpoint")
+@pytest.mark.parametrize(
+    ("source", "seconds"),
+    [
+        (SOURCES["mountpoint"], 2700),
+        (SOURCES["sync"], 2700),
+        (LocalCopy(volume_gib=1000, throughput_mib_s=500), 4696),
+        (LocalCopy(volume_gib=16384, throughput_mib_s=125), 6000),
+    ],
+)
+def test_the_group_waits_longer_than_a_set_up_and_the_hold_after_it_take(source: Any, seconds: int) -> None:
+    found = hosts(source=source)
     told = dict(line[7:].split("=", 1) for line in found.user_data.splitlines() if line.startswith("export "))
     limit = int(told["SLIPWAY_SETUP_SECONDS"]) + int(told["SLIPWAY_HOLD_SECONDS"])
 
-    assert found.resource("AWS::AutoScaling::LifecycleHook")["HeartbeatTimeout"] > limit
+    assert int(told["SLIPWAY_SETUP_SECONDS"]) == seconds
+    assert limit < found.resource("AWS::AutoScaling::LifecycleHook")["HeartbeatTimeout"] <= 7200
 
 
 def test_no_host_starts_before_the_hook_and_the_permissions_are_there() -> None:
@@ -219,6 +230,14 @@ def test_what_is_uploaded_is_each_script_and_no_link(tmp_path: Path) -> None:
     assert {path.name: path.read_bytes() for path in uploaded.iterdir()} == {
         path.name: path.read_bytes() for path in (SCRIPTS / "host").iterdir() if path.is_file()
     }
+
+
+def test_the_prefix_may_be_a_parameter_of_the_template() -> None:
+    lines = hosts(prefix=lambda stack: cdk.CfnParameter(stack, "Served").value_as_string).user_data.splitlines()
+
+    assert "export SLIPWAY_MODEL_PREFIX='served'" in lines
+    assert "export SLIPWAY_MODEL_MOUNT='/mnt/models/served'" in lines
+    assert "export SLIPWAY_MODEL_DEVICE='s3://llm-models/served/'" in lines
 
 
 @pytest.mark.parametrize("source", SOURCES)

@@ -3,7 +3,7 @@
 # shellcheck source=assets/inference/host/model_mount.sh
 source "${SCRIPT_DIRECTORY}/model_mount.sh"
 
-readonly COPY_SECONDS="${SLIPWAY_COPY_SECONDS:-2400}"
+readonly COPY_SECONDS="${SLIPWAY_COPY_SECONDS:-$SETUP_SECONDS}"
 
 # Amazon Linux 2023 has the client's modules for its own kernels: where they do not fit the kernel that runs, as after a
 # partial update, loading them fails.

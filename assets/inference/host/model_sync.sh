@@ -4,7 +4,7 @@
 # shellcheck source=assets/inference/host/model_mount.sh
 source "${SCRIPT_DIRECTORY}/model_mount.sh"
 
-readonly COPY_SECONDS="${SLIPWAY_COPY_SECONDS:-2400}"
+readonly COPY_SECONDS="${SLIPWAY_COPY_SECONDS:-$SETUP_SECONDS}"
 readonly VOLUME_LABEL="${SLIPWAY_MODEL_DEVICE#LABEL=}"
 readonly COPY_SENTINEL="${ROOT}${SLIPWAY_MODEL_MOUNT}/.slipway-complete"
 readonly COPY_SOURCE="s3://${SLIPWAY_MODEL_BUCKET}/${SLIPWAY_MODEL_PREFIX}/"

@@ -12,8 +12,9 @@ from constructs import Construct
 
 from neuron_constructs.inference.model import LocalCopy, Model, MountedBucket, MountedLustre
 
-SETUP_SECONDS = 2700
-"""Most seconds of a host's set-up, the copy of the model included."""
+_LEAST_SETUP_SECONDS = 2700
+_MOST_SETUP_SECONDS = 6000
+# A lifecycle hook waits two hours at most, the hold included.
 
 HOLD_SECONDS = 300
 """Seconds for which a host whose set-up failed is kept for a look at it. They bound the pace of replacements."""
@@ -59,6 +60,14 @@ class HostScripts(Construct):
         return self.asset.bucket.arn_for_objects(self.asset.s3_object_key)
 
 
+def set_up_seconds(model: Model) -> int:
+    """Return the most seconds of a host's set-up: a copy is written and then read once, at its volume's throughput."""
+    if not isinstance(model.source, LocalCopy):
+        return _LEAST_SETUP_SECONDS
+    copy = 2 * model.source.volume_gib * 1024 // model.source.throughput_mib_s
+    return min(max(600 + copy, _LEAST_SETUP_SECONDS), _MOST_SETUP_SECONDS)
+
+
 def model_mount(model: Model) -> str:
     """Return the directory at which a host mounts what has the model: its folder, or the file system with it."""
     return model.host_directory if isinstance(model.source, MountedBucket) else "/mnt/models"
@@ -84,6 +93,7 @@ def model_variables(model: Model) -> Mapping[str, str]:
         "SLIPWAY_MODEL_DIRECTORY": model.host_directory,
         "SLIPWAY_MODEL_MANIFEST": "1" if model.is_published else "0",
         "SLIPWAY_MODEL_DEVICE": _model_device(model),
+        "SLIPWAY_SETUP_SECONDS": str(set_up_seconds(model)),
     }
 
 
@@ -99,7 +109,6 @@ def host_user_data(scripts: HostScripts, bootstrap: Path, variables: Mapping[str
         **variables,
         "SLIPWAY_SCRIPTS": scripts.asset.s3_object_url,
         "SLIPWAY_SCRIPT_SUMS": scripts.sums,
-        "SLIPWAY_SETUP_SECONDS": str(SETUP_SECONDS),
         "SLIPWAY_HOLD_SECONDS": str(HOLD_SECONDS),
     }
     user_data = ec2.UserData.for_linux()

@@ -16,10 +16,10 @@ from neuron_constructs.acknowledgements import acknowledge, skip_checkov
 from neuron_constructs.inference.host_permissions import HostPermissions, host_role
 from neuron_constructs.inference.host_user_data import (
     HOLD_SECONDS,
-    SETUP_SECONDS,
     HostScripts,
     host_user_data,
     model_variables,
+    set_up_seconds,
 )
 from neuron_constructs.inference.model import LocalCopy, Model, MountedLustre
 from neuron_constructs.log_groups import stack_log_group
@@ -90,8 +90,9 @@ class InferentiaHosts(Construct):
     """Hosts that ECS starts when the service wants tasks, each with the model proven before it takes one.
 
     A host goes into service only when it says so itself, by a lifecycle hook of its group: after its set-up, and once
-    more after each start from the warm pool. One that fails, or says nothing for an hour, is replaced; why it failed is
-    in `log_group`. Wanted hosts are never more for that, and the pace is bounded: see assets/inference/README.md.
+    more after each start from the warm pool. One that fails, or says nothing for an hour (two for large copies), is
+    replaced; why it failed is in `log_group`. Wanted hosts are never more for that, and the pace is bounded: see
+    assets/inference/README.md.
     """
 
     capacity_provider: ecs.AsgCapacityProvider
@@ -118,7 +119,7 @@ class InferentiaHosts(Construct):
             lifecycle_hook_name=_LIFECYCLE_HOOK,
             lifecycle_transition=autoscaling.LifecycleTransition.INSTANCE_LAUNCHING,
             default_result=autoscaling.DefaultResult.ABANDON,
-            heartbeat_timeout=cdk.Duration.seconds(SETUP_SECONDS + HOLD_SECONDS + 600),
+            heartbeat_timeout=cdk.Duration.seconds(set_up_seconds(props.model) + HOLD_SECONDS + 600),
         )
         self.capacity_provider = self._capacity_provider(props)
         # Whatever starts hosts comes after what they need to report.
