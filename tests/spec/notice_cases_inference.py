@@ -38,7 +38,7 @@ INFERENCE_NOTICES = [
         scheduled({"min_count": 0, "max_count": 0}),
         f"{FIRST}.scaling.schedules[0].min_count",
         "Write 1 or more, or add a schedule with `min_count: 1` or more.",
-        scheduled({"min_count": 0, "max_count": 0}, {"name": "day"}),
+        scheduled({"min_count": 0, "max_count": 0}, {"name": "day", "cron": "0 8 * * ? *"}),
     ),
     Case(
         "deployment-without-gap",

@@ -47,6 +47,13 @@ ENDPOINT_CASES = [
         {f"{ENDPOINT}.allowed_cidrs": ["10.0.0.0/8", "192.168.1.1/32"]},
     ),
     Case(
+        "allowed-ranges-distinct",
+        {f"{ENDPOINT}.allowed_cidrs": ["10.0.0.0/8", "192.168.1.0/24", "10.0.0.0/8"]},
+        "inference.endpoint.allowed_cidrs[2]",
+        "10.0.0.0/8 is named before. Remove it.",
+        {f"{ENDPOINT}.allowed_cidrs": ["10.0.0.0/8", "192.168.1.0/24", "10.0.0.0/9"]},
+    ),
+    Case(
         "everyone-only-authenticated",
         {f"{ENDPOINT}.allowed_cidrs": ["0.0.0.0/1", "128.0.0.0/1"]},
         "inference.endpoint.allowed_cidrs",

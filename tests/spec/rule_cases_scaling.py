@@ -64,6 +64,13 @@ SCALING = [
         scheduled({}, {"name": "morning", "cron": "0 8 * * ? *"}),
     ),
     Case(
+        "schedule-times-distinct",
+        scheduled({}, {"name": "evening"}),
+        f"{FIRST}.scaling.schedules[1].cron",
+        "evening and night are at the same time, '0 20 * * ? *'",
+        scheduled({}, {"name": "evening", "time_zone": "Asia/Tokyo"}),
+    ),
+    Case(
         "schedule-possible",
         timed("0 24 * * ? *"),
         f"{SCHEDULE}.cron",

@@ -10,6 +10,11 @@ from tests.spec.strategies_training import Values, offered, with_some
 _MOST_MODELS = 3
 _MOST_TASKS = 6
 _NAMES = ("tanuki-8b", "tanuki.70b", "llama", "qwen-2.5-32b")
+_CRONS = {
+    "night": ["0 20 ? * MON-FRI *", "0/30 18,23 * * ? *"],
+    "day": ["0 8 ? JAN-MAR 2#1 *", "15 7 * * ? 2026-2030"],
+    "week-end": ["0 0 ? * 7L *", "59 23 LW 1/3 ? *"],
+}
 
 
 @st.composite
@@ -97,7 +102,7 @@ def _sources() -> st.SearchStrategy[Values]:
 def _scalings(draw: st.DrawFn, *, spare: int) -> Values:
     least = draw(st.integers(0, _MOST_TASKS))
     most = draw(st.integers(least, _MOST_TASKS))
-    schedules = [draw(_schedules(name)) for name in draw(st.sets(st.sampled_from(["night", "day", "week-end"])))]
+    schedules = [draw(_schedules(name)) for name in draw(st.lists(st.sampled_from(sorted(_CRONS)), unique=True))]
     limit = max([most, *(schedule["max_count"] for schedule in schedules)])
     scaling: Values = {"min_count": least, "max_count": most, "schedules": schedules}
     following = {
@@ -116,10 +121,9 @@ def _scalings(draw: st.DrawFn, *, spare: int) -> Values:
 @st.composite
 def _schedules(draw: st.DrawFn, name: str) -> Values:
     least = draw(st.integers(0, _MOST_TASKS))
-    crons = ["0 20 ? * MON-FRI *", "0/30 6,18 * * ? *", "15 10 L * ? 2026-2030", "0 8 ? JAN-MAR 2#1 *"]
     required = {
         "name": name,
-        "cron": draw(st.sampled_from(crons)),
+        "cron": draw(st.sampled_from(_CRONS[name])),
         "min_count": least,
         "max_count": draw(st.integers(least, _MOST_TASKS)),
     }

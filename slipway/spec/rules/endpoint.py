@@ -71,6 +71,16 @@ def allowed_ranges_valid(environment: Environment) -> Iterator[Finding]:
 
 
 @environment_rule
+def allowed_ranges_distinct(environment: Environment) -> Iterator[Finding]:
+    """Each allowed range is named once: EC2 refuses a security group that has a rule twice."""
+    seen: set[str] = set()
+    for index, text in enumerate(inference_of(environment).endpoint.allowed_cidrs):
+        if text in seen:
+            yield Finding((*_ENDPOINT, "allowed_cidrs", index), f"{text} is named before", "Remove it.")
+        seen.add(text)
+
+
+@environment_rule
 def everyone_only_authenticated(environment: Environment) -> Iterator[Finding]:
     """The allowed ranges together are not 0.0.0.0/0 unless the endpoint has authentication."""
     endpoint = inference_of(environment).endpoint

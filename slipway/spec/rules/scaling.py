@@ -60,6 +60,18 @@ def schedules_distinct(environment: Environment, path: Path, model: ServedModel)
 
 
 @model_rule
+def schedule_times_distinct(environment: Environment, path: Path, model: ServedModel) -> Iterator[Finding]:
+    """No two schedules of a model have the same time: one of them would not hold."""
+    seen: dict[tuple[str, str], str] = {}
+    for index, schedule in enumerate(model.scaling.schedules):
+        time = (schedule.cron, schedule.time_zone)
+        if time in seen:
+            message = f"{schedule.name} and {seen[time]} are at the same time, {shown(schedule.cron)}"
+            yield Finding((*path, "scaling", "schedules", index, "cron"), message, "Write another time.")
+        seen.setdefault(time, schedule.name)
+
+
+@model_rule
 def schedule_possible(environment: Environment, path: Path, model: ServedModel) -> Iterator[Finding]:
     """A schedule's time is one in AWS's cron syntax: six fields in their ranges, and one of the two days is `?`."""
     for index, schedule in enumerate(model.scaling.schedules):
