@@ -7,7 +7,7 @@ from typing import Any
 
 from slipway import facts
 from slipway.spec.environment import Environment
-from slipway.spec.rules.offerings import accelerated_types, node_types, plain_types
+from slipway.spec.rules.offerings import node_types, plain_types, serving_types
 from slipway.spec.rules.storage import LUSTRE_DEPLOYMENT, OPEN_ZFS_DEPLOYMENT
 from slipway.spec.training import Training
 
@@ -60,7 +60,7 @@ def _keywords_from_facts() -> dict[tuple[str, str], dict[str, Any]]:
         ("ComputeResource", "name"): queue_name,
         ("ComputeResource", "instance_type"): _one_of(row.name for row in node_types()),
         ("ServedModel", "engine"): _one_of(facts.inference_engines()),
-        ("ServedModel", "instance_type"): _one_of(row.name for row in accelerated_types()),
+        ("ServedModel", "instance_type"): _one_of(row.name for row in serving_types()),
     }
 
 

@@ -119,7 +119,7 @@ INFERENCE = [
         "host-type-known",
         {f"{MODEL}.instance_type": "inf2.2xlarge"},
         f"{FIRST}.instance_type",
-        "there are no facts about an instance type 'inf2.2xlarge'",
+        "there are no facts about an instance type 'inf2.2xlarge'. Did you mean 'inf2.24xlarge'?",
         {f"{MODEL}.instance_type": "inf2.8xlarge"},
     ),
     Case(

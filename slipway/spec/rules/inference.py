@@ -7,7 +7,7 @@ from slipway import facts
 from slipway.spec.environment import Environment
 from slipway.spec.inference import MOST_SERVICES, Compiled, Inference, ServedModel
 from slipway.spec.problems import Finding, Path, listed, near_names, shown
-from slipway.spec.rules.offerings import accelerated_types, not_offered, unknown_type
+from slipway.spec.rules.offerings import not_offered, serving_types, unknown_type
 from slipway.spec.rules.region import zones
 from slipway.spec.rules.registry import environment_notice, environment_rule, model_rule
 from slipway.spec.section import InvalidPart
@@ -137,7 +137,7 @@ def _shape(compiled: Compiled) -> facts.CompiledShape:
 @model_rule
 def host_type_known(environment: Environment, path: Path, model: ServedModel) -> Iterator[Finding]:
     """The hosts' instance type is one that the facts describe."""
-    yield from unknown_type((*path, "instance_type"), model.instance_type, accelerated_types())
+    yield from unknown_type((*path, "instance_type"), model.instance_type, serving_types())
 
 
 @model_rule

@@ -10,9 +10,10 @@ from slipway.spec.problems import Finding, Path, listed, near_names, shown
 _LIKENESS = 0.8
 
 
-def accelerated_types() -> list[InstanceType]:
-    """Return the instance types with Neuron devices."""
-    return [row for row in facts.instance_types().values() if row.neuron_devices]
+def serving_types() -> list[InstanceType]:
+    """Return the instance types that an inference engine runs on."""
+    families = {family for engine in facts.inference_engines().values() for family in engine.instance_families}
+    return [row for row in facts.instance_types().values() if row.family in families]
 
 
 def plain_types() -> list[InstanceType]:
