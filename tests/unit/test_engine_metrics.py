@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
@@ -17,7 +17,7 @@ from neuron_constructs.inference.engine_metrics import EngineMetrics, EngineMetr
 from neuron_constructs.inference.engine_task import EngineTask
 from neuron_constructs.inference.scaling import ServiceScaling, ServiceScalingProps
 from slipway import facts
-from tests.assembly import cdk_context
+from tests.assembly import Assembly, cdk_context
 from tests.assets.engine_stand_in import RECORDED, SCRIPT, Answers, server, sidecar, until
 from tests.engine_task_stack import COMPILED, ENGINES, container, definition, engine_task_stack
 from tests.pack_findings import pack_findings
@@ -107,6 +107,32 @@ def test_what_an_engine_reports_reaches_the_metric_that_its_service_scales_on(en
         assert set(sent.values) == {value}
         assert (policy["Namespace"], policy["Statistic"]) == (sent.namespace, "Average")
         assert {(one["Name"], one["Value"]) for one in policy["Dimensions"]} == set(sent.dimensions)
+
+
+@pytest.mark.parametrize("environment", ["public", "rolledout", "machines"])
+def test_the_services_of_an_environment_scale_on_what_their_own_tasks_send(
+    assemblies: Callable[[str], Assembly], environment: str
+) -> None:
+    assembly = assemblies(environment)
+    sent = set()
+    for resource in assembly.resources("inference", "AWS::ECS::TaskDefinition").values():
+        for made in resource["Properties"]["ContainerDefinitions"]:
+            if made["Name"] == "EngineMetrics":
+                values = {each["Name"]: json.dumps(each["Value"]) for each in made["Environment"]}
+                sent.add((values["SLIPWAY_CLUSTER"], values["SLIPWAY_SERVICE"]))
+    policies = assembly.resources("inference", "AWS::ApplicationAutoScaling::ScalingPolicy").values()
+    specifications = [
+        policy["Properties"]["TargetTrackingScalingPolicyConfiguration"].get("CustomizedMetricSpecification")
+        for policy in policies
+    ]
+    dimensions = [
+        {one["Name"]: json.dumps(one["Value"]) for one in specification["Dimensions"]}
+        for specification in specifications
+        if specification
+    ]
+
+    assert {(one["ClusterName"], one["ServiceName"]) for one in dimensions} <= sent
+    assert len(policies) > 0
 
 
 def test_the_constructs_names_are_those_that_are_sent() -> None:

@@ -161,7 +161,9 @@ class NodeProblemDetection(Construct):
             {
                 "AwsSolutions-IAM5[Resource::*]": "These actions know no resource; metrics are bound to a namespace.",
                 **{
-                    f"AwsSolutions-IAM5[Resource::{prefix}autoScalingGroupName/<{name}>]": "AWS makes the group's id."
+                    f"AwsSolutions-IAM5[Resource::{prefix}autoScalingGroupName/<{name}>]": (
+                        "AWS makes the id in a group's ARN."
+                    )
                     for name in names
                 },
             },
