@@ -56,8 +56,14 @@ class Launcher:
     checks_model: bool
     """Whether a request for another model is an error."""
 
+    invalid_status: int
+    """What it answers to a request without a prompt."""
+
     waiting_limit: int | None
     """Requests, running and waiting, above which it answers 429."""
+
+    malformed_status: int = 400
+    """Status of an answer to a request that has not the API's form."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +155,9 @@ LAUNCHERS: Mapping[str, Launcher] = {
             "/vertex",
         ),
         checks_model=False,
+        invalid_status=422,
         waiting_limit=128,
+        malformed_status=422,
     ),
     "vllm-hf": Launcher(
         model=Setting(None, "SM_ON_MODEL"),
@@ -160,6 +168,7 @@ LAUNCHERS: Mapping[str, Launcher] = {
         api_key_variable="VLLM_API_KEY",
         guarded=("/v1/",),
         checks_model=True,
+        invalid_status=400,
         waiting_limit=None,
     ),
     "vllm-aws": Launcher(
@@ -175,6 +184,7 @@ LAUNCHERS: Mapping[str, Launcher] = {
         api_key_variable="VLLM_API_KEY",
         guarded=("/v1/",),
         checks_model=True,
+        invalid_status=400,
         waiting_limit=None,
     ),
 }

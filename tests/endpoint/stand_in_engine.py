@@ -94,8 +94,12 @@ class StandInEngine:
         return web.json_response({"error": error}, status=status)
 
     async def _generate(self, path: str, body: Mapping[str, Any], request: web.BaseRequest) -> web.StreamResponse:
-        if self.launcher.checks_model and body["model"] != self.settings.model_id:
-            return self._error(404, f"The model `{body['model']}` does not exist.", "NotFoundError")
+        if path == _CHAT and not isinstance(body.get("messages"), list):
+            return self._error(self.launcher.malformed_status, "messages: not a list", "BadRequestError")
+        if not (body.get("messages") if path == _CHAT else body.get("prompt")):
+            return self._error(self.launcher.invalid_status, "there is nothing to answer", "BadRequestError")
+        if self.launcher.checks_model and body.get("model") != self.settings.model_id:
+            return self._error(404, f"The model `{body.get('model')}` does not exist.", "NotFoundError")
         limit = self.launcher.waiting_limit
         if limit is not None and self.counts["queue_size"] + self.counts["running_requests"] >= limit:
             return self._error(429, "Model is overloaded", "overloaded")

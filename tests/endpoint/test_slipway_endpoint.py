@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 
 from slipway.cli import app
 from slipway.endpoint.check import api
+from slipway.endpoint.deployed import METADATA, EndpointDescription
 from slipway.endpoint.streaming import chat_request
 from tests.endpoint.running_endpoint import RunningEndpoint
 from tests.endpoint.served_models import EACH_MODEL, Case
@@ -41,6 +42,21 @@ def slipway(command: str, endpoint: RunningEndpoint, case: Case, *arguments: str
     url = ("--url", printed(endpoint, case, "BaseUrl"), "--model", endpoint.model_id(case.name))
     variables = {"OPENAI_API_KEY": key_of(endpoint)}
     return CliRunner().invoke(app, ["endpoint", command, *url, *way, "--json", *arguments], env=variables)
+
+
+@EACH_MODEL
+def test_the_template_says_where_everything_is(endpoints: Endpoints, case: Case) -> None:
+    endpoint = endpoints(case.variant)
+    description = EndpointDescription.model_validate_json(json.dumps(endpoint.values.metadata[METADATA]))
+    [model] = [model for model in description.models if model.name == case.name]
+    assert model.engine == case.model.engine
+    outputs = endpoint.values.outputs().keys()
+    assert {model.base_url_output, model.model_id_output} <= outputs
+    of_key = {
+        "api_key": {description.api_key_secret_output},
+        "cognito": {description.user_pool_output, description.user_pool_client_output},
+    }
+    assert of_key.get(description.authentication, set()) <= outputs
 
 
 @EACH_MODEL
