@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.spec.rule_cases import API_KEY, ENDPOINT, JWT, SAFE_PUBLIC, Case
 from tests.spec.rule_cases_endpoint import COGNITO, ENCRYPTED, claiming
-from tests.spec.rule_cases_inference import FIRST, MODEL, RECORD, second
+from tests.spec.rule_cases_inference import COMPILED, FIRST, MODEL, RECORD, second
 from tests.spec.rule_cases_scaling import scaling, scheduled
 
 NAMED = {**ENCRYPTED, f"{ENDPOINT}.dns_record": RECORD}
@@ -25,6 +25,21 @@ INFERENCE_NOTICES = [
         "inference.models[1].engine",
         "but gets no fixes. Write `engine: vllm-hf` and compile its versions anew",
         second(),
+    ),
+    Case(
+        "cores-at-work",
+        {f"{MODEL}.compiled": COMPILED, f"{MODEL}.instance_type": "inf2.48xlarge"},
+        f"{FIRST}.compiled.tensor_parallel_size",
+        "tanuki-8b uses 2 of 24 NeuronCores of inf2.48xlarge; the rest stay idle. Write `instance_type:` inf2.xlarge or "
+        "inf2.8xlarge, or compile it for 24.",
+        {f"{MODEL}.compiled": COMPILED, f"{MODEL}.instance_type": "inf2.8xlarge"},
+    ),
+    Case(
+        "cores-at-work",
+        {f"{MODEL}.compiled": {**COMPILED, "tensor_parallel_size": 1}},
+        f"{FIRST}.compiled.tensor_parallel_size",
+        "tanuki-8b uses 1 of 2 NeuronCores of inf2.xlarge; the rest stay idle. Compile it for 2.",
+        {f"{MODEL}.compiled": COMPILED},
     ),
     Case(
         "model-wakes",

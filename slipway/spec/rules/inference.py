@@ -1,4 +1,4 @@
-"""Rules and a notice about the endpoint's models: their names, engines, images and hosts."""
+"""Rules and notices about the endpoint's models: their names, engines, images and hosts."""
 
 import re
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from slipway.spec.inference import MOST_SERVICES, Compiled, Inference, ServedMod
 from slipway.spec.problems import Finding, Path, listed, near_names, shown
 from slipway.spec.rules.offerings import not_offered, serving_types, unknown_type
 from slipway.spec.rules.region import zones
-from slipway.spec.rules.registry import environment_notice, environment_rule, model_rule
+from slipway.spec.rules.registry import environment_notice, environment_rule, model_notice, model_rule
 from slipway.spec.section import InvalidPart
 
 MODELS = ("inference", "models")
@@ -124,6 +124,23 @@ def engine_starts(environment: Environment, path: Path, model: ServedModel) -> I
     )
     for problem in problems:
         yield Finding((*path, *problem.field), problem.message, problem.fix)
+
+
+@model_notice
+def cores_at_work(environment: Environment, path: Path, model: ServedModel) -> Iterator[Finding]:
+    """A model was compiled for fewer NeuronCores than its host has: one task has the host, and the rest stay idle."""
+    host = facts.instance_type(model.instance_type)
+    if model.compiled is not None and model.compiled.tensor_parallel_size < host.logical_neuron_cores:
+        used = model.compiled.tensor_parallel_size
+        enough = [row for row in serving_types() if row.family == host.family and row.logical_neuron_cores >= used]
+        fewest = min(row.logical_neuron_cores for row in enough)
+        smaller = [row.name for row in enough if row.logical_neuron_cores == fewest < host.logical_neuron_cores]
+        message = (
+            f"{model.name} uses {used} of {host.logical_neuron_cores} NeuronCores of {host.name}; the rest stay idle"
+        )
+        instead = f"Write `instance_type:` {listed(smaller)}, or compile" if smaller else "Compile"
+        fix = f"{instead} it for {host.logical_neuron_cores}."
+        yield Finding((*path, "compiled", "tensor_parallel_size"), message, fix)
 
 
 def _shape(compiled: Compiled) -> facts.CompiledShape:
