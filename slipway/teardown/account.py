@@ -16,8 +16,12 @@ class Account:
     Attributes:
         id: account id.
         region: AWS Region.
+        application_autoscaling: boto3 client.
+        autoscaling: boto3 client.
         cloudformation: boto3 client.
+        ecs: boto3 client.
         ec2: boto3 client.
+        elbv2: boto3 client.
         fsx: boto3 client.
         rds: boto3 client.
         s3: boto3 client.
@@ -25,8 +29,12 @@ class Account:
 
     id: str
     region: str
+    application_autoscaling: Any
+    autoscaling: Any
     cloudformation: Any
+    ecs: Any
     ec2: Any
+    elbv2: Any
     fsx: Any
     rds: Any
     s3: Any
@@ -44,8 +52,12 @@ def open_account(region: str) -> Account:
         return Account(
             id=identity["Account"],
             region=region,
+            application_autoscaling=session.client("application-autoscaling"),
+            autoscaling=session.client("autoscaling"),
             cloudformation=session.client("cloudformation"),
+            ecs=session.client("ecs"),
             ec2=session.client("ec2"),
+            elbv2=session.client("elbv2"),
             fsx=session.client("fsx"),
             rds=session.client("rds"),
             s3=session.client("s3"),

@@ -15,6 +15,10 @@ def announcement(extent: Extent, found: Inspection, account: Account) -> Iterato
     yield f"Environment {extent.environment} in account {account.id}, {extent.region}"
     yield from _part("Stacks that will be deleted", [f"{stack.name} ({stack.status})" for stack in _stacks(found)])
     yield from _part("Compute nodes that will be terminated, with the jobs on them", _nodes(found))
+    yield from _part(
+        "Inference tasks that will be stopped, and their hosts",
+        [str(service) for service in found.serving if service.tasks or service.wanted],
+    )
     volumes = [
         (mount_point, policy, cluster.name)
         for cluster in extent.clusters

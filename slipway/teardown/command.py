@@ -28,13 +28,14 @@ def destroy(
         bool, typer.Option("--with-running-jobs", help="With --yes: go on although compute nodes run.")
     ] = False,
     unprotect: Annotated[
-        bool, typer.Option("--unprotect", help="Take termination protection off the stacks that have it.")
+        bool, typer.Option("--unprotect", help="Take protection off the stacks and load balancers that have it.")
     ] = False,
     fleet_timeout_minutes: Annotated[
-        int, typer.Option(min=0, help="Longest wait for compute nodes to terminate, in minutes.")
+        int,
+        typer.Option(min=0, help="Longest wait for compute nodes, and for inference hosts, to terminate, in minutes."),
     ] = 45,
 ) -> None:
-    """Delete an environment: compute fleet to zero, wait for slow nodes, `cdk destroy`, look what is left.
+    """Delete an environment: compute fleet and endpoint to zero, wait for hosts, `cdk destroy`, look what is left.
 
     Exit codes: 0 nothing is left but what is documented; 1 something is, run it again; 2 nothing was changed.
     """

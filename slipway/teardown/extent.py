@@ -64,9 +64,14 @@ class Extent:
         return bool(self.lost) or any("Delete" in cluster.volumes.values() for cluster in self.clusters)
 
     @property
+    def app_stack_names(self) -> tuple[str, ...]:
+        """The app's stacks."""
+        return tuple(stack.name for stack in self.stacks)
+
+    @property
     def stack_names(self) -> tuple[str, ...]:
         """The app's stacks and the clusters' own."""
-        return (*(stack.name for stack in self.stacks), *(cluster.name for cluster in self.clusters))
+        return (*self.app_stack_names, *(cluster.name for cluster in self.clusters))
 
 
 def read_extent(assembly: Path) -> Extent:

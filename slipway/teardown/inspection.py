@@ -1,5 +1,6 @@
 """What stands before a teardown: the stacks, the nodes, and what they will leave."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from slipway.teardown.account import Account
@@ -7,7 +8,10 @@ from slipway.teardown.compute_nodes import ComputeNode, compute_nodes
 from slipway.teardown.copies import FILE_SYSTEM, DataHolders, backups, find_data_holders
 from slipway.teardown.errors import RefusedError
 from slipway.teardown.extent import ENVIRONMENT_TAG, Extent
+from slipway.teardown.inference_services import InferenceServices, Service, find_inference_services
 from slipway.teardown.stacks import StandingStack, physical_ids, standing_stacks, with_nested
+
+LOAD_BALANCER = "AWS::ElasticLoadBalancingV2::LoadBalancer"
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,9 @@ class Inspection:
         lost_file_systems: ids of the FSx file systems that are deleted with their stack.
         backups: ids of the backups that these have already.
         nodes: compute nodes that are not terminated, by cluster.
+        inference: what serves models in the stacks.
+        serving: its services, as they were.
+        protected_load_balancers: ARNs of the load balancers with deletion protection.
     """
 
     stacks: dict[str, StandingStack]
@@ -29,6 +36,9 @@ class Inspection:
     lost_file_systems: tuple[str, ...]
     backups: frozenset[str]
     nodes: dict[str, list[ComputeNode]]
+    inference: InferenceServices
+    serving: tuple[Service, ...]
+    protected_load_balancers: tuple[str, ...]
 
     @property
     def found_nothing(self) -> bool:
@@ -66,14 +76,29 @@ def inspect(extent: Extent, account: Account) -> Inspection:
         )
     stacks = {name: everything[name] for name in extent.stack_names if name in everything}
     lost = _lost_file_systems(extent, stacks, account)
+    stack_ids = [stack.id for stack in stacks.values()]
+    # The clusters' own stacks have Auto Scaling groups that are ParallelCluster's.
+    inference = find_inference_services(account, [stacks[name].id for name in extent.app_stack_names if name in stacks])
     return Inspection(
         stacks=stacks,
-        stack_ids=tuple(with_nested(account.cloudformation, [stack.id for stack in stacks.values()])),
-        data=find_data_holders(account, [stack.id for stack in stacks.values()]),
+        stack_ids=tuple(with_nested(account.cloudformation, stack_ids)),
+        data=find_data_holders(account, stack_ids),
         lost_file_systems=lost,
         backups=frozenset(backup.id for backup in backups(account, lost)),
         nodes={cluster.name: compute_nodes(account.ec2, cluster.name) for cluster in extent.clusters},
+        inference=inference,
+        serving=tuple(inference.services()),
+        protected_load_balancers=tuple(_protected_load_balancers(account, stack_ids)),
     )
+
+
+def _protected_load_balancers(account: Account, stack_ids: Iterable[str]) -> Iterator[str]:
+    """Yield the load balancers that AWS would refuse to delete, in the middle of a stack's deletion."""
+    for stack_id in stack_ids:
+        for arn in physical_ids(account.cloudformation, stack_id, LOAD_BALANCER).values():
+            answer = account.elbv2.describe_load_balancer_attributes(LoadBalancerArn=arn)
+            if {"Key": "deletion_protection.enabled", "Value": "true"} in answer["Attributes"]:
+                yield arn
 
 
 def _lost_file_systems(extent: Extent, stacks: dict[str, StandingStack], account: Account) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ class Answers:
     Attributes:
         yes: ask nothing.
         with_running_jobs: running compute nodes are no reason to stop, although nobody is asked.
-        unprotect: take termination protection off.
+        unprotect: take termination protection, and the load balancers' deletion protection, off.
     """
 
     yes: bool
@@ -91,10 +91,8 @@ def _confirm(extent: Extent, found: Inspection, account: Account, answers: Answe
         RefusedError: the answer is no, or a flag is missing.
     """
     typer.echo("\n".join(announcement(extent, found, account)) + "\n")
-    if found.protected and not answers.unprotect:
-        raise RefusedError(
-            f"{', '.join(found.protected)} has termination protection; --unprotect takes it off. Nothing was changed"
-        )
+    if not answers.unprotect:
+        _refuse_protected(found)
     if answers.yes:
         if found.runs_nodes and not answers.with_running_jobs:
             raise RefusedError(
@@ -114,8 +112,16 @@ def _confirm(extent: Extent, found: Inspection, account: Account, answers: Answe
         raise RefusedError("not confirmed. Nothing was changed")
 
 
+def _refuse_protected(found: Inspection) -> None:
+    said = [f"{name} has termination protection" for name in found.protected]
+    said += [f"load balancer {arn.split('/')[-2]} has deletion protection" for arn in found.protected_load_balancers]
+    if said:
+        raise RefusedError(f"{', '.join(said)}; --unprotect takes it off. Nothing was changed")
+
+
 def _destroy(teardown: Teardown) -> None:
     teardown.empty_clusters()
+    teardown.end_inference()
     teardown.take_protection_off()
     teardown.delete_stacks()
     teardown.delete_last_backups()

@@ -31,7 +31,7 @@ class Teardown:
         account: where it stands.
         programs: the programs that do the work.
         assembly: the cloud assembly.
-        node_timeout_seconds: longest wait for compute nodes to terminate.
+        node_timeout_seconds: longest wait for compute nodes, and for inference hosts, to terminate.
         tell: called with one line at a time.
     """
 
@@ -44,10 +44,23 @@ class Teardown:
     tell: Callable[[str], None]
 
     def take_protection_off(self) -> None:
-        """Switch termination protection off where it is on."""
+        """Switch termination protection of stacks, and deletion protection of load balancers, off where it is on."""
         for name in self.found.protected:
             self.account.cloudformation.update_termination_protection(EnableTerminationProtection=False, StackName=name)
             self.tell(f"{name}: termination protection is off")
+        for arn in self.found.protected_load_balancers:
+            self.account.elbv2.modify_load_balancer_attributes(
+                LoadBalancerArn=arn, Attributes=[{"Key": "deletion_protection.enabled", "Value": "false"}]
+            )
+            self.tell(f"{arn.split('/')[-2]}: deletion protection is off")
+
+    def end_inference(self) -> None:
+        """End the tasks that serve models, and their hosts.
+
+        Raises:
+            UnfinishedError: hosts are still there after the longest wait.
+        """
+        self.found.inference.end(timeout_seconds=self.node_timeout_seconds, tell=self.tell)
 
     def empty_clusters(self) -> None:
         """Stop the compute fleets and wait until no compute node is left.

@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from slipway.teardown.account import Account
 from slipway.teardown.copies import DataHolders, backups
 from slipway.teardown.extent import Extent, read_extent
+from slipway.teardown.inference_services import InferenceServices
 from slipway.teardown.inspection import Inspection
 from slipway.teardown.programs import Programs
 from slipway.teardown.remains import Remainder, find_remains
@@ -26,6 +27,9 @@ BEFORE = Inspection(
     lost_file_systems=(),
     backups=frozenset(),
     nodes={},
+    inference=InferenceServices(cast("Account", None), (), ()),
+    serving=(),
+    protected_load_balancers=(),
 )
 
 
