@@ -51,17 +51,29 @@ def roll_out(session: Session, *arguments: str) -> Result:
         return CliRunner().invoke(app, ["roll-out", "-e", str(FILE), *arguments])
 
 
-def properties(session: Session) -> tuple[int, Any]:
-    """How many tasks the service wants, and where its task's model is."""
+def properties(session: Session, service_name: str = "tanuki-8b") -> tuple[int, Any]:
+    """How many tasks a service wants, and where its task's model is."""
     assert session.emulated is not None
     with only_variables(session.emulated.variables):
         ecs = boto3.client("ecs")
-        [cluster] = ecs.list_clusters()["clusterArns"]
-        [service] = ecs.describe_services(cluster=cluster, services=ecs.list_services(cluster=cluster)["serviceArns"])[
-            "services"
-        ]
+        [service] = ecs.describe_services(cluster=STACK, services=[service_name])["services"]
         task = ecs.describe_task_definition(taskDefinition=service["taskDefinition"])["taskDefinition"]
     return service["desiredCount"], task["volumes"][0]["host"]["sourcePath"]
+
+
+def weights(session: Session) -> set[tuple[int, ...]]:
+    """The weights of the target groups in the load balancer's rules: served version, candidate."""
+    assert session.emulated is not None
+    with only_variables(session.emulated.variables):
+        elb = boto3.client("elbv2")
+        [balancer] = elb.describe_load_balancers()["LoadBalancers"]
+        rules = [
+            rule
+            for listener in elb.describe_listeners(LoadBalancerArn=balancer["LoadBalancerArn"])["Listeners"]
+            for rule in elb.describe_rules(ListenerArn=listener["ListenerArn"])["Rules"]
+        ]
+    forwards = [action["ForwardConfig"] for rule in rules for action in rule["Actions"] if "ForwardConfig" in action]
+    return {tuple(int(group["Weight"]) for group in forward["TargetGroups"]) for forward in forwards}
 
 
 def test_the_deployed_job_kit_is_whole_and_knows_its_environment(session: Session) -> None:
@@ -79,8 +91,7 @@ def test_the_deployed_job_kit_is_whole_and_knows_its_environment(session: Sessio
         buckets = {row["Name"] for row in s3.list_buckets()["Buckets"]}
 
         assert {environment.data_bucket, environment.checkpoint_bucket, environment.model_bucket} <= buckets
-        assert environment.inference
-        assert environment.inference.served_model == "tanuki-8b"
+        assert [service.model for service in environment.inference] == ["tanuki-8b"]
         for line in lines[:: len(lines) // 10]:
             checksum, name = line.split("  ")
             assert hashlib.sha256(content(name)).hexdigest() == checksum
@@ -112,3 +123,30 @@ def test_a_roll_out_starts_the_tasks_and_a_deployment_keeps_the_version(
     back = roll_out(session, "--back", "--yes")
     assert back.exit_code == 0, back.output
     assert properties(session) == (2, "/mnt/models/tanuki-8b/v1")
+
+
+def test_a_candidate_gets_requests_and_is_promoted(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(update, "POLL_SECONDS", 0.2)
+    assert session.emulated is not None
+    with only_variables(session.emulated.variables):
+        publish_version(boto3.client("s3"), session.outputs[STACK]["ModelBucket"], "v3", tmp_path / "v3")
+    assert properties(session, "tanuki-8b-candidate") == (0, "/mnt/models/no-model-chosen")
+    assert weights(session) == {(100, 0)}
+
+    canary = roll_out(session, "tanuki-8b/v3", "--canary", "20", "--yes")
+    assert canary.exit_code == 0, canary.output
+    assert properties(session, "tanuki-8b-candidate") == (1, "/mnt/models/tanuki-8b/v3")
+    assert properties(session) == (2, "/mnt/models/tanuki-8b/v1")
+    assert weights(session) == {(80, 20)}
+
+    session.emulated.ledger.poll()
+    assert phases.deploy_again(session) == "nothing changed"
+    assert weights(session) == {(80, 20)}
+
+    promoted = roll_out(session, "--promote", "--yes")
+    assert promoted.exit_code == 0, promoted.output
+    assert properties(session) == (2, "/mnt/models/tanuki-8b/v3")
+    assert properties(session, "tanuki-8b-candidate") == (0, "/mnt/models/no-model-chosen")
+    assert weights(session) == {(100, 0)}
