@@ -30,8 +30,8 @@ INFERENCE_NOTICES = [
         "cores-at-work",
         {f"{MODEL}.compiled": COMPILED, f"{MODEL}.instance_type": "inf2.48xlarge"},
         f"{FIRST}.compiled.tensor_parallel_size",
-        "tanuki-8b uses 2 of 24 NeuronCores of inf2.48xlarge; the rest stay idle. Write `instance_type:` inf2.xlarge or "
-        "inf2.8xlarge, or compile it for 24.",
+        "tanuki-8b uses 2 of 24 NeuronCores of inf2.48xlarge; the rest stay idle. Write `instance_type:` inf2.xlarge "
+        "or inf2.8xlarge, or compile it for 24.",
         {f"{MODEL}.compiled": COMPILED, f"{MODEL}.instance_type": "inf2.8xlarge"},
     ),
     Case(

@@ -131,15 +131,13 @@ def cores_at_work(environment: Environment, path: Path, model: ServedModel) -> I
     """A model was compiled for fewer NeuronCores than its host has: one task has the host, and the rest stay idle."""
     host = facts.instance_type(model.instance_type)
     if model.compiled is not None and model.compiled.tensor_parallel_size < host.logical_neuron_cores:
-        used = model.compiled.tensor_parallel_size
+        used, cores = model.compiled.tensor_parallel_size, host.logical_neuron_cores
         enough = [row for row in serving_types() if row.family == host.family and row.logical_neuron_cores >= used]
         fewest = min(row.logical_neuron_cores for row in enough)
-        smaller = [row.name for row in enough if row.logical_neuron_cores == fewest < host.logical_neuron_cores]
-        message = (
-            f"{model.name} uses {used} of {host.logical_neuron_cores} NeuronCores of {host.name}; the rest stay idle"
-        )
+        smaller = [row.name for row in enough if row.logical_neuron_cores == fewest < cores]
+        message = f"{model.name} uses {used} of {cores} NeuronCores of {host.name}; the rest stay idle"
         instead = f"Write `instance_type:` {listed(smaller)}, or compile" if smaller else "Compile"
-        fix = f"{instead} it for {host.logical_neuron_cores}."
+        fix = f"{instead} it for {cores}."
         yield Finding((*path, "compiled", "tensor_parallel_size"), message, fix)
 
 
