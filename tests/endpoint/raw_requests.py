@@ -17,10 +17,7 @@ class RawAnswer:
 def asked(
     connection: http.client.HTTPConnection, method: str, target: str, headers: Mapping[str, str] | None = None
 ) -> RawAnswer:
-    """Send a request line exactly as given, and close the connection."""
-    try:
-        connection.request(method, target, headers=dict(headers or {}))
-        answer = connection.getresponse()
-        return RawAnswer(status=answer.status, headers=dict(answer.headers), body=answer.read())
-    finally:
-        connection.close()
+    """Send a request line exactly as given; the connection can be used again."""
+    connection.request(method, target, headers=dict(headers or {}))
+    answer = connection.getresponse()
+    return RawAnswer(status=answer.status, headers=dict(answer.headers), body=answer.read())

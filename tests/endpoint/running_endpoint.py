@@ -9,7 +9,7 @@ import http.client
 import ssl
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -197,20 +197,23 @@ class RunningEndpoint:
     def ask(
         self, method: str, target: str, *, listener_port: int, headers: Mapping[str, str] | None = None
     ) -> RawAnswer:
-        """Send a request line exactly as given."""
+        """Send a request line exactly as given, on a connection of its own."""
+        with closing(self.connection(listener_port)) as connection:
+            return asked(connection, method, target, headers)
+
+    def connection(self, listener_port: int) -> http.client.HTTPConnection:
+        """A connection to the template's listener on this port."""
         port = self.gateway.ports[listener_port]
-        connection: http.client.HTTPConnection
         if self.is_secure(listener_port):
-            connection = http.client.HTTPSConnection("localhost", port, context=self.tls(), timeout=_PATIENCE_SECONDS)
-        else:
-            connection = http.client.HTTPConnection("localhost", port, timeout=_PATIENCE_SECONDS)
-        return asked(connection, method, target, headers)
+            return http.client.HTTPSConnection("localhost", port, context=self.tls(), timeout=_PATIENCE_SECONDS)
+        return http.client.HTTPConnection("localhost", port, timeout=_PATIENCE_SECONDS)
 
     @staticmethod
     def ask_engine(task: RunningTask, method: str, target: str) -> RawAnswer:
         """Send a request to an engine itself, as only the inside of the VPC could."""
-        connection = http.client.HTTPConnection(task.target.host, task.target.port, timeout=_PATIENCE_SECONDS)
-        return asked(connection, method, target)
+        address = task.target.host, task.target.port
+        with closing(http.client.HTTPConnection(*address, timeout=_PATIENCE_SECONDS)) as connection:
+            return asked(connection, method, target)
 
     def is_secure(self, listener_port: int) -> bool:
         """Whether the template's listener on this port speaks HTTPS."""

@@ -1,7 +1,9 @@
 """What an engine answers beside its OpenAI paths cannot be reached through the endpoint, however it is spelled."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 
+from tests.endpoint.raw_requests import asked
 from tests.endpoint.running_endpoint import RunningEndpoint
 from tests.endpoint.served_models import EACH_MODEL, Case
 
@@ -82,15 +84,16 @@ def test_closed_paths_never_reach_the_engine(endpoints: Endpoints, case: Case) -
     endpoint, prefix = endpoints(case.variant), case.model.route.path or ""
     reached = len(endpoint.reached(case.service))
     allowed = {"Authorization": f"Bearer {endpoint.credential}"}
-    opened = []
-    for path in dict.fromkeys(_closed(case)):
-        for target in dict.fromkeys((path, prefix + path)):
-            for method, credential in (("GET", allowed), ("POST", allowed), ("GET", {})):
-                headers = {**_host(endpoint, case), **credential}
-                answer = endpoint.ask(method, target, listener_port=_port(endpoint), headers=headers)
-                if answer.status not in (401, 404):
-                    opened.append((method, target, answer.status))
-    assert not opened
+    targets = dict.fromkeys(target for path in _closed(case) for target in (path, prefix + path))
+    with closing(endpoint.connection(_port(endpoint))) as connection:
+        statuses = {
+            (method, target, "Authorization" in credential): asked(
+                connection, method, target, {**_host(endpoint, case), **credential}
+            ).status
+            for target in targets
+            for method, credential in (("GET", allowed), ("POST", allowed), ("GET", {}))
+        }
+    assert {request: status for request, status in statuses.items() if status not in (401, 404)} == {}
     assert len(endpoint.reached(case.service)) == reached
 
 
