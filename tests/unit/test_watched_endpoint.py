@@ -90,7 +90,8 @@ def test_each_model_has_alarms_of_its_own(assemblies: Callable[[str], Assembly],
     for model in inference.models:
         own = {name.removeprefix(model.slug) for name in alarms(assembly) if name.startswith(model.slug)}
         measures = "time_to_first_token" in facts.inference_engine(model.engine).metrics
-        assert own == kinds | ({"SlowFirstToken"} if measures else set())
+        further = {"SlowFirstToken": measures, "CandidateErrors": model.canary}
+        assert own == kinds | {name for name, there in further.items() if there}
     assert {"EndpointUnreachable", "EndpointNodeProblems"} <= set(alarms(assembly))
 
 

@@ -91,7 +91,11 @@ def watch_served_model(load_balancer: Source, model: WatchedModel) -> WatchedPar
     sources = _sources(load_balancer, model)
     return WatchedPart(
         title=f"Model {model.name}",
-        alarms=[*_alarms(sources, model), *_host_alarms(sources, model)],
+        alarms=[
+            *_alarms(sources, model),
+            *_candidate_alarms(load_balancer, model),
+            *_host_alarms(sources, model),
+        ],
         graphs=[
             *_answer_graphs(sources, model),
             *_capacity_graphs(sources, model),
@@ -213,6 +217,21 @@ def _alarms(sources: _Sources, model: WatchedModel) -> Iterator[Alarm]:
         periods=3,
         means="Tasks are healthy and their engines' metrics do not come: nothing scales on the queue. The log "
         "streams `metrics/` in the engine's log group say why.",
+    )
+
+
+def _candidate_alarms(load_balancer: Source, model: WatchedModel) -> Iterator[Alarm]:
+    if model.route.candidate_target_group is None:
+        return
+    candidate = _targets(load_balancer, model.route.candidate_target_group.target_group_full_name)
+    yield Alarm(
+        name=f"{model.slug}CandidateErrors",
+        metric=candidate.metric("HTTPCode_Target_5XX_Count", "Sum"),
+        fires="above",
+        threshold=5,
+        periods=1,
+        means="The candidate answers with errors. Take it back (`slipway roll-out --abort`), then look at its log "
+        "group.",
     )
 
 
