@@ -61,6 +61,10 @@ esac""",
 }
 
 
+PUBLIC_IMAGE = "ghcr.io/huggingface/text-generation-inference:3.3.5-neuron"
+PRIVATE_IMAGE = "111122223333.dkr.ecr.us-west-2.amazonaws.com/engines/tgi:3.3.5-neuron"
+
+
 @cache
 def user_data(source: str, published: bool, warm_pool_count: int) -> str:
     """Return the user data that the construct renders."""

@@ -15,6 +15,8 @@ from tests.assets.inference_host import (
     FOLDER,
     LOG,
     PREFIX,
+    PRIVATE_IMAGE,
+    PUBLIC_IMAGE,
     InferenceHost,
     user_data,
 )
@@ -207,11 +209,34 @@ def test_image_is_there_before_a_host_of_the_warm_pool_is_stopped(tmp_path: Path
     outcome = host.boot()
 
     assert outcome.status == status
-    assert outcome.calls_of("docker") == [
-        "docker pull --quiet ghcr.io/huggingface/text-generation-inference:3.3.5-neuron"
-    ]
+    assert outcome.calls_of("docker") == [f"docker pull --quiet {PUBLIC_IMAGE}"]
     assert "ECS_WARM_POOLS_CHECK=true" in host.read("/etc/ecs/ecs.config")
     assert ("is not pulled yet" in host.read(LOG)) == bool(pulls)
+
+
+def test_password_of_a_private_registry_is_not_kept(tmp_path: Path) -> None:
+    host = InferenceHost(tmp_path, warm=1)
+    host._user_data = host._user_data.replace(PUBLIC_IMAGE, PRIVATE_IMAGE)
+    host.stub_first("aws", '[[ "$*" != *get-login-password* ]] || { echo secret; exit; }')
+    host.stub(
+        "docker",
+        """if [[ "$1" == login ]]; then
+  mkdir -p "$ROOT/root/.docker"
+  cat >"$ROOT/root/.docker/config.json"
+else
+  grep -q secret "$ROOT/root/.docker/config.json"
+fi""",
+    )
+    outcome = host.boot()
+
+    assert outcome.status == 0
+    assert outcome.calls_of("docker") == [
+        f"docker login --username AWS --password-stdin {PRIVATE_IMAGE.split('/', 1)[0]}",
+        f"docker pull --quiet {PRIVATE_IMAGE}",
+    ]
+    assert not (host.root / "root/.docker/config.json").exists()
+    assert "WARNING" not in host.read(LOG)
+    assert "secret" not in host.read(LOG) + outcome.stdout + outcome.stderr
 
 
 @pytest.mark.parametrize("variable", ["SLIPWAY_MODEL_PREFIX", "SLIPWAY_SERVICE", "SLIPWAY_LOG_GROUP"])

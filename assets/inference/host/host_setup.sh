@@ -49,6 +49,8 @@ pull_image() {
   if ! timeout --kill-after=10 "$(bounded "$IMAGE_SECONDS")" docker pull --quiet "$SLIPWAY_IMAGE"; then
     say "WARNING: ${SLIPWAY_IMAGE} is not pulled yet, the ECS agent will try again" >&2
   fi
+  # Docker would keep the password, for the twelve hours that it is good.
+  rm -f "${ROOT}/root/.docker/config.json"
 }
 
 install_services() {
