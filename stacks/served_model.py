@@ -229,6 +229,7 @@ class ServedModel(Construct):
         )
 
     def _candidate(self, rolled_out: RolledOutModel) -> ModelService:
+        assert rolled_out.candidate_prefix is not None
         return self._service(
             "Candidate",
             self._model(rolled_out.candidate_prefix, rolled_out.candidate_is_chosen),

@@ -61,7 +61,7 @@ def test_slow_package_source_ends_at_the_deadline_of_the_whole_set_up(amazon_lin
 
 
 def test_command_that_hangs_outside_of_every_limit_ends_at_the_deadline_too(ubuntu: ClusterNode) -> None:
-    # At the deadline timeout sends SIGTERM to the script and to the process group it is in, which is what this stub does.
+    # At the deadline timeout sends SIGTERM to the script and to the process group it is in: more than one signal.
     more_signals = "(trap '' TERM; for _ in {1..40}; do kill -TERM 0; sleep 0.005; done) >/dev/null 2>&1 &"
     ubuntu.stub("apt-mark", f"{more_signals} sleep 0.01; kill -TERM 0; exec sleep 50")
 

@@ -23,15 +23,17 @@ def test_nodes_and_a_model_are_changed(tmp_path: Path) -> None:
     copy = tmp_path / "changed.yaml"
     assert write_changed_environment(ENVIRONMENT, copy) == (
         "training.queues[0].compute_resources[0].max_count: 5",
-        "inference.model: {prefix: rehearsal/v1}",
-        "inference.desired_count: 1",
+        "inference.models[0].prefix: rehearsal/v1",
+        "inference.models[0].scaling: {min_count: 1, max_count: 2}",
         "operations.monthly_budget_usd: 5001",
     )
     before, after = load_environment(ENVIRONMENT), load_environment(copy)
     assert before.inference is not None
     assert after.inference is not None
     assert after.training.queues[0].compute_resources[0].max_count == 5
-    assert (before.inference.desired_count, after.inference.desired_count) == (0, 1)
+    assert before.inference.models[0].prefix is None
+    assert after.inference.models[0].prefix == "rehearsal/v1"
+    assert after.inference.models[0].scaling.max_count == 2
 
 
 def test_comments_and_order_stay(tmp_path: Path) -> None:
