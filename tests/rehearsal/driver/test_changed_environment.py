@@ -15,7 +15,11 @@ def test_the_copy_is_valid_and_differs_in_the_named_fields_alone(original: Path,
     copy = tmp_path / "changed.yaml"
     changes = write_changed_environment(original, copy)
     assert load_environment(copy) != load_environment(original)
-    lines, changed = (set(path.read_text(encoding="utf-8").splitlines()) for path in (original, copy))
+    # A new first entry of a list's item takes its hyphen.
+    lines, changed = (
+        {line.strip().removeprefix("- ") for line in path.read_text(encoding="utf-8").splitlines()}
+        for path in (original, copy)
+    )
     assert len(changed - lines) == len(changes)
 
 
