@@ -189,7 +189,7 @@ class TargetGroup(Known):
     port: int
     protocol: Literal["HTTP"]
     target_type: Literal["ip"]
-    health_check_path: Annotated[str, Field(alias="HealthCheckPath")]
+    health_check_path: str
     health_check_interval_seconds: int = 30
     health_check_timeout_seconds: int = 5
     healthy_threshold_count: int = 5

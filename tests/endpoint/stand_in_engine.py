@@ -44,7 +44,7 @@ class StandInEngine:
         log: Path,
     ) -> None:
         self.engine, self.launcher, self.settings = engine, launcher, started_with
-        self._scale, self._log = scale, log
+        self.scale, self._log = scale, log
         self._batch = asyncio.Semaphore(started_with.batch_size)
         self.counts = dict.fromkeys(
             ("queue_size", "running_requests", "prompt_tokens", "generated_tokens", "requests_succeeded"), 0
@@ -107,8 +107,8 @@ class StandInEngine:
         wanted |= body.get("stand_in", {})
         prompt = json.dumps(body.get("messages") or body.get("prompt"))
         async with self._place_in_batch():
-            await asyncio.sleep(wanted["prefill_seconds"] * self._scale)
-            words = self._words(int(wanted["tokens"]), wanted["seconds_per_token"] * self._scale)
+            await asyncio.sleep(wanted["prefill_seconds"] * self.scale)
+            words = self._words(int(wanted["tokens"]), wanted["seconds_per_token"] * self.scale)
             usage = _usage(len(prompt.split()), int(wanted["tokens"]))
             self.counts["prompt_tokens"] += usage["prompt_tokens"]
             if body.get("stream"):
@@ -206,7 +206,7 @@ async def _serve(server: StandInEngine, listener: socket.socket, load_seconds: f
     opened = await loop.create_server(handler, sock=listener)
     await server.done.wait()
     opened.close()
-    drain_seconds = server.engine.drain_seconds * server._scale
+    drain_seconds = server.engine.drain_seconds * server.scale
     ends = loop.time() + drain_seconds
     while server.counts["queue_size"] + server.counts["running_requests"] and loop.time() < ends:
         await asyncio.sleep(0.005)

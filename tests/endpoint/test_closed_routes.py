@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from pathlib import Path
 
 from tests.endpoint.raw_requests import asked
-from tests.endpoint.running_endpoint import RunningEndpoint
+from tests.endpoint.running_endpoint import RunningEndpoint, running_endpoint
 from tests.endpoint.served_models import EACH_MODEL, Case
+from tests.endpoint.small_template import forward, rule, small_template
 
 Endpoints = Callable[[str], RunningEndpoint]
 
@@ -95,6 +97,17 @@ def test_closed_paths_never_reach_the_engine(endpoints: Endpoints, case: Case) -
         }
     assert {request: status for request, status in statuses.items() if status not in (401, 404)} == {}
     assert len(endpoint.reached(case.service)) == reached
+
+
+def test_a_rule_that_is_too_wide_would_show(tmp_path: Path) -> None:
+    """The tests above do notice a wildcard: the stand-ins read paths as the most lenient server would."""
+    template = small_template([rule(10, ["/v1/*"], forward(one=1))], "one")
+    targets = ("/v1/../metrics", "/v1/%2e%2e/metrics", "/v1/..%2fmetrics", "/v1/models/../../metrics")
+    with running_endpoint(template, tmp_path) as endpoint:
+        for target in targets:
+            assert endpoint.ask("GET", target, listener_port=80).status == 200
+        assert {request["path"] for request in endpoint.reached("one")} == {"/metrics"}
+        assert [request["target"] for request in endpoint.reached("one")] == list(targets)
 
 
 @EACH_MODEL

@@ -90,6 +90,29 @@ def _container(template: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("engine", sorted(facts.inference_engines()))
+def test_engines_ask_for_their_key_as_the_real_ones_do(engine: str, tmp_path: Path) -> None:
+    """TGI lists its model without a key, and compares keys without their case; no load balancer changes that."""
+    template = small_template([rule(10, ["/v1/*"], forward(one=1))], "one", engine=engine, has_key=True)
+    launcher = LAUNCHERS[engine]
+    with running_endpoint(template, tmp_path) as endpoint:
+
+        def opens(key: str, call: str) -> bool:
+            client = endpoint.client("one", api_key=key)
+            try:
+                if call == "list":
+                    return bool(client.models.list().data)
+                return bool(client.completions.create(model=model, prompt="x").choices)
+            except openai.AuthenticationError:
+                return False
+
+        model = endpoint.client("one", api_key=SECRET_VALUE).models.list().data[0].id
+        assert opens(SECRET_VALUE, "complete")
+        assert not opens("wrong", "complete")
+        assert opens("wrong", "list") is (engine == "tgi")
+        assert opens(SECRET_VALUE.swapcase(), "complete") is not launcher.key_has_case
+
+
+@pytest.mark.parametrize("engine", sorted(facts.inference_engines()))
 def test_requests_wait_when_the_batch_is_full(engine: str, tmp_path: Path) -> None:
     """The stand-ins queue as the servers do, and their metrics say so: what scaling and load tests look at."""
     row = facts.inference_engine(engine)
