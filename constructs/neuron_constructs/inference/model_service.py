@@ -164,6 +164,7 @@ class ModelService(Construct):
                 warm_pool_count=props.warm_pool_count,
                 set_up_scripts=props.scripts,
                 model=props.model,
+                model_files=props.engine.model_files,
                 metrics_namespace=self.metrics.metrics_namespace,
                 log_retention=props.log_retention,
             ),
