@@ -48,26 +48,23 @@ def tls_context(way: Way) -> ssl.SSLContext:
     return context
 
 
-def open_client(target: Target, *, key: str | None, connections: int = 10) -> httpx2.AsyncClient:
+def open_client(target: Target, *, key: str | None, trust: ssl.SSLContext, connections: int = 10) -> httpx2.AsyncClient:
     """Return a client that follows no redirect and tries nothing twice.
 
     Args:
         target: what will be asked.
         key: what to send as `Authorization: Bearer`; none sends no such header.
+        trust: what `tls_context` returns; clients may share it, which is slow to make.
         connections: connections that may be open at a time.
-
-    Raises:
-        RefusedError: the file of certificate authorities cannot be read.
     """
     limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections)
     timeout = httpx2.Timeout(
         target.way.timeout_seconds, connect=min(target.way.timeout_seconds, CONNECT_SECONDS), pool=None
     )
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    context = tls_context(target.way)
     if target.way.connect_to is None:
-        return httpx2.AsyncClient(headers=headers, timeout=timeout, limits=limits, verify=context)
-    elsewhere = _Elsewhere(target.way.connect_to, httpx2.AsyncHTTPTransport(verify=context, limits=limits))
+        return httpx2.AsyncClient(headers=headers, timeout=timeout, limits=limits, verify=trust)
+    elsewhere = _Elsewhere(target.way.connect_to, httpx2.AsyncHTTPTransport(verify=trust, limits=limits))
     return httpx2.AsyncClient(headers=headers, timeout=timeout, transport=elsewhere)
 
 

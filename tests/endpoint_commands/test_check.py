@@ -80,8 +80,9 @@ def test_every_other_path_of_the_engines_is_asked(serve: Serve) -> None:
     assert {"/metrics", "/docs", "/invocations", "/info", "/generate"} <= asked
 
 
-@pytest.mark.parametrize("path", ["/metrics", "/docs", "/invocations", "/info", "/generate"])
-@pytest.mark.parametrize("status", [200, 405, 503])
+@pytest.mark.parametrize(
+    ("path", "status"), [("/metrics", 200), ("/docs", 302), ("/invocations", 405), ("/info", 503), ("/generate", 422)]
+)
 def test_another_path_that_can_be_reached(serve: Serve, path: str, status: int) -> None:
     stand_in = serve()
     stand_in.replaced[path] = answering(status)

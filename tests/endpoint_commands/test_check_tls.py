@@ -11,7 +11,7 @@ from aiohttp import web
 from slipway.endpoint.check.connection import redirected
 from slipway.endpoint.check.inquiry import Inquiry
 from slipway.endpoint.check.verdicts import Result, Verdict
-from slipway.endpoint.http_client import open_client
+from slipway.endpoint.http_client import open_client, tls_context
 from slipway.endpoint.target import Target
 from tests.endpoint_commands.conftest import Serve
 from tests.endpoint_commands.reading import check
@@ -98,7 +98,7 @@ def asked_without_encryption(url: str) -> Verdict:
 
     async def ask() -> Verdict:
         target = Target(name="x", base_url=f"https://{NAME}/v1", model=None, authentication="none", key=None)
-        async with open_client(target, key=None) as client:
+        async with open_client(target, key=None, trust=tls_context(target.way)) as client:
             return await redirected(Inquiry(target, client, client, client), url)
 
     return asyncio.run(ask())

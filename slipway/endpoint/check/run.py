@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from slipway.endpoint.check import access, api, connection
 from slipway.endpoint.check.inquiry import Inquiry
 from slipway.endpoint.check.verdicts import Outcome, Result, Verdict, skipped
-from slipway.endpoint.http_client import open_client
+from slipway.endpoint.http_client import open_client, tls_context
 from slipway.endpoint.target import Target
 
 
@@ -56,10 +56,11 @@ async def check(target: Target, tell: Callable[[Outcome], None]) -> list[Outcome
     Raises:
         RefusedError: the file of certificate authorities cannot be read.
     """
+    trust = tls_context(target.way)
     async with (
-        open_client(target, key=target.key) as with_key,
-        open_client(target, key=None) as without_key,
-        open_client(target, key=access.WRONG_KEY) as with_wrong_key,
+        open_client(target, key=target.key, trust=trust) as with_key,
+        open_client(target, key=None, trust=trust) as without_key,
+        open_client(target, key=access.WRONG_KEY, trust=trust) as with_wrong_key,
     ):
         inquiry = Inquiry(target, with_key, without_key, with_wrong_key)
         outcomes = []

@@ -15,7 +15,7 @@ from slipway.endpoint.check.api import models
 from slipway.endpoint.check.inquiry import Inquiry
 from slipway.endpoint.check.verdicts import Result
 from slipway.endpoint.errors import RefusedError
-from slipway.endpoint.http_client import open_client
+from slipway.endpoint.http_client import open_client, tls_context
 from slipway.endpoint.load.event_loop import lateness
 from slipway.endpoint.load.measures import Level, measure
 from slipway.endpoint.load.plan import Plan
@@ -66,10 +66,11 @@ class LoadTest:
         """Carry it out. When it is cancelled, `levels` has what was found until then.
 
         Raises:
-            RefusedError: the first request is not answered.
+            RefusedError: the first request is not answered, or the file of certificate authorities cannot be read.
         """
         numbers = itertools.count(1)
-        async with open_client(self.target, key=self.target.key, connections=self.plan.levels[-1] + 1) as client:
+        trust, connections = tls_context(self.target.way), self.plan.levels[-1] + 1
+        async with open_client(self.target, key=self.target.key, trust=trust, connections=connections) as client:
             await self._ask_first(client)
             for concurrency in self.plan.levels:
                 await _LevelRun(self, client, concurrency, numbers).run()
