@@ -8,7 +8,9 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from neuron_constructs.inference.endpoint import Endpoint
 from neuron_constructs.inference.firewall import Firewall
 from neuron_constructs.operations.metrics import FIVE_MINUTES, Source
-from neuron_constructs.operations.served_model import WatchedModel, watch_served_model
+from neuron_constructs.operations.served_model import WatchedModel, model_metrics
+from neuron_constructs.operations.served_model_alarms import model_alarms
+from neuron_constructs.operations.served_model_graphs import model_graphs
 from neuron_constructs.operations.watch import Alarm, Graph, WatchedPart
 
 _FIVE_MINUTE_PERIODS_OF_AN_HOUR = 12
@@ -31,7 +33,7 @@ def watch_inference_endpoint(
         _watch_load_balancer(
             load_balancer, endpoint.firewall, node_problems.with_(period=FIVE_MINUTES, label="errors")
         ),
-        *(watch_served_model(load_balancer, model) for model in models),
+        *(_watch_model(load_balancer, model) for model in models),
     ]
 
 
@@ -71,6 +73,13 @@ def _watch_load_balancer(
             Graph(title="Endpoint: open connections", metrics=[load_balancer.metric("ActiveConnectionCount", "Sum")]),
             Graph(title="Endpoint: Neuron errors that the node problem detector found", metrics=[node_problems]),
         ],
+    )
+
+
+def _watch_model(load_balancer: Source, model: WatchedModel) -> WatchedPart:
+    metrics = model_metrics(load_balancer, model)
+    return WatchedPart(
+        title=f"Model {model.name}", alarms=model_alarms(metrics, model), graphs=model_graphs(metrics, model)
     )
 
 
