@@ -104,8 +104,8 @@ def _capacity_alarms(metrics: ModelMetrics, model: WatchedModel) -> Iterator[Ala
         threshold=1,
         # Less would ring each morning when a schedule wakes the model.
         periods=6,
-        means="For half an hour tasks are wanted and none is healthy: every request gets 503. Look at the service's events, the "
-        "engine's log group and the log group of the hosts.",
+        means="For half an hour tasks are wanted and none is healthy: every request gets 503. Look at the service's "
+        "events, the engine's log group and the log group of the hosts.",
     )
     yield Alarm(
         name=f"{model.slug}QueueStays",
