@@ -11,7 +11,6 @@ import re
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import aiohttp
 from aiohttp import web
@@ -97,7 +96,7 @@ class Gateway:
             raise ValueError(f"the gateway does not know the load balancer attributes {attributes}")
         self._template, self._reality = template, reality
         self.ports, self.log, self.groups = {}, [], dict[str, TargetGroup]()
-        self._servers: list[Any] = []
+        self._servers: list[tuple[asyncio.Server, web.Server]] = []
 
     async def start(self) -> None:
         """Open all listeners."""
@@ -116,11 +115,11 @@ class Gateway:
             server = web.Server(self._handler(listener, self._template.rules(logical_id)), access_log=None)
             opened = await loop.create_server(server, "127.0.0.1", 0, ssl=self._tls(listener))
             self.ports[listener.port] = opened.sockets[0].getsockname()[1]
-            self._servers += [opened, server]
+            self._servers.append((opened, server))
 
     async def close(self) -> None:
         """Close all listeners and connections."""
-        for opened, server in zip(self._servers[::2], self._servers[1::2], strict=True):
+        for opened, server in self._servers:
             opened.close()
             await server.shutdown(0.1)
         for group in self.groups.values():
@@ -165,21 +164,19 @@ class Gateway:
     ) -> tuple[web.StreamResponse, str | None]:
         for action in rule.actions:
             match action:
-                case JwtValidation():
+                case JwtValidation(jwt_validation_config=check):
                     assert listener.protocol == "HTTPS", "only HTTPS listeners check tokens"
-                    keys = await self._keys(action.jwt_validation_config.jwks_endpoint)
-                    if not token_is_valid(request.headers.get("Authorization"), action.jwt_validation_config, keys):
+                    keys = await self._keys(check.jwks_endpoint)
+                    if not token_is_valid(request.headers.get("Authorization"), check, keys):
                         return _own_answer(401, "Authorization Required"), None
-                case FixedResponse():
-                    config = action.fixed_response_config
-                    body = web.Response(
-                        status=config.status_code, text=config.message_body, content_type=config.content_type
+                case FixedResponse(fixed_response_config=fixed):
+                    answer = web.Response(
+                        status=fixed.status_code, text=fixed.message_body, content_type=fixed.content_type
                     )
-                    return body, None
-                case Redirect():
-                    config_ = action.redirect_config
-                    location = redirected(config_, received, protocol=listener.protocol, port=listener.port)
-                    status = int(config_.status_code.removeprefix("HTTP_"))
+                    return answer, None
+                case Redirect(redirect_config=wanted):
+                    location = redirected(wanted, received, protocol=listener.protocol, port=listener.port)
+                    status = int(wanted.status_code.removeprefix("HTTP_"))
                     return web.Response(status=status, headers={"Location": location}), None
                 case Forward():
                     group = chosen_by_weight(action.target_groups, self._reality.chance)
