@@ -16,9 +16,9 @@ from slipway.teardown.stacks import physical_ids
 POLL_SECONDS = 15.0
 """How often Amazon ECS and EC2 Auto Scaling are asked."""
 
-TASK_SECONDS = 1200.0
-"""How long tasks may drain; then their hosts go with them. A target is deregistered for 5 minutes, and an engine may
-finish its requests after that."""
+TASK_SECONDS = 1800.0
+"""How long tasks may drain; then their hosts go with them. A target is deregistered for 5 minutes, an engine may finish
+its requests after that, and a busy task may protect itself for 15 minutes before."""
 
 _MOST_AT_ONCE = 10
 _SUSPENDED = {
@@ -128,6 +128,7 @@ class InferenceServices:
             if service.wanted or service.tasks:
                 self._hold_scaling(service)
                 self.account.ecs.update_service(cluster=service.cluster, service=service.name, desiredCount=0)
+                self._expose(service)
                 tell(f"{service.name}: no task is wanted any more")
         deadline = time.monotonic() + timeout_seconds
         while busy := [str(service) for service in self.services() if service.tasks]:
@@ -148,6 +149,15 @@ class InferenceServices:
                 ScalableDimension=target["ScalableDimension"],
                 MinCapacity=0,
                 SuspendedState=_SUSPENDED,
+            )
+
+    def _expose(self, service: Service) -> None:
+        """Take protection off the tasks that answer at the moment: ECS would leave them alone until it is over."""
+        pages = self.account.ecs.get_paginator("list_tasks").paginate(cluster=service.cluster, serviceName=service.name)
+        tasks = [arn for page in pages for arn in page["taskArns"]]
+        for start in range(0, len(tasks), _MOST_AT_ONCE):
+            self.account.ecs.update_task_protection(
+                cluster=service.cluster, tasks=tasks[start : start + _MOST_AT_ONCE], protectionEnabled=False
             )
 
     def _empty(self, hosts: Hosts) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -161,6 +162,24 @@ def test_tasks_that_never_drain_end_with_their_hosts(
     find_inference_services(endpoint, [stack_id(endpoint)]).end(timeout_seconds=0, tell=told.append)
 
     assert told[-1] == "tanuki: 2 tasks after 0 minutes: they end with their hosts"
+
+
+def test_busy_tasks_lose_their_protection_ten_at_a_time(
+    endpoint: Account, polls: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = [f"arn:aws:ecs:us-west-2:123456789012:task/{INFERENCE}/{number}" for number in range(12)]
+    monkeypatch.setattr(
+        EC2ContainerServiceBackend,
+        "list_tasks",
+        lambda _, *wanted: [SimpleNamespace(task_arn=arn) for arn in tasks if "tanuki" in wanted],
+    )
+    asked: list[dict[str, Any]] = []
+    monkeypatch.setattr(endpoint.ecs, "update_task_protection", lambda **wanted: asked.append(wanted), raising=False)
+
+    find_inference_services(endpoint, [stack_id(endpoint)]).end(timeout_seconds=60, tell=lambda _: None)
+
+    assert [len(call["tasks"]) for call in asked] == [10, 2]
+    assert {(call["cluster"], call["protectionEnabled"]) for call in asked} == {(INFERENCE, False)}
 
 
 def test_watchers_on_every_host_end_with_their_hosts(endpoint: Account, polls: list[str]) -> None:
