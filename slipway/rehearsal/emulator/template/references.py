@@ -34,7 +34,7 @@ def _named_by(key: str, value: Any, names: AbstractSet[str]) -> set[str]:
     match key, value:
         case (("Ref" | "Fn::GetAtt" | "DependsOn"), str()):
             found = {value.split(".", 1)[0]}
-        case "DependsOn", list():
+        case "DependsOn", [str(), *_]:  # of a container in a task definition it lists objects
             found = set(value)
         case "Fn::GetAtt", [str(logical_id), *attribute]:
             found = {logical_id} | references(attribute, names)
