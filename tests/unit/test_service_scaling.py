@@ -57,10 +57,8 @@ class Site:
 
     def resources(self, kind: str) -> dict[str, Any]:
         """The synthesized resources of a type of Application Auto Scaling."""
-        found: dict[str, Any] = assertions.Template.from_stack(self.stack).find_resources(
-            f"AWS::ApplicationAutoScaling::{kind}"
-        )
-        return found
+        template = assertions.Template.from_stack(self.stack)
+        return dict(template.find_resources(f"AWS::ApplicationAutoScaling::{kind}"))
 
 
 @pytest.fixture
