@@ -102,10 +102,9 @@ def test_an_engine_may_load_for_as_long_as_its_row_says(assemblies: Assemblies, 
 @ONE_OF_EACH_ENGINE
 def test_a_long_prefill_passes(assemblies: Assemblies, tmp_path: Path, case: Case) -> None:
     """It sends no byte for longer than a load balancer waits by itself."""
-    with running(assemblies, case, tmp_path) as endpoint:
+    with running(assemblies, case, tmp_path, idle_takes=4) as endpoint:
         endpoint.start_task(case.service)
-        seconds = endpoint.gateway.idle_timeout_seconds / 3
-        assert seconds > LOAD_BALANCERS_OWN_IDLE_SECONDS
+        seconds = 2 * LOAD_BALANCERS_OWN_IDLE_SECONDS
         assert ask(endpoint, case, prefill_seconds=seconds) == "the-0 quick-1 "
         stream = endpoint.client(case.name).completions.create(
             model=endpoint.model_id(case.name),
@@ -147,14 +146,14 @@ def test_a_prefill_longer_than_the_time_out_is_an_error(assemblies: Assemblies, 
 @ONE_OF_EACH_ENGINE
 def test_a_stop_lets_running_streams_end(assemblies: Assemblies, tmp_path: Path, case: Case) -> None:
     """Whatever the engine does at SIGTERM: the delay of the target group comes before it."""
-    with running(assemblies, case, tmp_path) as endpoint:
+    with running(assemblies, case, tmp_path, idle_takes=4) as endpoint:
         first, second = endpoint.start_task(case.service), endpoint.start_task(case.service)
         delay = endpoint.gateway.groups[first.container.target_group].deregistration_seconds
         stream = endpoint.client(case.name).completions.create(
             model=endpoint.model_id(case.name),
             prompt="x",
             stream=True,
-            extra_body={"stand_in": {"tokens": 10, "seconds_per_token": delay / 30}},
+            extra_body={"stand_in": {"tokens": 10, "seconds_per_token": delay / 60}},
         )
         words = [next(stream).choices[0].text]
         (stopped,) = (task for task in (first, second) if task.target.requests)
