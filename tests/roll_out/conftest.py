@@ -1,7 +1,9 @@
 from collections.abc import Iterator
+from functools import cache
 from itertools import count
 from pathlib import Path
 
+import boto3
 import pytest
 
 from slipway.roll_out import update
@@ -9,6 +11,8 @@ from tests.rehearsal.emulator.running import RunningEmulator
 from tests.roll_out.endpoint import EndpointStack
 
 _NUMBERS = count(1)
+# Each new session reads AWS's service models again, which takes longer than a roll-out here.
+_SESSION = cache(boto3.Session)
 
 
 @pytest.fixture(scope="session")
@@ -23,6 +27,7 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningEmulat
 def undeployed(emulator: RunningEmulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EndpointStack:
     """An environment of which nothing stands, and the command's way to the emulator."""
     monkeypatch.setattr(update, "POLL_SECONDS", 0.05)
+    monkeypatch.setattr("slipway.roll_out.endpoint.boto3.Session", _SESSION)
     variables = {
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{emulator.port}",
         "AWS_ACCESS_KEY_ID": "testing",
