@@ -83,7 +83,13 @@ def _subject(environment: str) -> Subject:
     except InvalidEnvironment as invalid:
         typer.echo(str(invalid), err=True)
         raise typer.Exit(FAILED) from invalid
-    return Subject(content.name, file, keeps_data=_keeps_data(content))
+    return Subject(content.name, file, keeps_data=_keeps_data(content), certificate_arns=_certificate_arns(content))
+
+
+def _certificate_arns(environment: Environment) -> tuple[str, ...]:
+    """Return what the environment's endpoint shows its clients, where it has one."""
+    arn = environment.inference and environment.inference.endpoint.certificate_arn
+    return (arn,) if arn else ()
 
 
 def _keeps_data(environment: Environment) -> bool:

@@ -24,11 +24,13 @@ class Subject:
         name: name of the environment.
         environment_file: its file.
         keeps_data: whether its storage is `persistent`.
+        certificate_arns: the ACM certificates that it names.
     """
 
     name: str
     environment_file: Path
     keeps_data: bool
+    certificate_arns: tuple[str, ...] = ()
 
 
 @dataclass
@@ -102,7 +104,7 @@ class Session:
             EmulatorFailedError: it does not.
         """
         process = EmulatorProcess(
-            self.toolchain.emulator_command(self.folder.emulator, region),
+            self.toolchain.emulator_command(self.folder.emulator, region, self.subject.certificate_arns),
             self.offline,
             self.toolchain.project,
             self.folder.log("emulator"),

@@ -1,6 +1,7 @@
 """The programs that a rehearsal runs."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -55,16 +56,18 @@ class Toolchain:
             if not program.exists():
                 raise SetUpMissingError(f"{program} is missing; `make rehearse` installs it")
 
-    def emulator_command(self, directory: Path, region: str) -> tuple[str | Path, ...]:
+    def emulator_command(self, directory: Path, region: str, certificate_arns: Sequence[str]) -> tuple[str | Path, ...]:
         """Return the command that starts the emulator.
 
         Args:
             directory: its folder.
             region: AWS Region that it plays.
+            certificate_arns: the ACM certificates that its account holds.
         """
         return (
             *self.emulator,
             *("--directory", directory, "--region", region),
             *("--parallelcluster-python", self.parallelcluster_python),
             *("--node-modules", self.node_modules),
+            *(option for arn in certificate_arns for option in ("--certificate", arn)),
         )

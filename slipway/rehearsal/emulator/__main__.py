@@ -29,6 +29,13 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         help="interpreter of the virtual environment that has aws-parallelcluster",
     )
     parser.add_argument("--node-modules", type=Path, help="folder with the AWS SDK clients of Lambda's Node.js")
+    parser.add_argument(
+        "--certificate",
+        action="append",
+        default=[],
+        metavar="ARN",
+        help="an ACM certificate that the account holds; give it once for each",
+    )
     return parser.parse_args(arguments)
 
 
@@ -39,6 +46,7 @@ def _settings(options: argparse.Namespace, port: int) -> Settings:
         port=port,
         parallelcluster_python=options.parallelcluster_python and options.parallelcluster_python.absolute(),
         node_modules=options.node_modules and options.node_modules.absolute(),
+        certificate_arns=tuple(options.certificate),
     )
 
 

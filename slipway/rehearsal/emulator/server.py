@@ -81,7 +81,7 @@ class Emulator:
         from slipway.rehearsal.emulator import seeds  # noqa: PLC0415
 
         seeds.seed_images(self._ledger)
-        seeds.seed_account(self._ledger)
+        seeds.seed_account(self._settings, self._ledger)
         self._thread.start()
         seeds.seed_public_parameters(self._settings.region, self._ledger)
         seeds.seed_parallelcluster(self._clients, self._settings.region, self._ledger)

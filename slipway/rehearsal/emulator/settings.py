@@ -26,6 +26,7 @@ class Settings:
         parallelcluster_python: Interpreter of the virtual environment with aws-parallelcluster, or None when
             no stack uses the ParallelCluster provider.
         node_modules: Folder with the AWS SDK clients that Lambda's Node.js runtime provides, or None.
+        certificate_arns: The ACM certificates that the account holds.
     """
 
     directory: Path
@@ -33,6 +34,7 @@ class Settings:
     port: int
     parallelcluster_python: Path | None = None
     node_modules: Path | None = None
+    certificate_arns: tuple[str, ...] = ()
 
     @property
     def endpoint(self) -> str:

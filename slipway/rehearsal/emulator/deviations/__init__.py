@@ -3,7 +3,17 @@
 The bridges replace members of moto's classes, which is why moto is pinned exactly. Each goes into the ledger.
 """
 
-from slipway.rehearsal.emulator.deviations import codebuild, dependencies, ec2, ecs, fsx, reservations, s3, services
+from slipway.rehearsal.emulator.deviations import (
+    codebuild,
+    dependencies,
+    ec2,
+    ecs,
+    elbv2,
+    fsx,
+    reservations,
+    s3,
+    services,
+)
 from slipway.rehearsal.emulator.deviations.deviation import Deviation
 from slipway.rehearsal.emulator.ledger import Ledger
 
@@ -12,6 +22,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
     *dependencies.DEVIATIONS,
     *ec2.DEVIATIONS,
     *ecs.DEVIATIONS,
+    *elbv2.DEVIATIONS,
     *fsx.DEVIATIONS,
     *reservations.DEVIATIONS,
     *s3.DEVIATIONS,
