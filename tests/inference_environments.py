@@ -36,7 +36,10 @@ _JWT = {
     "jwks_endpoint": "https://login.example.com/keys",
     "required_claims": [{"name": "scope", "values": ["llm/ask"], "format": "space-separated-values"}],
 }
-_CERTIFICATE = {"certificate_arn": f"arn:aws:acm:{_ARN_END}:certificate/12345678-1234-1234-1234-123456789012"}
+CERTIFICATE_ARN = f"arn:aws:acm:{_ARN_END}:certificate/12345678-1234-1234-1234-123456789012"
+"""The certificate of every endpoint that has one."""
+
+_CERTIFICATE = {"certificate_arn": CERTIFICATE_ARN}
 _RECORD = {"dns_record": {"name": "llm.example.com", "zone_name": "example.com", "zone_id": "Z0123456789ABCDEFGHIJ"}}
 _ECR_IMAGE = f"111122223333.dkr.ecr.{_REGION}.amazonaws.com/engine:1.2.3"
 _NIGHT = {"name": "night", "cron": "0 20 ? * * *", "time_zone": "Asia/Tokyo", "min_count": 0, "max_count": 0}

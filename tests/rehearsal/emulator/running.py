@@ -55,13 +55,18 @@ class RunningEmulator:
         self.process.stdout.close()
         return code
 
+    @property
+    def endpoint(self) -> str:
+        """Its address."""
+        return f"http://127.0.0.1:{self.port}"
+
     def client(self, service: str) -> Any:
         """A boto3 client of an emulated service."""
         make = cast("Any", boto3.client)
         return make(
             service,
             region_name=REGION,
-            endpoint_url=f"http://127.0.0.1:{self.port}",
+            endpoint_url=self.endpoint,
             aws_access_key_id="testing",
             aws_secret_access_key="testing",
             config=Config(retries={"max_attempts": 0}, s3={"addressing_style": "path"}),
