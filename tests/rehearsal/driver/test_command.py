@@ -14,7 +14,9 @@ from typer.testing import CliRunner, Result
 from slipway.rehearsal import __main__ as command
 from slipway.rehearsal.folder import LockedFolder, RunFolder
 from slipway.rehearsal.report import Report
+from slipway.rehearsal.session import Subject
 from slipway.rehearsal.toolchain import Toolchain
+from tests.assembly import environment_path
 from tests.rehearsal.driver.fakes import ENVIRONMENT, FakeCdk, assembly_files, processes_in, wait_until
 
 
@@ -41,6 +43,29 @@ def test_an_invalid_environment_file_is_answered_with_its_problems(tmp_path: Pat
     assert result.exit_code == 1
     assert "max_count" in result.stderr
     assert "Traceback" not in result.output
+
+
+def test_the_account_holds_the_certificate_that_the_environment_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subjects: list[Subject] = []
+
+    def run(subject: Subject, toolchain: Toolchain, directory: Path) -> int:
+        subjects.append(subject)
+        return 0
+
+    monkeypatch.setattr(command, "run", run)
+    monkeypatch.setattr(Toolchain, "require_installed", lambda self: None)
+    for file in (ENVIRONMENT, environment_path("machines")):
+        assert invoke("--environment", str(file), "--directory", str(tmp_path)).exit_code == 0
+
+    without, with_one = (
+        Toolchain.of_project(tmp_path).emulator_command(tmp_path, "us-east-1", subject.certificate_arns)
+        for subject in subjects
+    )
+    assert "--certificate" not in without
+    assert with_one[-2] == "--certificate"
+    assert str(with_one[-1]).startswith("arn:aws:acm:us-east-1:")
 
 
 def test_a_folder_in_use_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
