@@ -104,6 +104,7 @@ class ServedModel(Construct):
             "Service",
             self._model(prefix, rolled_out.is_chosen if rolled_out else None),
             task_count=wanted.scaling.min_count,
+            desired_count=rolled_out.task_count if rolled_out else None,
         )
         self._scale(rolled_out.is_chosen if rolled_out else None)
         self.candidate = self._candidate(rolled_out) if rolled_out and wanted.canary else None
@@ -136,6 +137,7 @@ class ServedModel(Construct):
                 slug=wanted.slug,
                 none_chosen=NO_MODEL_CHOSEN,
                 canary=wanted.canary,
+                task_count=wanted.scaling.min_count if self.scales else None,
                 service={
                     "engine": wanted.engine,
                     "neuron_release": self.engine.release_in(wanted.image),
@@ -192,7 +194,15 @@ class ServedModel(Construct):
                     client_peer=ec2.Peer.ipv4(self._surroundings.environment.network.cidr),
                 )
 
-    def _service(self, id: str, model: Model, *, task_count: int, candidate: bool = False) -> ModelService:  # noqa: A002
+    def _service(
+        self,
+        id: str,  # noqa: A002
+        model: Model,
+        *,
+        task_count: int,
+        desired_count: int | None = None,
+        candidate: bool = False,
+    ) -> ModelService:
         """Create the model's service, or that of a candidate: one task, no spare host."""
         wanted, around = self.spec, self._surroundings
         offered = facts.offered_zone_ids(wanted.instance_type, around.environment.region)
@@ -217,6 +227,7 @@ class ServedModel(Construct):
                 compiled=facts.CompiledShape(**wanted.compiled.model_dump()) if wanted.compiled else None,
                 limits=wanted.limits.model_dump(exclude_none=True),
                 task_count=task_count,
+                desired_count=desired_count,
                 scales=self.scales and not candidate,
                 max_hosts=CANDIDATE_TASKS if candidate else wanted.host_limit,
                 warm_pool_count=0 if candidate else wanted.scaling.warm_pool_count,

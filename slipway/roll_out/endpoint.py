@@ -71,7 +71,7 @@ class Endpoint:
             try:
                 if problem := self.candidate_problem(model, step):
                     raise FailedError(f"{problem}. Not done: {step.doing}. Now {step.before}")
-                update.carry_out(step)
+                update.carry_out(step, self.tasks(self.stack.services[model].service_name).wanted)
             except (BotoCoreError, ClientError) as error:
                 if step is steps[0] and getattr(error, "operation_name", "") == "UpdateStack":
                     raise RefusedError(f"{explained(error)}. Nothing was changed") from error

@@ -32,6 +32,7 @@ class Parameters(_Part):
     candidate: str | None = None
     served_weight: str | None = None
     candidate_weight: str | None = None
+    task_count: str | None = None
 
 
 class ServiceDescription(_Part):
@@ -71,7 +72,7 @@ class ServiceDescription(_Part):
     """Size of the volume that a version is copied to; none where nothing is copied."""
 
     desired_count: int
-    """Tasks that serve a version, without those that scaling adds."""
+    """Tasks that serve a version, without those that scaling adds: the fewest."""
 
     compiled: facts.CompiledShape | None = None
     """What the environment file says that versions are compiled for."""
@@ -140,14 +141,19 @@ class InferenceStack:
         """Return what is served of a model."""
         return self.services[model].state(self.values)
 
-    def begin(self, model: str, step: Step) -> None:
+    def begin(self, model: str, step: Step, tasks: int) -> None:
         """Begin the update that is a step; everything else of the stack stays.
 
         Args:
             model: the model's name.
             step: the step.
+            tasks: how many tasks the model's service wants now. CloudFormation sets the count anew whenever it changes
+                the service: told the minimum, it would end those that scaling has added.
         """
-        changed = self.services[model].values(step)
+        service = self.services[model]
+        changed = service.values(step)
+        if service.parameters.task_count and step.before.served != step.after.served:
+            changed[service.parameters.task_count] = str(max(service.desired_count, tasks))
         self.cloudformation.update_stack(
             StackName=self.id,
             UsePreviousTemplate=True,

@@ -38,8 +38,12 @@ class Update:
     _told: set[str] = field(default_factory=set)
     _failures: list[str] = field(default_factory=list)
 
-    def carry_out(self, step: Step) -> None:
+    def carry_out(self, step: Step, tasks: int) -> None:
         """Take a step, and wait until it is done.
+
+        Args:
+            step: the step.
+            tasks: how many tasks the model's service wants now.
 
         Raises:
             FailedError: CloudFormation took it back, could not even do that, or is not done within the time.
@@ -48,7 +52,7 @@ class Update:
         self._told.update(event["EventId"] for event in self._events())
         # Until it has deleted what the update before replaced, CloudFormation begins no other one.
         self._follow(lambda status: not status.endswith(_CLEANING_UP))
-        self.stack.begin(self.model, step)
+        self.stack.begin(self.model, step, tasks)
         self._judge(self._follow(_is_decided), step)
 
     def _follow(self, is_over: Callable[[str], bool]) -> dict[str, Any]:

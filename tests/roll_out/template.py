@@ -55,9 +55,18 @@ def _inference_template(name: str, bucket: str, changes: str) -> str:
     for slug, canary in (("Tanuki8b", True), ("Kitsune", False)):
         model = SERVICES[slug]
         described = {**service, "service_name": model}
-        props = RolledOutModelProps(name=model, slug=slug, none_chosen=NONE, service=described, canary=canary)
+        props = RolledOutModelProps(
+            name=model,
+            slug=slug,
+            none_chosen=NONE,
+            service=described,
+            canary=canary,
+            # The one with a canary scales.
+            task_count=service["desired_count"] if canary else None,
+        )
         served = RolledOutModel(stack, props)
-        _service(cluster, slug, served.prefix, served.is_chosen, service["desired_count"])
+        count = service["desired_count"] if served.task_count is None else served.task_count
+        _service(cluster, slug, served.prefix, served.is_chosen, count)
         if served.candidate_prefix and served.candidate_is_chosen and served.weights:
             _service(cluster, f"{slug}Candidate", served.candidate_prefix, served.candidate_is_chosen, 1)
             # What stands for the load balancer's rule.

@@ -7,7 +7,7 @@ from botocore.exceptions import ClientError
 
 from slipway.roll_out import published, update
 from slipway.roll_out.errors import FailedError
-from slipway.roll_out.service import InferenceStack, find_stack
+from slipway.roll_out.service import InferenceStack, find_stack, stack_values
 from slipway.roll_out.state import serve
 from slipway_jobs.publishing import manifest
 from tests.roll_out.endpoint import EndpointStack, publish_version
@@ -145,7 +145,7 @@ def test_an_update_that_takes_too_long_is_left_to_cloudformation(
     stack = find_stack(endpoint.emulator.cloudformation, endpoint.stack)
     [step] = serve(stack.state("tanuki-8b"), "tanuki-8b/v1")
     with pytest.raises(FailedError, match=r"the update is still UPDATE_IN_PROGRESS\. CloudFormation goes on"):
-        update.Update(stack, "tanuki-8b", timeout_seconds=0.2, tell=told.append).carry_out(step)
+        update.Update(stack, "tanuki-8b", timeout_seconds=0.2, tell=told.append).carry_out(step, 2)
     assert told[0] == "UPDATE_IN_PROGRESS for 0 minutes"
 
 
@@ -161,3 +161,16 @@ def test_a_roll_back_that_fails_is_not_called_served(endpoint: EndpointStack, mo
 
 def test_job_kit_and_command_use_the_same_names() -> None:
     assert published.MANIFEST_NAME == manifest.MANIFEST_NAME
+
+
+@pytest.mark.parametrize(("scaled_to", "kept"), [(5, 5), (0, 2)])
+def test_a_roll_out_keeps_the_tasks_that_scaling_has_made(endpoint: EndpointStack, scaled_to: int, kept: int) -> None:
+    ecs = endpoint.emulator.client("ecs")
+    endpoint.must("tanuki-8b/v1")
+    ecs.update_service(cluster=endpoint.stack, service="tanuki-8b", desiredCount=scaled_to)
+
+    endpoint.must("tanuki-8b/v2")
+
+    assert stack_values(endpoint.emulator.stack(endpoint.stack))["Tanuki8bTaskCount"] == str(kept)
+    [service] = ecs.describe_services(cluster=endpoint.stack, services=["tanuki-8b"])["services"]
+    assert service["desiredCount"] == scaled_to  # nothing else sets it

@@ -56,7 +56,7 @@ def test_nothing_is_served_before_the_first_roll_out(rolledout: Assembly) -> Non
         if service["Properties"].get("SchedulingStrategy") != "DAEMON"
     }
     assert services == {
-        "tanuki-8b": {"Fn::If": ["Tanuki8bIsRolledOut", 2, 0]},
+        "tanuki-8b": {"Fn::If": ["Tanuki8bIsRolledOut", {"Ref": "Tanuki8bTaskCount"}, 0]},
         "tanuki-8b-candidate": {"Fn::If": ["Tanuki8bHasCandidate", 1, 0]},
     }
     conditions = rolledout.template("inference")["Conditions"]

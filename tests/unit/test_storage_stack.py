@@ -58,7 +58,9 @@ def test_data_comes_in_and_checkpoints_go_out(each_assembly: Assembly) -> None:
     assert associations["/data"]["BatchImportMetaDataOnCreate"] is True
     # A checkpoint that a job deletes to make room must stay in the bucket.
     assert associations["/checkpoints"]["S3"] == {"AutoExportPolicy": {"Events": ["NEW", "CHANGED"]}}
-    assert set(associations) == {"/data", "/checkpoints"}
+    inference = each_assembly.environment.inference
+    reads_models = inference is not None and any(model.source.type == "lustre" for model in inference.models)
+    assert set(associations) == {"/data", "/checkpoints"} | ({"/models"} if reads_models else set())
 
 
 def test_access_logs_go_to_the_bucket_that_outlives_the_others(each_assembly: Assembly) -> None:

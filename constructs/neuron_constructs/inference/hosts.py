@@ -203,7 +203,11 @@ class InferentiaHosts(Construct):
             self,
             "LaunchTemplate",
             instance_type=ec2.InstanceType(props.instance_type),
-            machine_image=ecs.EcsOptimizedImage.amazon_linux2023(ecs.AmiHardwareType.NEURON),
+            # Read when a host starts. A parameter of the template would be read anew in each update, also in one that
+            # moves a canary's share, and replace the hosts of all models whenever AWS has published an image.
+            machine_image=ec2.MachineImage.resolve_ssm_parameter_at_launch(
+                facts.machine_image("ecs-neuron-al2023").ssm_parameter
+            ),
             role=role,
             security_group=self._security_group(props),
             user_data=host_user_data(scripts, props.set_up_scripts / "user_data.sh", self._variables(props)),

@@ -68,7 +68,10 @@ class ModelServiceProps:
     """Less than that, by the names of the engine's row."""
 
     task_count: int
-    """Tasks to begin with."""
+    """Fewest tasks."""
+
+    desired_count: int | None
+    """Tasks that a deployment starts, where a parameter of the template says it; `task_count` where none does."""
 
     scales: bool
     """Whether the number of tasks changes: a task that answers requests is then kept from scale-in."""
@@ -195,7 +198,8 @@ class ModelService(Construct):
         )
         service.attach_to_application_target_group(props.target_group)
         if props.model.is_chosen:
-            wanted = cdk.Fn.condition_if(props.model.is_chosen.logical_id, props.task_count, 0)
+            count = props.task_count if props.desired_count is None else props.desired_count
+            wanted = cdk.Fn.condition_if(props.model.is_chosen.logical_id, count, 0)
             cast("ecs.CfnService", service.node.default_child).desired_count = cdk.Token.as_number(wanted)
         # The service must go before the cluster lets go of its capacity provider (aws/containers-roadmap#631).
         service.node.add_dependency(props.cluster)

@@ -19,6 +19,9 @@ METADATA = "Slipway::RolledOutModels"
 WHOLE = 100
 """Weight of a service that has all requests of a model."""
 
+_MOST_TASKS = 1000
+"""More than an environment file can say: somebody may have raised a service by hand."""
+
 _VERSION = r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?"
 
 Description = str | int | float | bool | None | Sequence[str] | Mapping[str, int]
@@ -44,6 +47,10 @@ class RolledOutModelProps:
     canary: bool
     """Whether a second version, the candidate, can be served beside the first one."""
 
+    task_count: int | None = None
+    """Tasks to begin with, for a service whose tasks change in number: a parameter then, so that a roll-out keeps as
+    many as scaling has made of them. None for a service with a count that stays."""
+
 
 class RolledOutModel:
     """Parameters of a stack, and the conditions that tell whether there is a version at all."""
@@ -64,6 +71,9 @@ class RolledOutModel:
     """Parts of the requests for the served version and for the candidate: 100 and 0 until `slipway roll-out --canary`
     sets them; none without `canary`."""
 
+    task_count: int | None
+    """Tasks that a deployment starts, a parameter's value; none where `RolledOutModelProps.task_count` is none."""
+
     def __init__(self, stack: cdk.Stack, props: RolledOutModelProps) -> None:
         """Add the parameters to the stack."""
         self._stack, self._props = stack, props
@@ -75,6 +85,7 @@ class RolledOutModel:
         self.candidate_prefix = self.candidate_is_chosen = self.weights = None
         if props.canary:
             self._add_candidate()
+        self.task_count = None if props.task_count is None else self._task_count(props.task_count)
         self._output("ServedVersion", served, "Version that is served")
         self._output("VersionBefore", previous, "Version that was served before")
         metadata = stack.template_options.metadata or {}
@@ -130,6 +141,18 @@ class RolledOutModel:
             max_value=WHOLE,
             description=f"Part of the requests for {self._props.name} {whose}; `slipway roll-out` sets it",
         )
+
+    def _task_count(self, default: int) -> int:
+        parameter = cdk.CfnParameter(
+            self._stack,
+            self._name("task_count"),
+            type="Number",
+            default=default,
+            min_value=0,
+            max_value=_MOST_TASKS,
+            description=f"Tasks of {self._props.name} that a deployment starts; `slipway roll-out` keeps what runs",
+        )
+        return cast("int", parameter.value_as_number)
 
     def _name(self, key: str) -> str:
         """Name a parameter, and note it for the metadata: `candidate_weight` is `Tanuki8bCandidateWeight`."""
