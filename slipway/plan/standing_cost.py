@@ -117,16 +117,20 @@ def standing_charges(templates: Iterable[Mapping[str, Any]]) -> list[Charge]:
     ]
 
 
-def node_prices(templates: Iterable[Mapping[str, Any]]) -> list[Charge]:
-    """Return one node of each instance type that the queues may launch on demand."""
-    found: dict[str, Charge] = {}
-    for template in templates:
-        for resource in template["Resources"].values():
-            if resource["Type"] == "Custom::PclusterCluster":
-                for queue in resource["Properties"]["ClusterConfiguration"]["Scheduling"]["SlurmQueues"]:
-                    for kind in queue["ComputeResources"]:
-                        found[kind["InstanceType"]] = Charge(f"one {kind['InstanceType']}", kind["InstanceType"], 1)
-    return list(found.values())
+def _machines(resource: Mapping[str, Any]) -> Iterable[str]:
+    """Yield the instance types that a resource launches when there is work: nodes of queues, inference hosts."""
+    if resource["Type"] == "Custom::PclusterCluster":
+        for queue in resource["Properties"]["ClusterConfiguration"]["Scheduling"]["SlurmQueues"]:
+            yield from (kind["InstanceType"] for kind in queue["ComputeResources"])
+    elif resource["Type"] == "AWS::EC2::LaunchTemplate":
+        yield resource["Properties"]["LaunchTemplateData"]["InstanceType"]
+
+
+def machine_prices(templates: Iterable[Mapping[str, Any]]) -> list[Charge]:
+    """Return one machine of each instance type that queues and models may launch on demand."""
+    resources = [resource for template in templates for resource in template["Resources"].values()]
+    types = dict.fromkeys(name for resource in resources for name in _machines(resource))
+    return [Charge(f"one {name}", name, 1) for name in types]
 
 
 def _dollars(amount: float | None, per_month: bool = False) -> str:
@@ -136,7 +140,7 @@ def _dollars(amount: float | None, per_month: bool = False) -> str:
 
 
 def main(assembly: Annotated[Path, typer.Argument(help="Folder of a cloud assembly, for example cdk.out.")]) -> None:
-    """Print what an environment costs while it only stands, and what each further node costs."""
+    """Print what an environment costs while it only stands, and what each machine that runs costs."""
     try:
         stacks = read_stacks(assembly)
     except NoAssemblyError as error:
@@ -157,7 +161,7 @@ def main(assembly: Annotated[Path, typer.Argument(help="Folder of a cloud assemb
         table.add_row(charge.what, _dollars(amount), _dollars(amount, per_month=True))
     console = Console()
     console.print(table)
-    for charge in node_prices(templates):
+    for charge in machine_prices(templates):
         console.print(f"{charge.what} while it runs: {_dollars(charge.usd_per_hour(region))} per hour")
 
 

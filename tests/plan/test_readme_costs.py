@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from slipway.plan.standing_cost import node_prices, standing_charges
+from slipway.plan.standing_cost import machine_prices, standing_charges
 from tests.assembly import PROJECT, SHIPPED
 from tests.conftest import AssemblyFactory
 
@@ -26,7 +26,7 @@ def test_the_table_has_every_shipped_environment() -> None:
 def test_the_figures_are_the_commands(name: str, assemblies: AssemblyFactory) -> None:
     assembly = assemblies(name)
     templates = list(assembly.templates().values())
-    costs = {charge.item: charge.usd_per_hour(assembly.environment.region) for charge in node_prices(templates)}
+    costs = {charge.item: charge.usd_per_hour(assembly.environment.region) for charge in machine_prices(templates)}
     standing: dict[str, float] = {}
     for charge in standing_charges(templates):
         amount = charge.usd_per_hour(assembly.environment.region)

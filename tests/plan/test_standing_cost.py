@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from slipway import facts
-from slipway.plan.standing_cost import HOURS_PER_MONTH, Charge, node_prices, standing_charges
+from slipway.plan.standing_cost import HOURS_PER_MONTH, Charge, machine_prices, standing_charges
 from tests.assembly import Assembly
 
 
@@ -38,9 +38,17 @@ def test_what_has_no_list_price_is_not_free() -> None:
 
 
 def test_every_kind_of_node_is_priced_once(ultracluster: Assembly) -> None:
-    nodes = [charge.item for charge in node_prices(ultracluster.templates().values())]
+    nodes = [charge.item for charge in machine_prices(ultracluster.templates().values())]
 
     assert nodes == ["trn1.32xlarge", "m6i.8xlarge", "trn1.2xlarge"]
+
+
+def test_hosts_of_models_are_priced_beside_the_nodes(public: Assembly) -> None:
+    prices = {charge.item: charge.usd_per_hour("us-west-2") for charge in machine_prices(public.templates().values())}
+
+    price = facts.on_demand_price("inf2.24xlarge", "us-west-2")
+    assert price is not None
+    assert prices["inf2.24xlarge"] == price.usd
 
 
 def test_nodes_in_a_capacity_block_are_paid_beforehand(ultracluster: Assembly) -> None:
