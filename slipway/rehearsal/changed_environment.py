@@ -57,9 +57,17 @@ def _changes(environment: Environment) -> tuple[Change, ...]:
             for number in open_queues[:1]
         ),
         Change(("inference", "models", 0, "prefix"), lambda text: ("rehearsal/v1",)),
-        Change(("inference", "models", 0, "scaling"), lambda text: ("{min_count: 1, max_count: 2}",)),
+        _scaling(environment),
         Change(("operations", "monthly_budget_usd"), _more(0)),
     )
+
+
+def _scaling(environment: Environment) -> Change:
+    """Let the first model's tasks scale, or scale further where they do."""
+    scaling: Field = ("inference", "models", 0, "scaling")
+    if environment.inference and environment.inference.models[0].scaling.max_count is not None:
+        return Change((*scaling, "max_count"), _more(1))
+    return Change(scaling, lambda text: ("{min_count: 1, max_count: 2}",))
 
 
 def write_changed_environment(original: Path, copy: Path) -> tuple[str, ...]:

@@ -1,3 +1,4 @@
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -5,22 +6,21 @@ import yaml
 
 from slipway.rehearsal.changed_environment import NoChangeError, write_changed_environment
 from slipway.spec.loader import load_environment
+from tests.assembly import ENVIRONMENTS, environment_path
 from tests.rehearsal.driver.fakes import ENVIRONMENT
 
-ENVIRONMENTS = sorted(ENVIRONMENT.parent.glob("*.yaml"))
 
-
-@pytest.mark.parametrize("original", ENVIRONMENTS, ids=lambda path: path.stem)
-def test_the_copy_is_valid_and_differs_in_the_named_fields_alone(original: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "changed.yaml"
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_the_copy_is_valid_and_differs_in_the_named_fields_alone(name: str, tmp_path: Path) -> None:
+    original, copy = environment_path(name), tmp_path / "changed.yaml"
     changes = write_changed_environment(original, copy)
     assert load_environment(copy) != load_environment(original)
     # A new first entry of a list's item takes its hyphen.
     lines, changed = (
-        {line.strip().removeprefix("- ") for line in path.read_text(encoding="utf-8").splitlines()}
+        Counter(line.strip().removeprefix("- ") for line in path.read_text(encoding="utf-8").splitlines())
         for path in (original, copy)
     )
-    assert len(changed - lines) == len(changes)
+    assert (changed - lines).total() == len(changes)
 
 
 def test_nodes_and_a_model_are_changed(tmp_path: Path) -> None:
@@ -38,6 +38,11 @@ def test_nodes_and_a_model_are_changed(tmp_path: Path) -> None:
     assert before.inference.models[0].prefix is None
     assert after.inference.models[0].prefix == "rehearsal/v1"
     assert after.inference.models[0].scaling.max_count == 2
+
+
+def test_a_model_that_scales_scales_further(tmp_path: Path) -> None:
+    changes = write_changed_environment(environment_path("rolledout"), tmp_path / "changed.yaml")
+    assert changes == ("inference.models[0].scaling.max_count: 5",)
 
 
 def test_comments_and_order_stay(tmp_path: Path) -> None:
