@@ -179,11 +179,18 @@ def test_a_generator_that_is_too_slow_says_so(serve: Serve, monkeypatch: pytest.
     assert found["levels"][0]["generator_is_bottleneck"] is True
 
 
+# A shell starts its background jobs with SIGINT ignored, and so do CI systems; a terminal does not.
+AS_IN_A_TERMINAL = (
+    "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "runpy.run_module('slipway', run_name='__main__', alter_sys=True)"
+)
+
+
 def test_ctrl_c_prints_what_there_is(serve: Serve) -> None:
     stand_in = serve()
     by_time = ["--concurrency", "2", "--seconds", "600"]
     running = subprocess.Popen(
-        [sys.executable, "-m", "slipway", "endpoint", "load", "--json", "--url", stand_in.url, *by_time],
+        [sys.executable, "-c", AS_IN_A_TERMINAL, "endpoint", "load", "--json", "--url", stand_in.url, *by_time],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
