@@ -212,7 +212,19 @@ def _managed_policy(region: Region, properties: Properties, name: str) -> Made:
     return Made(arn, {"PolicyArn": arn})
 
 
+def _auto_scaling_group(_: Region, __: Properties, name: str) -> Made:
+    # ParallelCluster looks at none; policies of inference hosts name theirs.
+    return Made(name)
+
+
+def _log_group(region: Region, properties: Properties, name: str) -> Made:
+    # As above.
+    physical_name = properties.get("LogGroupName", name)
+    return Made(physical_name, {"Arn": f"arn:aws:logs:{region.name}:123456789012:log-group:{physical_name}:*"})
+
+
 MAKERS: Mapping[str, Callable[[Region, Properties, str], Made]] = {
+    "AWS::AutoScaling::AutoScalingGroup": _auto_scaling_group,
     "AWS::EC2::EIP": _elastic_ip,
     "AWS::EC2::InternetGateway": _internet_gateway,
     "AWS::EC2::KeyPair": _key_pair,
@@ -228,6 +240,7 @@ MAKERS: Mapping[str, Callable[[Region, Properties, str], Made]] = {
     "AWS::EC2::VPCGatewayAttachment": _gateway_attachment,
     "AWS::FSx::FileSystem": _file_system,
     "AWS::IAM::ManagedPolicy": _managed_policy,
+    "AWS::Logs::LogGroup": _log_group,
     "AWS::RDS::DBInstance": _database_instance,
     "AWS::S3::Bucket": _bucket,
     "AWS::SecretsManager::Secret": _secret,
