@@ -226,7 +226,7 @@ REST = [
     Edit("another value of a tag", {"tags.team": "research"}),
     Edit("add or remove a tag", {"tags.project": "llama"}),
     Edit("`operations.log_retention_days`", {"operations.log_retention_days": 90}),
-    Edit("add `inference`", {"inference": {}}),
+    Edit("add `inference`", {"inference": {"models": [{"name": "tanuki-8b"}]}}),
     Edit("`cluster_name`", {"training.cluster_name": "other"}),
     Edit("`parallelcluster_version`", templates=_other_parallelcluster),
 ]
