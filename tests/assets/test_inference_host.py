@@ -221,10 +221,10 @@ def test_password_of_a_private_registry_is_not_kept(tmp_path: Path) -> None:
     host.stub(
         "docker",
         """if [[ "$1" == login ]]; then
-  mkdir -p "$ROOT/root/.docker"
-  cat >"$ROOT/root/.docker/config.json"
+  mkdir -p "$DOCKER_CONFIG"
+  cat >"$DOCKER_CONFIG/config.json"
 else
-  grep -q secret "$ROOT/root/.docker/config.json"
+  grep -q secret "$DOCKER_CONFIG/config.json"
 fi""",
     )
     outcome = host.boot()
@@ -234,7 +234,8 @@ fi""",
         f"docker login --username AWS --password-stdin {PRIVATE_IMAGE.split('/', 1)[0]}",
         f"docker pull --quiet {PRIVATE_IMAGE}",
     ]
-    assert not (host.root / "root/.docker/config.json").exists()
+    assert not (host.root / "run/slipway/docker").exists()
+    assert not [file for file in host.root.rglob("*") if file.is_file() and b"secret" in file.read_bytes()]
     assert "WARNING" not in host.read(LOG)
     assert "secret" not in host.read(LOG) + outcome.stdout + outcome.stderr
 

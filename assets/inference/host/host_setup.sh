@@ -39,6 +39,8 @@ write_settings() {
 # A registry that is away now may be back by then: that is no reason to refuse the host.
 pull_image() {
   local registry="${SLIPWAY_IMAGE%%/*}"
+  # Docker keeps the password there for the twelve hours that it is good: in memory, and only until the image is pulled.
+  local -x DOCKER_CONFIG="${ROOT}/run/slipway/docker"
   if [[ "$SLIPWAY_WARM_POOL" != true ]]; then
     return
   fi
@@ -49,8 +51,7 @@ pull_image() {
   if ! timeout --kill-after=10 "$(bounded "$IMAGE_SECONDS")" docker pull --quiet "$SLIPWAY_IMAGE"; then
     say "WARNING: ${SLIPWAY_IMAGE} is not pulled yet, the ECS agent will try again" >&2
   fi
-  # Docker would keep the password, for the twelve hours that it is good.
-  rm -f "${ROOT}/root/.docker/config.json"
+  rm -rf "$DOCKER_CONFIG"
 }
 
 install_services() {
