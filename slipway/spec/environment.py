@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from slipway.spec.inference import Inference
+from slipway.spec.kubernetes import Kubernetes
 from slipway.spec.network import Network
 from slipway.spec.operations import Operations
 from slipway.spec.section import Form, Section
@@ -36,8 +37,11 @@ class Environment(Section):
     storage: Storage
     """FSx for Lustre and the buckets."""
 
-    training: Training
-    """The Slurm cluster."""
+    training: Training | None = None
+    """The Slurm cluster; leave out for an environment that trains on Kubernetes."""
+
+    kubernetes: Kubernetes | None = None
+    """The EKS cluster; leave out for an environment that trains with Slurm."""
 
     inference: Inference | None = None
     """The endpoint; leave out for an environment that only trains."""

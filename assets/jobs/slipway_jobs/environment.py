@@ -107,6 +107,47 @@ class Service(Section):
     """What the environment file says that its versions are compiled for; none where it says nothing."""
 
 
+class PodResources(Section):
+    """What one pod of a job asks for to have a whole node, after what each node's own pods take."""
+
+    cpu_millicores: int
+    """Thousandths of a virtual CPU."""
+
+    memory_mib: int
+    """Memory."""
+
+
+class Kubernetes(Section):
+    """How jobs run where the scheduler is Kubernetes. A queue is a node group there, by its label and taint."""
+
+    version: str
+    """Kubernetes version of the cluster, for example `1.35`."""
+
+    namespace: str
+    """Namespace of the jobs."""
+
+    service_account: str
+    """Service account of the jobs' pods."""
+
+    image: str
+    """Training image, by name and tag."""
+
+    volume_claim: str
+    """Persistent volume claim of /fsx."""
+
+    launcher: Literal["torchrun", "mpi"]
+    """How training processes start on the nodes: in the pods of a JobSet, or by mpirun in an MPIJob."""
+
+    local_queue: str | None = None
+    """Kueue's local queue; none where runs do not queue."""
+
+    hugging_face_token_secret: str | None = None
+    """ARN of the secret with a Hugging Face token; none without."""
+
+    pods: dict[str, PodResources]
+    """What a pod that takes a whole node asks for, by the node's instance type."""
+
+
 class Environment(Section):
     """The cluster, its buckets, its directories on /fsx, and the endpoint."""
 
@@ -163,6 +204,9 @@ class Environment(Section):
 
     inference: tuple[Service, ...] = ()
     """The services of the endpoint; none where the environment has no endpoint."""
+
+    kubernetes: Kubernetes | None = None
+    """How jobs run on Kubernetes; none where the scheduler is Slurm."""
 
     def service_of(self, model: str) -> Service | None:
         """Return the service that versions of a model are published for; none where the endpoint has none."""

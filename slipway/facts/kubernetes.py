@@ -1,0 +1,138 @@
+"""Amazon EKS: Kubernetes versions with their support dates and pinned add-ons, charts, images, what nodes can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from functools import cache
+from typing import Annotated
+
+from pydantic import Field
+
+from slipway.facts.rows import FrozenMapping, Row, Text, find, load_rows
+
+_Count = Annotated[int, Field(ge=1)]
+
+
+class KubernetesVersion(Row):
+    """One Kubernetes version of Amazon EKS, with everything that is pinned to it.
+
+    Attributes:
+        name: Minor version, for example ``1.35``.
+        standard_support_until: Last day of standard support; the control plane costs more afterwards.
+        extended_support_until: Last day of extended support; EKS upgrades the cluster by itself afterwards.
+        ami_release: Release of the EKS optimized Amazon Linux 2023 images, as a managed node group names it.
+        kernel: Linux kernel of the images.
+        add_ons: Versions of the EKS add-ons, by the add-on's name.
+    """
+
+    name: Text
+    standard_support_until: date
+    extended_support_until: date
+    ami_release: Text
+    kernel: Text
+    add_ons: FrozenMapping[Text]
+
+
+class HelmChart(Row):
+    """A Helm chart that is installed in the cluster.
+
+    Attributes:
+        name: Slipway's name for it.
+        repository: Address of the repository; an ``oci://`` address names the chart too.
+        chart: Name of the chart.
+        version: Version of the chart.
+    """
+
+    name: Text
+    repository: Text
+    chart: Text
+    version: Text
+
+
+class ClusterImage(Row):
+    """A container image that the cluster runs outside of charts and add-ons.
+
+    Attributes:
+        name: Slipway's name for it.
+        image: Reference with a tag or a digest.
+    """
+
+    name: Text
+    image: Text
+
+
+class KubernetesNode(Row):
+    """What pods can have of a node of one instance type (``status.allocatable`` of the Kubernetes node).
+
+    Attributes:
+        name: EC2 instance type.
+        cpu_millicores: Thousandths of a virtual CPU.
+        memory_mib: Memory.
+        pods: Most pods.
+    """
+
+    name: Text
+    cpu_millicores: _Count
+    memory_mib: _Count
+    pods: _Count
+
+
+@cache
+def kubernetes_versions() -> Mapping[str, KubernetesVersion]:
+    """Return every Kubernetes version by name."""
+    return load_rows(KubernetesVersion, "kubernetes_versions.yaml")
+
+
+def kubernetes_version(name: str) -> KubernetesVersion:
+    """Return one Kubernetes version.
+
+    Raises:
+        UnknownFact: Slipway knows no such version.
+    """
+    return find("Kubernetes version", name, kubernetes_versions())
+
+
+@cache
+def helm_charts() -> Mapping[str, HelmChart]:
+    """Return every Helm chart by name."""
+    return load_rows(HelmChart, "helm_charts.yaml")
+
+
+def helm_chart(name: str) -> HelmChart:
+    """Return one Helm chart.
+
+    Raises:
+        UnknownFact: Slipway knows no such chart.
+    """
+    return find("Helm chart", name, helm_charts())
+
+
+@cache
+def cluster_images() -> Mapping[str, ClusterImage]:
+    """Return every container image of the cluster by name."""
+    return load_rows(ClusterImage, "cluster_images.yaml")
+
+
+def cluster_image(name: str) -> ClusterImage:
+    """Return one container image of the cluster.
+
+    Raises:
+        UnknownFact: Slipway knows no such image.
+    """
+    return find("container image", name, cluster_images())
+
+
+@cache
+def kubernetes_nodes() -> Mapping[str, KubernetesNode]:
+    """Return what pods can have of a node, by instance type."""
+    return load_rows(KubernetesNode, "kubernetes_nodes.yaml")
+
+
+def kubernetes_node(instance_type: str) -> KubernetesNode:
+    """Return what pods can have of a node of this instance type.
+
+    Raises:
+        UnknownFact: Slipway does not know it.
+    """
+    return find("Kubernetes node", instance_type, kubernetes_nodes())
