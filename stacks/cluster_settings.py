@@ -27,15 +27,17 @@ _DELETION_POLICIES: dict[str, Literal["Delete", "Snapshot", "Retain"]] = {
 }
 
 
-def cluster_settings(environment: Environment, access: NodeAccess, storage: StorageStack) -> ClusterConfigurationProps:
+def cluster_settings(
+    environment: Environment, training: Training, access: NodeAccess, storage: StorageStack
+) -> ClusterConfigurationProps:
     """Return what the cluster's configuration is built from.
 
     Args:
         environment: the environment file.
+        training: its `training` section.
         access: subnet, policies and scripts of all nodes.
         storage: the stack with the file systems and the accounting database.
     """
-    training = environment.training
     return ClusterConfigurationProps(
         region=environment.region,
         operating_system=training.operating_system,

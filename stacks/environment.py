@@ -13,7 +13,8 @@ from stacks.training import TrainingStack
 def build_environment(app: cdk.App, environment: Environment) -> None:
     """Add the environment's stacks to the app.
 
-    The longest chain is network, storage, training. Inference is a sibling of training: neither waits for the other.
+    The longest chain is network, storage, and a cluster: Slurm's, Kubernetes' or both side by side. Inference is their
+    sibling: none waits for another.
     """
     network = NetworkStack(app, environment)
     training_subnet = network.network.private_subnets[environment.network.training_availability_zone_id]
@@ -24,18 +25,20 @@ def build_environment(app: cdk.App, environment: Environment) -> None:
         private_subnets=network.network.private_subnets,
         access_log_bucket=network.access_log_bucket,
     )
-    training = TrainingStack(
-        app,
-        environment,
-        vpc=network.network.vpc,
-        subnet_id=training_subnet.subnet_id,
-        storage=storage,
-        access_log_bucket=network.access_log_bucket,
-    )
-    # Nodes need NAT, routes and file system until the cluster is gone: destroy must take the cluster first.
-    training.add_stack_dependency(network)
-    training.add_stack_dependency(storage)
-    inference = None
+    training = inference = None
+    if environment.training:
+        training = TrainingStack(
+            app,
+            environment,
+            environment.training,
+            vpc=network.network.vpc,
+            subnet_id=training_subnet.subnet_id,
+            storage=storage,
+            access_log_bucket=network.access_log_bucket,
+        )
+        # Nodes need NAT, routes and file system until the cluster is gone: destroy must take the cluster first.
+        training.add_stack_dependency(network)
+        training.add_stack_dependency(storage)
     if environment.inference:
         inference = InferenceStack(
             app,
@@ -54,5 +57,6 @@ def build_environment(app: cdk.App, environment: Environment) -> None:
         training=training,
         inference=inference,
     )
-    # Its alarm on the head node's heartbeat would ring until there is a head node.
-    operations.add_stack_dependency(training)
+    if training:
+        # Its alarm on the head node's heartbeat would ring until there is a head node.
+        operations.add_stack_dependency(training)

@@ -1,47 +1,104 @@
-"""What the job kit on the cluster is told of its environment."""
+"""What the job kit on a cluster is told of its environment."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from neuron_constructs.kubernetes import names
 from slipway import facts
 from slipway.spec.environment import Environment
 from slipway.spec.inference import Inference, ServedModel
+from slipway.spec.kubernetes import Kubernetes
+from slipway.spec.training import Training
 from stacks.storage import StorageStack
 
 
-def job_environment(environment: Environment, storage: StorageStack) -> dict[str, Any]:
+def slurm_job_environment(environment: Environment, training: Training, storage: StorageStack) -> dict[str, Any]:
     """Return the content of the kit's `environment.json`; `slipway_jobs.environment.Environment` says what it means.
 
     Args:
         environment: the environment file.
+        training: its `training` section.
         storage: the stack with the buckets and the file system.
     """
-    training, inference, lustre = environment.training, environment.inference, environment.storage.lustre
-    types = {resource.instance_type for queue in training.queues for resource in queue.compute_resources}
+    queues = [
+        {
+            "name": queue.name,
+            "training_stack": training.training_stack_of(queue),
+            "instance_types": {resource.instance_type: resource.max_count for resource in queue.compute_resources},
+            "efa": all(resource.uses_efa for resource in queue.compute_resources),
+        }
+        for queue in training.queues
+    ]
+    return _job_environment(environment, storage, training.cluster_name, queues, training.training_stacks)
+
+
+def kubernetes_job_environment(
+    environment: Environment, kubernetes: Kubernetes, storage: StorageStack, *, image: str
+) -> dict[str, Any]:
+    """Return the same for jobs on Kubernetes, where a node group is what a queue is for Slurm.
+
+    Args:
+        environment: the environment file.
+        kubernetes: its `kubernetes` section.
+        storage: the stack with the buckets and the file system.
+        image: the training image, by name and tag.
+    """
+    queues = [
+        {
+            "name": group.name,
+            "training_stack": kubernetes.training_stack if group.accelerated else None,
+            "instance_types": {group.instance_type: group.max_count},
+            "efa": group.uses_efa,
+        }
+        for group in kubernetes.node_groups
+    ]
+    jobs = {
+        "version": kubernetes.version,
+        "namespace": names.NAMESPACE,
+        "service_account": names.JOBS_SERVICE_ACCOUNT,
+        "image": image,
+        "volume_claim": names.FSX_CLAIM,
+        "launcher": kubernetes.launcher,
+        "local_queue": names.LOCAL_QUEUE if kubernetes.queueing == "kueue" else None,
+        "hugging_face_token_secret": kubernetes.hugging_face_token_secret_arn,
+        "pods": {group.instance_type: _pod(group.instance_type) for group in kubernetes.node_groups},
+    }
+    # The kit's name of the cluster is what people read; the EKS cluster's own is known when it is deployed.
+    cluster_name = f"slipway-{environment.name}-kubernetes"
+    content = _job_environment(environment, storage, cluster_name, queues, (kubernetes.training_stack,))
+    return content | {"kubernetes": jobs}
+
+
+def _job_environment(
+    environment: Environment,
+    storage: StorageStack,
+    cluster_name: str,
+    queues: Sequence[Mapping[str, Any]],
+    training_stacks: Iterable[str],
+) -> dict[str, Any]:
+    inference, lustre = environment.inference, environment.storage.lustre
+    types = {name for queue in queues for name in queue["instance_types"]}
     if inference:
         types |= {model.instance_type for model in inference.models}
     return {
         "name": environment.name,
         "region": environment.region,
-        "cluster_name": training.cluster_name,
+        "cluster_name": cluster_name,
         "data_bucket": storage.data_bucket.bucket_name,
         "checkpoint_bucket": storage.checkpoint_bucket.bucket_name,
         "model_bucket": storage.model_bucket.bucket_name,
-        "queues": [
-            {
-                "name": queue.name,
-                "training_stack": training.training_stack_of(queue),
-                "instance_types": {resource.instance_type: resource.max_count for resource in queue.compute_resources},
-                "efa": all(resource.uses_efa for resource in queue.compute_resources),
-            }
-            for queue in training.queues
-        ],
+        "queues": queues,
         "instance_types": _instance_types(types, environment.region),
-        "training_stacks": {name: _training_stack(name) for name in training.training_stacks},
+        "training_stacks": {name: _training_stack(name) for name in training_stacks},
         "lustre_capacity_gib": lustre.capacity_gib,
         "lustre_throughput_mb_s": round(lustre.capacity_gib / 1024 * lustre.throughput_mb_s_per_tib),
         "inference": _services(inference) if inference else [],
     }
+
+
+def _pod(instance_type: str) -> dict[str, int]:
+    resources = facts.pod_resources(instance_type)
+    return {"cpu_millicores": resources.cpu_millicores, "memory_mib": resources.memory_mib}
 
 
 def _instance_types(names: Iterable[str], region: str) -> dict[str, Any]:

@@ -40,7 +40,7 @@ class OperationsStack(EnvironmentStack):
         *,
         nat_gateway_ids: Sequence[str],
         storage: StorageStack,
-        training: TrainingStack,
+        training: TrainingStack | None,
         inference: InferenceStack | None,
     ) -> None:
         """Create the stack.
@@ -50,7 +50,7 @@ class OperationsStack(EnvironmentStack):
             environment: the environment file.
             nat_gateway_ids: the network's NAT gateways.
             storage: the stack with the file systems and the accounting database.
-            training: the stack with the cluster.
+            training: the stack with the Slurm cluster, if the environment has one.
             inference: the inference stack, if the environment has one.
         """
         super().__init__(scope, "operations", environment, description="Slipway: budget, alarms, dashboard")
@@ -82,11 +82,12 @@ class OperationsStack(EnvironmentStack):
         )
 
 
-def _watched_cluster(environment: Environment, training: TrainingStack) -> Iterator[WatchedPart]:
-    cluster_name = environment.training.cluster_name
-    yield watch_head_node(cluster_name, training.cluster.head_node_instance_id)
-    yield watch_compute_fleet(cluster_name, environment.training.scaledown_idletime_minutes)
-    yield watch_neuron_devices(cluster_name)
+def _watched_cluster(environment: Environment, stack: TrainingStack | None) -> Iterator[WatchedPart]:
+    training = environment.training
+    if stack and training:
+        yield watch_head_node(training.cluster_name, stack.cluster.head_node_instance_id)
+        yield watch_compute_fleet(training.cluster_name, training.scaledown_idletime_minutes)
+        yield watch_neuron_devices(training.cluster_name)
 
 
 def _watched_endpoint(environment: Environment, inference: InferenceStack | None) -> Iterator[WatchedPart]:

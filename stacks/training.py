@@ -19,9 +19,10 @@ from neuron_constructs.cluster.node_images import NodeImages, NodeImagesProps
 from neuron_constructs.cluster.node_scripts import NodeScripts, NodeScriptsProps
 from neuron_constructs.provided_functions import own_provided_functions
 from slipway.spec.environment import Environment
+from slipway.spec.training import Training
 from stacks.cluster_settings import cluster_settings
 from stacks.environment_stack import ENVIRONMENT_TAG, EnvironmentStack
-from stacks.job_environment import job_environment
+from stacks.job_environment import slurm_job_environment
 from stacks.lifetimes import log_retention
 from stacks.storage import StorageStack
 
@@ -44,6 +45,7 @@ class TrainingStack(EnvironmentStack):
         self,
         scope: Construct,
         environment: Environment,
+        training: Training,
         *,
         vpc: ec2.IVpc,
         subnet_id: str,
@@ -52,7 +54,7 @@ class TrainingStack(EnvironmentStack):
     ) -> None:
         super().__init__(scope, "training", environment, description="Slipway: Slurm cluster of Trainium nodes")
         self._environment = environment
-        training = environment.training
+        self._training = training
         script_bucket = PrivateBucket(
             self,
             "Scripts",
@@ -73,7 +75,7 @@ class TrainingStack(EnvironmentStack):
                 training_stacks=training.training_stacks,
                 operating_system=training.operating_system,
                 parallelcluster_version=training.parallelcluster_version,
-                job_kit=job_kit_sources(ASSETS, job_environment(environment, storage)),
+                job_kit=job_kit_sources(ASSETS, slurm_job_environment(environment, training, storage)),
                 log_retention=log_retention(environment),
             ),
         )
@@ -94,7 +96,7 @@ class TrainingStack(EnvironmentStack):
                 name=training.cluster_name,
                 version=training.parallelcluster_version,
                 region=environment.region,
-                configuration=cluster_configuration(cluster_settings(environment, access, storage)),
+                configuration=cluster_configuration(cluster_settings(environment, training, access, storage)),
                 validator_policy_arns=(script_policy.arn, *self._secret_policy_arns(storage)),
                 uses=(scripts.deployment, script_bucket),
             ),
@@ -132,7 +134,7 @@ class TrainingStack(EnvironmentStack):
 
     def _secret_policy_arns(self, storage: StorageStack) -> tuple[str, ...]:
         """Let the provider's validators see that the secrets exist; only the head node's own role reads them."""
-        directory = self._environment.training.directory_service
+        directory = self._training.directory_service
         secrets = [directory.password_secret_arn] if directory else []
         if storage.accounting_database:
             secrets.append(storage.accounting_database.password_secret_arn)
@@ -152,7 +154,7 @@ class TrainingStack(EnvironmentStack):
         )
 
     def _say_how_to_start(self) -> None:
-        queue = next((queue.name for queue in self._environment.training.queues if queue.accelerated), None)
+        queue = next((queue.name for queue in self._training.queues if queue.accelerated), None)
         if queue:
             cdk.CfnOutput(
                 self,
