@@ -3,7 +3,7 @@
 The copy is edited as text at the places that the YAML parser names, so that comments and order stay as they are.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,8 +11,10 @@ import yaml
 
 from slipway.rehearsal.errors import RehearsalError
 from slipway.spec.environment import Environment
+from slipway.spec.kubernetes import NodeGroup
 from slipway.spec.loader import load_environment
 from slipway.spec.problems import InvalidEnvironment, dotted
+from slipway.spec.queues import Queue
 
 Field = tuple[str | int, ...]
 
@@ -47,19 +49,27 @@ def _more(default: int) -> Callable[[str | None], tuple[str, ...]]:
 
 def _changes(environment: Environment) -> tuple[Change, ...]:
     """Return the changes in the order in which they are tried; a later one may need an earlier one."""
-    # A reservation has as many nodes as its queue says: asking for one more than that fails, and rightly so.
-    open_queues = [
-        number for number, queue in enumerate(environment.training.queues) if queue.capacity_reservation_id is None
-    ]
     return (
-        *(
-            Change(("training", "queues", number, "compute_resources", 0, "max_count"), _more(1))
-            for number in open_queues[:1]
-        ),
+        *_more_nodes(environment),
         Change(("inference", "models", 0, "prefix"), lambda text: ("rehearsal/v1",)),
         _scaling(environment),
         Change(("operations", "monthly_budget_usd"), _more(0)),
     )
+
+
+def _more_nodes(environment: Environment) -> Iterator[Change]:
+    """Let the first queue, and the first node group, have another node; both clusters may be there, or one of them."""
+    # A reservation has as many nodes as its queue says: asking for one more than that fails, and rightly so.
+    queues = environment.training.queues if environment.training else ()
+    node_groups = environment.kubernetes.node_groups if environment.kubernetes else ()
+    for number in _unreserved(queues)[:1]:
+        yield Change(("training", "queues", number, "compute_resources", 0, "max_count"), _more(1))
+    for number in _unreserved(node_groups)[:1]:
+        yield Change(("kubernetes", "node_groups", number, "max_count"), _more(1))
+
+
+def _unreserved(nodes: Sequence[Queue | NodeGroup]) -> list[int]:
+    return [number for number, kind in enumerate(nodes) if kind.capacity_reservation_id is None]
 
 
 def _scaling(environment: Environment) -> Change:

@@ -10,6 +10,7 @@ from slipway.spec.ranges import PRIVATE_RANGES, parse_range, range_finding
 from slipway.spec.rules.arns import other_region
 from slipway.spec.rules.offerings import not_offered, plain_types, unknown_type
 from slipway.spec.rules.registry import environment_notice, environment_rule
+from slipway.spec.rules.slurm import slurm_cluster
 from slipway.spec.section import InvalidPart
 
 _ALLOWED_CIDR = ("training", "ssh", "allowed_cidr")
@@ -23,9 +24,10 @@ def _ssh(environment: Environment) -> Ssh:
     Raises:
         InvalidPart: The cluster has no SSH, so there is nothing to check.
     """
-    if environment.training.ssh is None:
+    ssh = slurm_cluster(environment).ssh
+    if ssh is None:
         raise InvalidPart("ssh")
-    return environment.training.ssh
+    return ssh
 
 
 def _login_nodes(environment: Environment) -> LoginNodes:
@@ -34,9 +36,10 @@ def _login_nodes(environment: Environment) -> LoginNodes:
     Raises:
         InvalidPart: The cluster has no login nodes.
     """
-    if environment.training.login_nodes is None:
+    login_nodes = slurm_cluster(environment).login_nodes
+    if login_nodes is None:
         raise InvalidPart("login_nodes")
-    return environment.training.login_nodes
+    return login_nodes
 
 
 def _directory(environment: Environment) -> DirectoryService:
@@ -45,9 +48,10 @@ def _directory(environment: Environment) -> DirectoryService:
     Raises:
         InvalidPart: The cluster has no directory.
     """
-    if environment.training.directory_service is None:
+    directory = slurm_cluster(environment).directory_service
+    if directory is None:
         raise InvalidPart("directory_service")
-    return environment.training.directory_service
+    return directory
 
 
 @environment_rule
@@ -101,7 +105,7 @@ def login_node_offered(environment: Environment) -> Iterator[Finding]:
 def directory_users_get_in(environment: Environment) -> Iterator[Finding]:
     """There is a directory of users and no SSH: Session Manager logs everyone in as one user of its own."""
     _directory(environment)
-    if environment.training.ssh is None:
+    if slurm_cluster(environment).ssh is None:
         message = "users of the directory log in by SSH, which is closed"
         yield Finding(_DIRECTORY, message, "Add `training.ssh`.", at_key=True)
 

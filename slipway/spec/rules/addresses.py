@@ -9,6 +9,8 @@ from slipway.spec.problems import Finding, listed
 from slipway.spec.queues import ComputeResource
 from slipway.spec.ranges import RESERVED_ADDRESSES
 from slipway.spec.rules.registry import environment_notice, environment_rule
+from slipway.spec.rules.slurm import slurm_cluster
+from slipway.spec.training import Training
 
 _PRIVATE_PREFIX = ("network", "private_subnet_prefix_length")
 _LARGEST_SUBNET_PREFIX_LENGTH = 16
@@ -29,9 +31,7 @@ def training_subnet_large_enough(environment: Environment) -> Iterator[Finding]:
     length = environment.network.private_subnet_prefix_length
     usable = 2 ** (32 - length) - RESERVED_ADDRESSES
     needs = {
-        "nodes": _node_addresses(environment),
-        "the head node": 1,
-        "login nodes": _login_addresses(environment),
+        **(_cluster_addresses(environment.training) if environment.training else {}),
         "/fsx": 1 + -(-environment.storage.lustre.capacity_gib // _FILE_SERVER_GIB),
         "/home": _OPEN_ZFS_ADDRESSES if environment.storage.home else 0,
         "the accounting database": _DATABASE_ADDRESSES if environment.storage.accounting_database else 0,
@@ -54,9 +54,10 @@ def training_subnet_large_enough(environment: Environment) -> Iterator[Finding]:
 def network_interface_quota(environment: Environment) -> Iterator[Finding]:
     """The nodes can have more network interfaces than an account has in a Region unless it asks: EFA's count too."""
     nodes: Counter[tuple[str, int]] = Counter()
-    for queue in environment.training.queues:
+    training = slurm_cluster(environment)
+    for queue in training.queues:
         for resource in queue.compute_resources:
-            nodes[resource.instance_type, _interfaces(resource, environment)] += resource.max_count
+            nodes[resource.instance_type, _interfaces(resource, training)] += resource.max_count
     needed = sum(count * interfaces for (_, interfaces), count in nodes.items())
     quota = facts.quota("network_interfaces")
     if quota.default is not None and needed > quota.default:
@@ -73,33 +74,37 @@ def network_interface_quota(environment: Environment) -> Iterator[Finding]:
         yield Finding(("training", "queues"), message, fix)
 
 
-def _addresses_per_efa_node(environment: Environment) -> int:
-    return facts.parallelcluster_release(environment.training.parallelcluster_version).addresses_per_efa_node
+def _addresses_per_efa_node(training: Training) -> int:
+    return facts.parallelcluster_release(training.parallelcluster_version).addresses_per_efa_node
 
 
-def _interfaces(resource: ComputeResource, environment: Environment) -> int:
+def _interfaces(resource: ComputeResource, training: Training) -> int:
     """Count a node's interfaces: EFA-only ones beside those with an address, without EFA one on each network card."""
     instance_type = facts.instance_type(resource.instance_type)
     if resource.uses_efa:
-        return _addresses_per_efa_node(environment) + instance_type.efa_interfaces
+        return _addresses_per_efa_node(training) + instance_type.efa_interfaces
     return instance_type.network_cards
 
 
-def _node_addresses(environment: Environment) -> int:
+def _cluster_addresses(training: Training) -> dict[str, int]:
+    """Count the addresses of the Slurm cluster by who has them; a pool of login nodes comes with a load balancer."""
+    pool = training.login_nodes
+    return {
+        "nodes": _node_addresses(training),
+        "the head node": 1,
+        "login nodes": _LOAD_BALANCER_ADDRESSES + pool.count if pool else 0,
+    }
+
+
+def _node_addresses(training: Training) -> int:
     """Count the nodes' addresses: EFA-only interfaces have none, without EFA there is one on each network card."""
     total = 0
-    for queue in environment.training.queues:
+    for queue in training.queues:
         for resource in queue.compute_resources:
             network_cards = facts.instance_type(resource.instance_type).network_cards
-            each = _addresses_per_efa_node(environment) if resource.uses_efa else network_cards
+            each = _addresses_per_efa_node(training) if resource.uses_efa else network_cards
             total += resource.max_count * each
     return total
-
-
-def _login_addresses(environment: Environment) -> int:
-    """Count the login nodes and their load balancer's addresses."""
-    pool = environment.training.login_nodes
-    return _LOAD_BALANCER_ADDRESSES + pool.count if pool else 0
 
 
 def _endpoint_addresses(environment: Environment) -> int:

@@ -8,6 +8,7 @@ from slipway.spec.problems import Finding, Path, listed
 from slipway.spec.queues import ComputeResource, Queue
 from slipway.spec.rules.arns import other_region
 from slipway.spec.rules.registry import compute_resource_rule, environment_rule, queue_rule
+from slipway.spec.rules.slurm import slurm_cluster
 
 
 @compute_resource_rule
@@ -83,7 +84,7 @@ def reservation_group_in_region(environment: Environment, path: Path, queue: Que
 def reservation_of_one_kind(environment: Environment) -> Iterator[Finding]:
     """A reservation id is used for one instance type and one capacity type only: it is one or the other."""
     users: dict[str, tuple[str, str]] = {}
-    for index, queue in enumerate(environment.training.queues):
+    for index, queue in enumerate(slurm_cluster(environment).queues):
         path = ("training", "queues", index)
         reservation = queue.capacity_reservation_id
         for resource in queue.compute_resources if reservation else ():

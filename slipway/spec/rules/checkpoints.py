@@ -12,6 +12,7 @@ from slipway.spec.environment import Environment
 from slipway.spec.problems import Finding, Path
 from slipway.spec.queues import Queue
 from slipway.spec.rules.registry import environment_notice, queue_notice
+from slipway.spec.rules.slurm import slurm_cluster
 from slipway.spec.rules.storage import LUSTRE_DEPLOYMENT
 from slipway.spec.section import InvalidPart
 from slipway.spec.storage import Lustre
@@ -36,9 +37,10 @@ def _checkpoint(environment: Environment) -> Checkpoint:
     Raises:
         InvalidPart: The file says nothing about checkpoints.
     """
-    if environment.training.checkpoint is None:
+    checkpoint = slurm_cluster(environment).checkpoint
+    if checkpoint is None:
         raise InvalidPart("checkpoint")
-    return environment.training.checkpoint
+    return checkpoint
 
 
 def _size_gb(checkpoint: Checkpoint) -> int:

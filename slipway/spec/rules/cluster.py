@@ -11,6 +11,7 @@ from slipway.spec.problems import Finding, Path, listed, shown
 from slipway.spec.queues import ComputeResource, Queue
 from slipway.spec.rules.offerings import not_offered, plain_types, unknown_type
 from slipway.spec.rules.registry import compute_resource_rule, environment_rule, queue_rule
+from slipway.spec.rules.slurm import slurm_cluster
 
 _CLUSTER_NAME = ("training", "cluster_name")
 _OPERATING_SYSTEM = ("training", "operating_system")
@@ -19,13 +20,13 @@ _HEAD_NODE_TYPE = ("training", "head_node", "instance_type")
 
 
 def _release(environment: Environment) -> ParallelClusterRelease:
-    return facts.parallelcluster_release(environment.training.parallelcluster_version)
+    return facts.parallelcluster_release(slurm_cluster(environment).parallelcluster_version)
 
 
 @environment_rule
 def cluster_name_allowed(environment: Environment) -> Iterator[Finding]:
     """The cluster's name is a letter, then letters, digits, hyphens: 60 characters at most, 40 with accounting."""
-    name, release = environment.training.cluster_name, _release(environment)
+    name, release = slurm_cluster(environment).cluster_name, _release(environment)
     if environment.storage.accounting_database:
         longest, reason = release.max_cluster_name_length_with_accounting, " for a cluster with Slurm accounting"
     else:
@@ -41,7 +42,7 @@ def cluster_name_allowed(environment: Environment) -> Iterator[Finding]:
 @environment_rule
 def cluster_name_free(environment: Environment) -> Iterator[Finding]:
     """The cluster's name, which its CloudFormation stack has too, does not begin like the environment's stacks."""
-    name, prefix = environment.training.cluster_name, f"slipway-{environment.name}-"
+    name, prefix = slurm_cluster(environment).cluster_name, f"slipway-{environment.name}-"
     if name.lower().startswith(prefix):
         message = f"the names `{prefix}...` belong to the environment's own stacks (got {shown(name)})"
         yield Finding(_CLUSTER_NAME, message, "Write another name, for example `trainium`.")
@@ -50,7 +51,7 @@ def cluster_name_free(environment: Environment) -> Iterator[Finding]:
 @environment_rule
 def queue_limit(environment: Environment) -> Iterator[Finding]:
     """A cluster has at most 50 queues."""
-    count, release = len(environment.training.queues), _release(environment)
+    count, release = len(slurm_cluster(environment).queues), _release(environment)
     if count > release.max_queues:
         message = f"ParallelCluster {release.version} allows {release.max_queues} queues (got {count})"
         yield Finding(_QUEUES, message, "Remove queues.")
@@ -59,7 +60,7 @@ def queue_limit(environment: Environment) -> Iterator[Finding]:
 @environment_rule
 def compute_resource_limit(environment: Environment) -> Iterator[Finding]:
     """A cluster has at most 50 compute resources over all queues."""
-    count = sum(len(queue.compute_resources) for queue in environment.training.queues)
+    count = sum(len(queue.compute_resources) for queue in slurm_cluster(environment).queues)
     release = _release(environment)
     if count > release.max_compute_resources:
         limit = f"{release.max_compute_resources} compute resources over all queues"
@@ -107,7 +108,7 @@ def _repeated_names(path: Path, items: Sequence[Queue | ComputeResource], what: 
 @environment_rule
 def queue_names_distinct(environment: Environment) -> Iterator[Finding]:
     """No two queues have the same name."""
-    yield from _repeated_names(_QUEUES, environment.training.queues, "queue")
+    yield from _repeated_names(_QUEUES, slurm_cluster(environment).queues, "queue")
 
 
 @queue_rule
@@ -119,13 +120,13 @@ def compute_resource_names_distinct(environment: Environment, path: Path, queue:
 @environment_rule
 def head_node_type_known(environment: Environment) -> Iterator[Finding]:
     """The head node's instance type is one that the facts describe."""
-    yield from unknown_type(_HEAD_NODE_TYPE, environment.training.head_node.instance_type, plain_types())
+    yield from unknown_type(_HEAD_NODE_TYPE, slurm_cluster(environment).head_node.instance_type, plain_types())
 
 
 @environment_rule
 def head_node_without_accelerator(environment: Environment) -> Iterator[Finding]:
     """The head node has no accelerator: it schedules, and chips would stand idle."""
-    name = environment.training.head_node.instance_type
+    name = slurm_cluster(environment).head_node.instance_type
     if facts.instance_type(name).neuron_devices:
         message = f"the head node would waste the accelerator of {name}"
         yield Finding(_HEAD_NODE_TYPE, message, f"Write {listed(row.name for row in plain_types())}.")
@@ -134,16 +135,17 @@ def head_node_without_accelerator(environment: Environment) -> Iterator[Finding]
 @environment_rule
 def head_node_offered(environment: Environment) -> Iterator[Finding]:
     """The training zone offers the head node's instance type."""
-    zone = environment.network.training_availability_zone_id
-    yield from not_offered(_HEAD_NODE_TYPE, environment.training.head_node.instance_type, environment.region, (zone,))
+    zone, head_node = environment.network.training_availability_zone_id, slurm_cluster(environment).head_node
+    yield from not_offered(_HEAD_NODE_TYPE, head_node.instance_type, environment.region, (zone,))
 
 
 @environment_rule
 def head_node_memory(environment: Environment) -> Iterator[Finding]:
     """The head node has memory for its nodes: 1 GiB for each 25 of them, up to 16 GiB."""
-    instance_type = facts.instance_type(environment.training.head_node.instance_type)
-    nodes = sum(resource.max_count for queue in environment.training.queues for resource in queue.compute_resources)
-    limits = facts.configuration_limit(environment.training.parallelcluster_version)
+    training = slurm_cluster(environment)
+    instance_type = facts.instance_type(training.head_node.instance_type)
+    nodes = sum(resource.max_count for queue in training.queues for resource in queue.compute_resources)
+    limits = facts.configuration_limit(training.parallelcluster_version)
     needed = limits.head_node_memory_gib(nodes)
     if instance_type.memory_gib < needed:
         possible = [row.name for row in plain_types() if row.memory_gib >= needed]
@@ -154,7 +156,7 @@ def head_node_memory(environment: Environment) -> Iterator[Finding]:
 @environment_rule
 def operating_system_in_release(environment: Environment) -> Iterator[Finding]:
     """The ParallelCluster release has images of the operating system."""
-    system, release = environment.training.operating_system, _release(environment)
+    system, release = slurm_cluster(environment).operating_system, _release(environment)
     if system not in release.operating_systems:
         message = f"ParallelCluster {release.version} has no {shown(system)} (facts of {release.as_of})"
         yield Finding(_OPERATING_SYSTEM, message, f"Write {listed(release.operating_systems)}.")

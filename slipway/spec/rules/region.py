@@ -6,6 +6,7 @@ from slipway import facts
 from slipway.spec.environment import Environment
 from slipway.spec.problems import Finding, Path, listed, near_names, shown
 from slipway.spec.rules.registry import environment_rule
+from slipway.spec.rules.slurm import slurm_cluster
 
 
 def zones(environment: Environment) -> list[tuple[Path, str]]:
@@ -29,7 +30,7 @@ def region_known(environment: Environment) -> Iterator[Finding]:
 @environment_rule
 def parallelcluster_release_known(environment: Environment) -> Iterator[Finding]:
     """The ParallelCluster version is one that the facts describe."""
-    version, known = environment.training.parallelcluster_version, facts.parallelcluster_releases()
+    version, known = slurm_cluster(environment).parallelcluster_version, facts.parallelcluster_releases()
     if version not in known:
         path = ("training", "parallelcluster_version")
         yield Finding(path, f"there are no facts about ParallelCluster {shown(version)}", f"Write {listed(known)}.")
@@ -38,7 +39,7 @@ def parallelcluster_release_known(environment: Environment) -> Iterator[Finding]
 @environment_rule
 def region_has_parallelcluster(environment: Environment) -> Iterator[Finding]:
     """The ParallelCluster release supports the region."""
-    release = facts.parallelcluster_release(environment.training.parallelcluster_version)
+    release = facts.parallelcluster_release(slurm_cluster(environment).parallelcluster_version)
     region = facts.region(environment.region)
     if region.name not in release.regions:
         message = f"ParallelCluster {release.version} does not support {region.name} (facts of {release.as_of})"

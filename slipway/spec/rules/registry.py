@@ -153,7 +153,7 @@ def _register(rules: Registry, function: Callable[..., Iterator[Finding]], check
 
 
 def _queues(environment: Environment) -> Iterator[tuple[Path, Queue]]:
-    for index, queue in enumerate(environment.training.queues):
+    for index, queue in enumerate(environment.training.queues if environment.training else ()):
         yield ("training", "queues", index), queue
 
 

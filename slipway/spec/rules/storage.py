@@ -7,6 +7,7 @@ from slipway.spec.environment import Environment
 from slipway.spec.problems import Finding, Path, listed, near_names, shown
 from slipway.spec.queues import Queue
 from slipway.spec.rules.registry import environment_notice, environment_rule, queue_rule
+from slipway.spec.rules.slurm import slurm_cluster
 
 LUSTRE_DEPLOYMENT = "PERSISTENT_2"
 """The deployment type of every environment's file system at /fsx."""
@@ -84,9 +85,19 @@ def buckets_kept_with_file_system(environment: Environment) -> Iterator[Finding]
 @environment_rule
 def home_in_one_place(environment: Environment) -> Iterator[Finding]:
     """/home is on the head node's volume (`training.home`) or on FSx for OpenZFS (`storage.home`), not on both."""
-    if environment.storage.home and "home" in environment.training.model_fields_set:
+    if environment.storage.home and "home" in slurm_cluster(environment).model_fields_set:
         message = "/home is on FSx for OpenZFS already, where `storage.home` puts it"
         yield Finding(("training", "home"), message, "Remove it or `storage.home`.", at_key=True)
+
+
+@environment_rule
+def slurm_storage_with_cluster(environment: Environment) -> Iterator[Finding]:
+    """/home on FSx for OpenZFS and the accounting database are there with `training` only: Slurm alone uses them."""
+    storage = environment.storage
+    for name, section in {"home": storage.home, "accounting_database": storage.accounting_database}.items():
+        if section and environment.training is None:
+            message = "nothing uses it in an environment without a Slurm cluster"
+            yield Finding(("storage", name), message, "Remove it, or add `training`.", at_key=True)
 
 
 @environment_rule

@@ -9,6 +9,7 @@ from slipway.spec.problems import Finding, Path, listed, near_names, shown
 from slipway.spec.queues import ComputeResource, Queue
 from slipway.spec.rules.offerings import trains
 from slipway.spec.rules.registry import compute_resource_rule, environment_rule, queue_notice, queue_rule
+from slipway.spec.rules.slurm import slurm_cluster
 
 _CLUSTER_STACK = ("training", "training_stack")
 _OPERATING_SYSTEM = ("training", "operating_system")
@@ -24,7 +25,7 @@ def _unknown_stack(path: Path, name: str) -> Iterator[Finding]:
 @environment_rule
 def training_stack_known(environment: Environment) -> Iterator[Finding]:
     """The training stack is one whose packages the facts pin."""
-    yield from _unknown_stack(_CLUSTER_STACK, environment.training.training_stack)
+    yield from _unknown_stack(_CLUSTER_STACK, slurm_cluster(environment).training_stack)
 
 
 @queue_rule
@@ -36,7 +37,7 @@ def queue_training_stack_known(environment: Environment, path: Path, queue: Queu
 
 def _wrong_system(path: Path, stack: str, environment: Environment) -> Iterator[Finding]:
     pins = facts.training_stack(stack)
-    system = facts.operating_system(environment.training.operating_system)
+    system = facts.operating_system(slurm_cluster(environment).operating_system)
     if not _runs_on(pins, system):
         message = (
             f"{pins.name} has packages for Python {listed(pins.python_versions, 'and')} on "
@@ -56,7 +57,7 @@ def _runs_on(pins: TrainingStack, system: OperatingSystem) -> bool:
 @environment_rule
 def training_stack_on_operating_system(environment: Environment) -> Iterator[Finding]:
     """The training stack has packages for the operating system and for the Python that comes with it."""
-    yield from _wrong_system(_OPERATING_SYSTEM, environment.training.training_stack, environment)
+    yield from _wrong_system(_OPERATING_SYSTEM, slurm_cluster(environment).training_stack, environment)
 
 
 @queue_rule
@@ -82,7 +83,7 @@ def training_stack_on_node(
     instance_type = facts.instance_type(resource.instance_type)
     if not (instance_type.neuron_devices and trains(instance_type)):
         return
-    pins = facts.training_stack(queue.training_stack or environment.training.training_stack)
+    pins = facts.training_stack(queue.training_stack or slurm_cluster(environment).training_stack)
     if instance_type.family not in pins.instance_families:
         message = f"{pins.name} does not support {instance_type.name} (facts of {pins.as_of})"
         others = [row.name for row in facts.training_stacks().values() if instance_type.family in row.instance_families]
@@ -94,10 +95,10 @@ def training_stack_on_node(
 @queue_notice
 def training_stack_chosen(environment: Environment, path: Path, queue: Queue) -> Iterator[Finding]:
     """PyTorch/XLA came by default to nodes that have TorchNeuron too: AWS ended XLA training with SDK 2.28."""
-    written = queue.training_stack is not None or "training_stack" in environment.training.model_fields_set
+    written = queue.training_stack is not None or "training_stack" in slurm_cluster(environment).model_fields_set
     if written or not queue.accelerated:
         return
-    pins = facts.training_stack(environment.training.training_stack)
+    pins = facts.training_stack(slurm_cluster(environment).training_stack)
     families = {facts.instance_type(resource.instance_type).family for resource in queue.compute_resources}
     native = [
         row.name
