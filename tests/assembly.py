@@ -8,6 +8,7 @@ from typing import Any
 
 from slipway.spec import load_environment
 from slipway.spec.environment import Environment
+from slipway.spec.training import Training
 
 PROJECT = Path(__file__).parent.parent
 _SHIPPED = {path.stem: path for path in sorted((PROJECT / "environments").glob("*.yaml"))}
@@ -18,6 +19,11 @@ SHIPPED = tuple(_SHIPPED)
 
 ENVIRONMENTS = (*SHIPPED, *_VARIANTS)
 """Names of all environments that tests synthesize: the shipped ones, and variants that use what those do not."""
+
+SLURM_ENVIRONMENTS = tuple(
+    name for name, path in {**_SHIPPED, **_VARIANTS}.items() if "\ntraining:" in path.read_text(encoding="utf-8")
+)
+"""Those of them with a Slurm cluster."""
 
 Template = Mapping[str, Any]
 Resources = Mapping[str, Any]
@@ -35,6 +41,12 @@ class Assembly:
 
     environment: Environment
     directory: Path
+
+    @property
+    def training(self) -> Training:
+        """The environment's Slurm cluster, which it must have."""
+        assert self.environment.training
+        return self.environment.training
 
     def template(self, role: str) -> Template:
         """The template of the stack with this role (`network`, `storage`, ...)."""

@@ -9,7 +9,7 @@ import pytest
 # The CDK's built-in template validation costs seconds in every process; the gate tests switch it on where it counts.
 os.environ.setdefault("CDK_VALIDATION", "false")
 
-from tests.assembly import ENVIRONMENTS, Assembly, load, synthesize
+from tests.assembly import ENVIRONMENTS, SLURM_ENVIRONMENTS, Assembly, load, synthesize
 
 AssemblyFactory = Callable[[str], Assembly]
 
@@ -28,6 +28,12 @@ def assemblies(tmp_path_factory: pytest.TempPathFactory) -> AssemblyFactory:
 @pytest.fixture(scope="session", params=ENVIRONMENTS)
 def each_assembly(request: pytest.FixtureRequest, assemblies: AssemblyFactory) -> Assembly:
     """Every environment in turn, the variants for tests included."""
+    return assemblies(request.param)
+
+
+@pytest.fixture(scope="session", params=SLURM_ENVIRONMENTS)
+def each_slurm_assembly(request: pytest.FixtureRequest, assemblies: AssemblyFactory) -> Assembly:
+    """Every environment with a Slurm cluster in turn."""
     return assemblies(request.param)
 
 

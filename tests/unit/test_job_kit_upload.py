@@ -25,11 +25,11 @@ def kit_environment(assembly: Assembly) -> Environment:
     return Environment.model_validate_json(re.sub(r"<<marker:(.*?)>>", r'"\1"', text))
 
 
-def test_the_kit_reads_what_it_is_told_of_the_environment(each_assembly: Assembly) -> None:
-    told, environment = kit_environment(each_assembly), each_assembly.environment
+def test_the_kit_reads_what_it_is_told_of_the_environment(each_slurm_assembly: Assembly) -> None:
+    told, environment = kit_environment(each_slurm_assembly), each_slurm_assembly.environment
 
     assert (told.name, told.region) == (environment.name, environment.region)
-    assert [queue.name for queue in told.queues] == [queue.name for queue in environment.training.queues]
+    assert [queue.name for queue in told.queues] == [queue.name for queue in each_slurm_assembly.training.queues]
     assert {name for queue in told.queues for name in queue.instance_types} <= set(told.instance_types)
     assert {queue.training_stack for queue in told.queues} - {None} <= set(told.training_stacks)
     models = environment.inference.models if environment.inference else ()

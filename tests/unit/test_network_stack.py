@@ -66,9 +66,9 @@ def test_every_bucket_is_private_encrypted_versioned_and_tls_only(each_assembly:
             assert "BucketName" not in bucket
 
 
-def test_everything_carries_the_environments_tag(each_assembly: Assembly) -> None:
-    tag = {"Key": "slipway:environment", "Value": each_assembly.environment.name}
-    configuration = each_assembly.resource("training", "Custom::PclusterCluster")["ClusterConfiguration"]
+def test_nodes_carry_the_environments_tag(each_slurm_assembly: Assembly) -> None:
+    tag = {"Key": "slipway:environment", "Value": each_slurm_assembly.environment.name}
+    configuration = each_slurm_assembly.resource("training", "Custom::PclusterCluster")["ClusterConfiguration"]
 
     assert tag in configuration["Tags"]
 

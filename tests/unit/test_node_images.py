@@ -40,12 +40,12 @@ def outputs(assembly: Assembly) -> dict[str, str]:
     return {name: str(output["Value"]) for name, output in found.items() if name.startswith("BakeImage")}
 
 
-def test_every_training_stack_has_a_configuration_and_a_command_that_fetches_it(each_assembly: Assembly) -> None:
-    training = each_assembly.environment.training
+def test_every_training_stack_has_a_configuration_and_a_command_that_fetches_it(each_slurm_assembly: Assembly) -> None:
+    training = each_slurm_assembly.training
     ids = [image_id(training.cluster_name, stack, training.operating_system) for stack in training.training_stacks]
 
-    assert sorted(published(each_assembly)) == sorted(f"{name}.yaml" for name in ids)
-    for name, command in zip(ids, outputs(each_assembly).values(), strict=True):
+    assert sorted(published(each_slurm_assembly)) == sorted(f"{name}.yaml" for name in ids)
+    for name, command in zip(ids, outputs(each_slurm_assembly).values(), strict=True):
         assert f"/cluster/images/{name}.yaml . && pcluster build-image" in command
         assert f"--image-id {name} --image-configuration {name}.yaml" in command
 

@@ -87,17 +87,17 @@ def test_every_alarm_is_on_the_dashboard(each_assembly: Assembly) -> None:
         assert {"Fn::GetAtt": [alarm, "Arn"]} in parts
 
 
-def test_only_a_head_node_that_says_nothing_is_in_trouble_for_that(each_assembly: Assembly) -> None:
-    silence = {key: alarm["TreatMissingData"] for key, alarm in alarms(each_assembly).items()}
+def test_only_a_head_node_that_says_nothing_is_in_trouble_for_that(each_slurm_assembly: Assembly) -> None:
+    silence = {key: alarm["TreatMissingData"] for key, alarm in alarms(each_slurm_assembly).items()}
 
     assert silence.pop("HeadNodeSilent") == "breaching"
     assert set(silence.values()) == {"notBreaching"}
 
 
-def test_the_heartbeat_is_the_one_that_this_cluster_logs(each_assembly: Assembly) -> None:
-    alarm = alarms(each_assembly)["HeadNodeSilent"]
+def test_the_heartbeat_is_the_one_that_this_cluster_logs(each_slurm_assembly: Assembly) -> None:
+    alarm = alarms(each_slurm_assembly)["HeadNodeSilent"]
     (query,) = alarm["Metrics"]
-    cluster = each_assembly.environment.training.cluster_name
+    cluster = each_slurm_assembly.training.cluster_name
 
     assert query["Expression"] == (
         'SELECT SUM(ClustermgtdHeartbeat) FROM SCHEMA("ParallelCluster", ClusterName, InstanceId) '
@@ -107,9 +107,9 @@ def test_the_heartbeat_is_the_one_that_this_cluster_logs(each_assembly: Assembly
     assert alarm["ComparisonOperator"] == "LessThanThreshold"
 
 
-def test_no_alarm_of_the_cluster_is_held_by_one_of_ours(each_assembly: Assembly) -> None:
+def test_no_alarm_of_the_cluster_is_held_by_one_of_ours(each_slurm_assembly: Assembly) -> None:
     # CloudWatch deletes no alarm that a composite alarm names: the cluster's own stack could not be deleted.
-    assert not each_assembly.resources("operations", "AWS::CloudWatch::CompositeAlarm")
+    assert not each_slurm_assembly.resources("operations", "AWS::CloudWatch::CompositeAlarm")
 
 
 def test_a_full_file_system_is_told_at_a_tenth(default: Assembly) -> None:
@@ -163,16 +163,16 @@ def test_the_head_node_is_watched_by_its_instance_id(
     assert dimensions(watched) == {"InstanceId": instance_id, **further}
 
 
-def test_errors_of_the_fleet_are_those_of_this_cluster_and_told_once_an_hour(each_assembly: Assembly) -> None:
+def test_errors_of_the_fleet_are_those_of_this_cluster_and_told_once_an_hour(each_slurm_assembly: Assembly) -> None:
     fleet = [
         alarm
-        for alarm in alarms(each_assembly).values()
+        for alarm in alarms(each_slurm_assembly).values()
         if alarm.get("Namespace") in ("ParallelCluster", "Slipway/Neuron") and alarm["Statistic"] == "Sum"
     ]
 
     assert len(fleet) == 15
     for alarm in fleet:
-        assert dimensions(alarm) == {"ClusterName": each_assembly.environment.training.cluster_name}
+        assert dimensions(alarm) == {"ClusterName": each_slurm_assembly.training.cluster_name}
         assert (alarm["DatapointsToAlarm"], alarm["EvaluationPeriods"] * alarm["Period"]) == (1, 3600)
 
 
@@ -180,7 +180,7 @@ def test_a_node_may_stand_idle_as_long_as_the_file_says_and_half_an_hour(small: 
     alarm = alarms(small)["NodeIdleTooLong"]
 
     assert (alarm["MetricName"], alarm["Statistic"]) == ("MaxDynamicNodeIdleTime", "Maximum")
-    assert alarm["Threshold"] == (small.environment.training.scaledown_idletime_minutes + 30) * 60
+    assert alarm["Threshold"] == (small.training.scaledown_idletime_minutes + 30) * 60
 
 
 def test_a_saturated_file_system_moves_nine_tenths_of_what_it_can(small: Assembly) -> None:
@@ -203,12 +203,12 @@ def test_checkpoints_that_are_not_copied_to_their_bucket_are_told(each_assembly:
     assert (alarm["MetricName"], dimensions(alarm)["Publisher"]) == ("AgeOfOldestQueuedMessage", "AutoExport")
 
 
-def test_the_dashboard_shows_nodes_neuron_devices_slurm_and_file_system(each_assembly: Assembly) -> None:
-    shown = dashboard(each_assembly)
+def test_the_dashboard_shows_nodes_neuron_devices_slurm_and_file_system(each_slurm_assembly: Assembly) -> None:
+    shown = dashboard(each_slurm_assembly)
 
     for heading in ("Head node", "Compute nodes", "Neuron devices", "/fsx: FSx for Lustre", "Network"):
         assert f"## {heading}" in shown
-    cluster = each_assembly.environment.training.cluster_name
+    cluster = each_slurm_assembly.training.cluster_name
     for metric, statistic in (
         ("NeuronDevices", "SampleCount"),
         ("NeuronCoreUtilization", "Average"),
@@ -229,8 +229,8 @@ def test_nodes_send_every_neuron_metric_that_is_watched(default: Assembly) -> No
     assert {metric for metric in watched if not re.search(rf"\b{metric}\b", sent)} == set()
 
 
-def test_it_waits_for_the_cluster_whose_silence_it_tells(each_assembly: Assembly) -> None:
-    name = each_assembly.environment.name
-    manifest = json.loads((each_assembly.directory / "manifest.json").read_text())
+def test_it_waits_for_the_cluster_whose_silence_it_tells(each_slurm_assembly: Assembly) -> None:
+    name = each_slurm_assembly.environment.name
+    manifest = json.loads((each_slurm_assembly.directory / "manifest.json").read_text())
 
     assert f"slipway-{name}-training" in manifest["artifacts"][f"slipway-{name}-operations"]["dependencies"]

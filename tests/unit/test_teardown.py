@@ -142,9 +142,9 @@ def test_no_function_leaves_a_log_group_of_its_own_making(each_assembly: Assembl
                 assert "LoggingConfig" in resource["Properties"], f"{stack}: {logical_id}"
 
 
-def test_the_cluster_is_gone_before_anything_that_it_uses(each_assembly: Assembly) -> None:
-    cluster = next(iter(each_assembly.resources("training", "Custom::PclusterCluster").values()))
-    scripts = set(each_assembly.resources("training", "Custom::CDKBucketDeployment"))
+def test_the_cluster_is_gone_before_anything_that_it_uses(each_slurm_assembly: Assembly) -> None:
+    cluster = next(iter(each_slurm_assembly.resources("training", "Custom::PclusterCluster").values()))
+    scripts = set(each_slurm_assembly.resources("training", "Custom::CDKBucketDeployment"))
 
     assert cluster["DeletionPolicy"] == "Delete"
     assert scripts <= set(cluster["DependsOn"])

@@ -12,9 +12,9 @@ from tests.assembly import PROJECT, Assembly
 
 
 @pytest.fixture
-def cluster(each_assembly: Assembly) -> dict[str, Any]:
+def cluster(each_slurm_assembly: Assembly) -> dict[str, Any]:
     """Properties of the cluster's resource."""
-    properties: dict[str, Any] = each_assembly.resource("training", "Custom::PclusterCluster")
+    properties: dict[str, Any] = each_slurm_assembly.resource("training", "Custom::PclusterCluster")
     return properties
 
 
@@ -37,20 +37,20 @@ def test_the_provider_gets_the_three_properties_it_knows(cluster: dict[str, Any]
     assert isinstance(cluster["ClusterConfiguration"], dict)
 
 
-def test_the_cluster_is_not_named_like_a_stack_of_ours(cluster: dict[str, Any], each_assembly: Assembly) -> None:
-    assert cluster["ClusterName"] not in each_assembly.templates()
+def test_the_cluster_is_not_named_like_a_stack_of_ours(cluster: dict[str, Any], each_slurm_assembly: Assembly) -> None:
+    assert cluster["ClusterName"] not in each_slurm_assembly.templates()
 
 
-def test_the_provider_is_the_regions_own(each_assembly: Assembly) -> None:
-    region, version = each_assembly.environment.region, each_assembly.environment.training.parallelcluster_version
-    url = each_assembly.resource("training", "AWS::CloudFormation::Stack")["TemplateURL"]["Fn::Join"][1]
+def test_the_provider_is_the_regions_own(each_slurm_assembly: Assembly) -> None:
+    region, version = each_slurm_assembly.environment.region, each_slurm_assembly.training.parallelcluster_version
+    url = each_slurm_assembly.resource("training", "AWS::CloudFormation::Stack")["TemplateURL"]["Fn::Join"][1]
 
     assert url[0] == f"https://{region}-aws-parallelcluster.s3.{region}."
     assert url[2] == f"/parallelcluster/{version}/templates/custom_resource/cluster.yaml"
 
 
 def test_the_head_node_is_private_and_reached_through_session_manager(
-    configuration: dict[str, Any], each_assembly: Assembly
+    configuration: dict[str, Any], each_slurm_assembly: Assembly
 ) -> None:
     head_node = configuration["HeadNode"]
 
@@ -58,7 +58,7 @@ def test_the_head_node_is_private_and_reached_through_session_manager(
     assert head_node["Imds"] == {"Secured": True}
     assert configuration["Imds"] == {"ImdsSupport": "v2.0"}
     assert head_node["Ssh"]["AllowedIps"] != "0.0.0.0/0"
-    assert ("KeyName" in head_node["Ssh"]) is bool(each_assembly.environment.training.ssh)
+    assert ("KeyName" in head_node["Ssh"]) is bool(each_slurm_assembly.training.ssh)
     assert "AmazonSSMManagedInstanceCore" in str(head_node["Iam"])
 
 
@@ -75,9 +75,9 @@ def test_every_volume_is_encrypted_gp3(configuration: dict[str, Any]) -> None:
         assert volume["Encrypted"] is True
 
 
-def test_fsx_home_and_apps_are_shared(configuration: dict[str, Any], each_assembly: Assembly) -> None:
+def test_fsx_home_and_apps_are_shared(configuration: dict[str, Any], each_slurm_assembly: Assembly) -> None:
     mounts = {item["MountDir"]: item for item in configuration["SharedStorage"]}
-    environment = each_assembly.environment
+    environment = each_slurm_assembly.environment
     keeps = (environment.storage.lifecycle or environment.lifecycle) == "persistent"
 
     assert set(mounts) == {"/fsx", "/home", "/apps"}
@@ -88,11 +88,11 @@ def test_fsx_home_and_apps_are_shared(configuration: dict[str, Any], each_assemb
 
 
 def test_efa_is_on_where_the_type_has_it_or_the_file_says_so(
-    configuration: dict[str, Any], each_assembly: Assembly
+    configuration: dict[str, Any], each_slurm_assembly: Assembly
 ) -> None:
     wanted = [
         resource.efa if resource.efa is not None else facts.instance_type(resource.instance_type).efa_interfaces > 0
-        for queue in each_assembly.environment.training.queues
+        for queue in each_slurm_assembly.training.queues
         for resource in queue.compute_resources
     ]
     found = [resource["Efa"]["Enabled"] for queue in queues(configuration) for resource in queue["ComputeResources"]]
@@ -138,23 +138,25 @@ def test_script_urls_hold_no_content_hash(configuration: dict[str, Any]) -> None
         assert key == "/cluster/node_configured.sh"
 
 
-def test_node_policies_are_below_the_path_that_the_provider_may_attach(each_assembly: Assembly) -> None:
+def test_node_policies_are_below_the_path_that_the_provider_may_attach(each_slurm_assembly: Assembly) -> None:
     paths = {
         (role, policy["Properties"]["Path"])
         for role in ("storage", "training")
-        for logical_id, policy in each_assembly.resources(role, "AWS::IAM::ManagedPolicy").items()
+        for logical_id, policy in each_slurm_assembly.resources(role, "AWS::IAM::ManagedPolicy").items()
         if "Node" in logical_id or "Script" in logical_id
     }
 
     assert paths == {("storage", "/parallelcluster/"), ("training", "/parallelcluster/")}
 
 
-def test_logs_dashboards_and_alarms_go_with_the_cluster(configuration: dict[str, Any], each_assembly: Assembly) -> None:
+def test_logs_dashboards_and_alarms_go_with_the_cluster(
+    configuration: dict[str, Any], each_slurm_assembly: Assembly
+) -> None:
     monitoring = configuration["Monitoring"]
 
     assert monitoring["Logs"]["CloudWatch"] == {
         "Enabled": True,
-        "RetentionInDays": each_assembly.environment.operations.log_retention_days,
+        "RetentionInDays": each_slurm_assembly.environment.operations.log_retention_days,
         "DeletionPolicy": "Delete",
     }
     assert monitoring["Alarms"] == {"Enabled": True}
@@ -214,10 +216,10 @@ def test_the_lock_pins_every_package_of_the_release_in_words_that_bash_reads() -
     ]
 
 
-def test_the_first_job_is_one_that_the_head_node_has(each_assembly: Assembly) -> None:
-    command = each_assembly.template("training")["Outputs"]["FirstJob"]["Value"].split()
+def test_the_first_job_is_one_that_the_head_node_has(each_slurm_assembly: Assembly) -> None:
+    command = each_slurm_assembly.template("training")["Outputs"]["FirstJob"]["Value"].split()
     script = PROJECT / "assets" / "cluster" / command[-1].removeprefix("/apps/slipway/")
 
     assert command[:2] == ["sbatch", "--partition"]
-    assert command[2] in {queue.name for queue in each_assembly.environment.training.queues if queue.accelerated}
+    assert command[2] in {queue.name for queue in each_slurm_assembly.training.queues if queue.accelerated}
     assert script.is_file()
