@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from slipway.facts import UnknownFact
 from slipway.spec.environment import Environment
 from slipway.spec.inference import ServedModel
+from slipway.spec.kubernetes import NodeGroup
 from slipway.spec.problems import Finding, Path
 from slipway.spec.queues import ComputeResource, Queue
 from slipway.spec.section import InvalidPart
@@ -26,6 +27,9 @@ QueueCheck = Callable[[Environment, Path, Queue], Iterator[Finding]]
 
 ComputeResourceCheck = Callable[[Environment, Path, Queue, ComputeResource], Iterator[Finding]]
 """A rule about each compute resource; the path is the compute resource's."""
+
+NodeGroupCheck = Callable[[Environment, Path, NodeGroup], Iterator[Finding]]
+"""A rule about each node group of the Kubernetes cluster; the path is the node group's."""
 
 ModelCheck = Callable[[Environment, Path, ServedModel], Iterator[Finding]]
 """A rule about each model of the endpoint; the path is the model's."""
@@ -76,6 +80,12 @@ def compute_resource_rule(check: ComputeResourceCheck) -> ComputeResourceCheck:
     return check
 
 
+def node_group_rule(check: NodeGroupCheck) -> NodeGroupCheck:
+    """Register a rule that looks at each node group of the Kubernetes cluster by itself."""
+    _register(RULES, check, _of_each_node_group(check))
+    return check
+
+
 def model_rule(check: ModelCheck) -> ModelCheck:
     """Register a rule that looks at each model of the endpoint by itself."""
     _register(RULES, check, _of_each_model(check))
@@ -97,6 +107,12 @@ def queue_notice(check: QueueCheck) -> QueueCheck:
 def compute_resource_notice(check: ComputeResourceCheck) -> ComputeResourceCheck:
     """Register a notice about each compute resource by itself."""
     _register(NOTICES, check, _of_each_compute_resource(check))
+    return check
+
+
+def node_group_notice(check: NodeGroupCheck) -> NodeGroupCheck:
+    """Register a notice about each node group of the Kubernetes cluster by itself."""
+    _register(NOTICES, check, _of_each_node_group(check))
     return check
 
 
@@ -136,6 +152,15 @@ def _of_each_compute_resource(check: ComputeResourceCheck) -> Check:
             yield from _where_possible(check(environment, path, queue, resource))
 
     return _of_each_queue(check_queue)
+
+
+def _of_each_node_group(check: NodeGroupCheck) -> Check:
+    def check_all(environment: Environment) -> Iterator[Finding]:
+        groups = environment.kubernetes.node_groups if environment.kubernetes else ()
+        for index, group in enumerate(groups):
+            yield from _where_possible(check(environment, ("kubernetes", "node_groups", index), group))
+
+    return check_all
 
 
 def _of_each_model(check: ModelCheck) -> Check:
