@@ -10,16 +10,21 @@ from slipway.judge import parallelcluster_process
 from slipway.judge.assembly import PROJECT
 from slipway.judge.parallelcluster_process import JudgeFailedError
 from slipway.judge.proceedings import ask_parallelcluster
-from slipway.spec import load_environment
+from slipway.spec import Environment, load_environment
+
+
+def named_by(environment: Environment) -> set[str]:
+    """The reservations that queues and node groups name."""
+    queues = environment.training.queues if environment.training else ()
+    node_groups = environment.kubernetes.node_groups if environment.kubernetes else ()
+    ids = [queue.capacity_reservation_id for queue in queues]
+    ids += [group.capacity_reservation_id for group in node_groups]
+    return {name for name in ids if name}
 
 
 def test_every_reservation_of_an_environment_file_has_a_row() -> None:
-    named = {
-        queue.capacity_reservation_id
-        for file in (PROJECT / "environments").glob("*.yaml")
-        for queue in load_environment(file).training.queues
-        if queue.capacity_reservation_id
-    }
+    files = (PROJECT / "environments").glob("*.yaml")
+    named = set[str]().union(*(named_by(load_environment(file)) for file in files))
     assert named
     assert named <= {reservation.id for reservation in capacity_reservations()}
 

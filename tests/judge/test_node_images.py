@@ -11,7 +11,8 @@ def test_every_image_of_an_environment_file_has_a_row() -> None:
     named = {
         queue.custom_ami_id
         for file in (PROJECT / "environments").glob("*.yaml")
-        for queue in load_environment(file).training.queues
+        if (training := load_environment(file).training)
+        for queue in training.queues
         if queue.custom_ami_id
     }
     assert named <= {image.id for image in node_images()}

@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from slipway.spec import Environment, InvalidEnvironment, Problem, load_environment
+from slipway.spec.training import Training
 
 Values = dict[str, Any]
 
@@ -49,6 +50,13 @@ def write(directory: Path, values: Values) -> Path:
 def load(directory: Path, values: Values) -> Environment:
     """Load values through a file."""
     return load_environment(write(directory, values))
+
+
+def load_cluster(directory: Path, values: Values) -> Training:
+    """Load values through a file and return the Slurm cluster, which they must have."""
+    training = load(directory, values).training
+    assert training
+    return training
 
 
 def problems_of(path: Path) -> list[Problem]:

@@ -14,6 +14,10 @@ JWT = {"type": "jwt", "issuer": "https://login.example.com/", "jwks_endpoint": "
 API_KEY = {"type": "api_key", "secret_arn": SECRET}
 RESERVATION = "cr-0123456789abcdef0"
 GROUP = "arn:aws:resource-groups:us-west-2:111122223333:group/trn1-reservations"
+ON_KUBERNETES: Changes = {
+    "training": None,
+    "kubernetes": {"node_groups": [{"name": "trn1", "instance_type": "trn1.32xlarge"}]},
+}
 SAFE_PUBLIC = {f"{ENDPOINT}.exposure": "public", f"{ENDPOINT}.certificate_arn": CERTIFICATE}
 
 
@@ -232,6 +236,13 @@ STORAGE = [
         "training.home",
         "/home is on FSx for OpenZFS already",
         {"storage.home": {}, "training.apps": {"size_gib": 200}},
+    ),
+    Case(
+        "slurm-storage-with-cluster",
+        {**ON_KUBERNETES, "storage.accounting_database": {}},
+        "storage.accounting_database",
+        "nothing uses it in an environment without a Slurm cluster. Remove it, or add `training`.",
+        ON_KUBERNETES,
     ),
     Case(
         "accounting-database-type-known",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from slipway import facts
-from tests.spec.files import MINIMAL, changed, load
+from tests.spec.files import MINIMAL, changed, load, load_cluster
 from tests.spec.rule_cases import GROUP, QUEUE, RESERVATION, RESOURCE
 
 RELEASE = facts.parallelcluster_release("3.16.1")
@@ -51,8 +51,8 @@ def test_every_purchase_of_every_type_that_trains(instance_type: str, capacity_t
     queue: dict[str, Any] = {f"{RESOURCE}.instance_type": instance_type, f"{QUEUE}.capacity_type": capacity_type}
     if capacity_type == "capacity_block":
         queue |= BLOCK
-    environment = load(tmp_path, changed(MINIMAL, {**site(instance_type), **queue}))
-    assert environment.training.queues[0].capacity_type == capacity_type
+    training = load_cluster(tmp_path, changed(MINIMAL, {**site(instance_type), **queue}))
+    assert training.queues[0].capacity_type == capacity_type
 
 
 @pytest.mark.parametrize("reservation", ON_DEMAND.values(), ids=ON_DEMAND)
@@ -60,18 +60,18 @@ def test_every_purchase_of_every_type_that_trains(instance_type: str, capacity_t
 def test_on_demand_with_and_without_reservations(
     reservation: dict[str, Any], instance_type: str, tmp_path: Path
 ) -> None:
-    environment = load(tmp_path, changed(MINIMAL, {f"{RESOURCE}.instance_type": instance_type, **reservation}))
-    assert environment.training.queues[0].reserved is bool(reservation)
+    training = load_cluster(tmp_path, changed(MINIMAL, {f"{RESOURCE}.instance_type": instance_type, **reservation}))
+    assert training.queues[0].reserved is bool(reservation)
 
 
 @pytest.mark.parametrize("instance_type", ["trn1.32xlarge", "c6i.4xlarge"])
 def test_an_image_of_ones_own_for_any_queue(instance_type: str, tmp_path: Path) -> None:
     image = {f"{RESOURCE}.instance_type": instance_type, f"{QUEUE}.custom_ami_id": "ami-0123456789abcdef0"}
-    assert load(tmp_path, changed(MINIMAL, image)).training.queues[0].custom_ami_id == "ami-0123456789abcdef0"
+    assert load_cluster(tmp_path, changed(MINIMAL, image)).queues[0].custom_ami_id == "ami-0123456789abcdef0"
 
 
 def test_a_cluster_without_accelerators(tmp_path: Path) -> None:
-    training = load(tmp_path, changed(MINIMAL, {f"{RESOURCE}.instance_type": "m6i.2xlarge"})).training
+    training = load_cluster(tmp_path, changed(MINIMAL, {f"{RESOURCE}.instance_type": "m6i.2xlarge"}))
     assert training.training_stack_of(training.queues[0]) is None
 
 
@@ -86,11 +86,12 @@ def test_volumes_and_file_systems_live_as_long_as_each_is_told(
         "storage.lustre.lifecycle": lifecycle,
     }
     environment = load(tmp_path, changed(MINIMAL, changes))
+    assert environment.training
     assert environment.training.apps.deletion_policy == policy
     assert environment.storage.lustre.lifecycle == lifecycle
 
 
 def test_stopped_login_nodes(tmp_path: Path) -> None:
-    pool = load(tmp_path, changed(MINIMAL, {"training.login_nodes.count": 0})).training.login_nodes
+    pool = load_cluster(tmp_path, changed(MINIMAL, {"training.login_nodes.count": 0})).login_nodes
     assert pool is not None
     assert pool.count == 0

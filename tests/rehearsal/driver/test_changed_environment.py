@@ -1,5 +1,6 @@
 from difflib import SequenceMatcher
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -35,6 +36,7 @@ def test_nodes_and_a_model_are_changed(tmp_path: Path) -> None:
     before, after = load_environment(ENVIRONMENT), load_environment(copy)
     assert before.inference is not None
     assert after.inference is not None
+    assert after.training is not None
     assert after.training.queues[0].compute_resources[0].max_count == 5
     assert before.inference.models[0].prefix is None
     assert after.inference.models[0].prefix == "rehearsal/v1"
@@ -73,6 +75,23 @@ def test_a_section_that_is_not_there_is_not_invented(tmp_path: Path) -> None:
 def test_a_queue_with_a_reservation_stays_as_large_as_the_reservation(tmp_path: Path) -> None:
     changes = write_changed_environment(ENVIRONMENT.with_name("ultracluster.yaml"), tmp_path / "changed.yaml")
     assert changes[0] == "training.queues[2].compute_resources[0].max_count: 257"
+
+
+@pytest.mark.parametrize("reserved", [False, True])
+def test_the_first_node_group_without_a_reservation_gets_another_node(reserved: bool, tmp_path: Path) -> None:
+    original = tmp_path / "original.yaml"
+    content = yaml.safe_load(ENVIRONMENT.read_text(encoding="utf-8"))
+    del content["training"], content["inference"], content["operations"]
+    node_groups: list[dict[str, Any]] = [
+        {"name": "trn1", "instance_type": "trn1.32xlarge", "max_count": 4},
+        {"name": "cpu", "instance_type": "m6i.8xlarge"},
+    ]
+    if reserved:
+        node_groups[0]["capacity_reservation_id"] = "cr-0123456789abcdef0"
+    original.write_text(yaml.safe_dump({**content, "kubernetes": {"node_groups": node_groups}}), encoding="utf-8")
+    (change,) = write_changed_environment(original, tmp_path / "changed.yaml")
+    number, max_count = (1, 2) if reserved else (0, 5)
+    assert change == f"kubernetes.node_groups[{number}].max_count: {max_count}"
 
 
 def test_a_file_in_which_nothing_can_change_is_refused(tmp_path: Path) -> None:
