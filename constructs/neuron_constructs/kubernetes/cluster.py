@@ -1,0 +1,157 @@
+"""An Amazon EKS cluster: control plane, who may use it, its core nodes and the add-ons that EKS keeps."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import aws_cdk as cdk
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_eks_v2 as eks
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from neuron_constructs.kubernetes.core_nodes import CoreNodesProps, core_nodes
+from neuron_constructs.kubernetes.nodes import node_role
+from neuron_constructs.log_groups import stack_log_group
+
+_LOAD_BALANCER_TAGS = ("kubernetes.io/role/elb", "kubernetes.io/role/internal-elb")
+
+
+@dataclass(frozen=True, kw_only=True)
+class KubernetesClusterProps:
+    """Properties of a `KubernetesCluster`."""
+
+    name: str
+    """Name of the EKS cluster, one of its own in account and region; log groups hold it too."""
+
+    version: str
+    """Kubernetes version, a row of the facts."""
+
+    vpc: ec2.IVpc
+    """The VPC."""
+
+    private_subnets: Sequence[ec2.ISubnet]
+    """Where control plane and core nodes have their network interfaces: two or more, in as many zones."""
+
+    public_access_cidrs: Sequence[str]
+    """IPv4 ranges that reach the cluster's API over the internet; without any it is reached from the VPC only."""
+
+    administrator_arns: Sequence[str]
+    """IAM roles and users who may do everything in the cluster."""
+
+    core_instance_type: str
+    """EC2 instance type of the core nodes, x86_64."""
+
+    core_min_count: int
+    """Core nodes that always run."""
+
+    core_max_count: int
+    """Most core nodes."""
+
+    log_retention: logs.RetentionDays
+    """How long logs are kept while the stack stands."""
+
+    tags: Mapping[str, str]
+    """Tags of core instances and their volumes: those of the stack do not reach what EKS starts."""
+
+
+class KubernetesCluster(Construct):
+    """A cluster whose API is private unless ranges are named, with core nodes and add-ons.
+
+    Whoever creates it has no rights in it: that is CloudFormation's role, which no person takes on. The named
+    administrators have them, and the function of the CDK that installs charts and manifests.
+
+    It stays on standard support: when that ends for its version, EKS moves the control plane to the next one instead of
+    charging six times as much. Nodes stay until the environment names the new version and is deployed.
+
+    Raises:
+        slipway.facts.UnknownFact: there is no row for the Kubernetes version.
+    """
+
+    cluster: eks.Cluster
+    node_role: iam.Role
+    core_nodes: eks.Nodegroup
+
+    def __init__(self, scope: Construct, id: str, props: KubernetesClusterProps) -> None:  # noqa: A002
+        super().__init__(scope, id)
+        self.name = props.name
+        self.cluster = self._cluster(props)
+        for arn in props.administrator_arns:
+            # Named by ARN, not by place in the list: a second entry for a principal is refused.
+            self.cluster.grant_cluster_admin(f"Administrator-{arn}", arn)
+        self.node_role = node_role(self)
+        self.core_nodes = core_nodes(
+            self,
+            "CoreNodes",
+            CoreNodesProps(
+                cluster=self.cluster,
+                node_role=self.node_role,
+                version=props.version,
+                subnets=props.private_subnets,
+                instance_type=props.core_instance_type,
+                min_count=props.core_min_count,
+                max_count=props.core_max_count,
+                tags=props.tags,
+            ),
+        )
+
+    def _cluster(self, props: KubernetesClusterProps) -> eks.Cluster:
+        access = eks.EndpointAccess.PRIVATE
+        if props.public_access_cidrs:
+            access = eks.EndpointAccess.PUBLIC_AND_PRIVATE.only_from(*props.public_access_cidrs)
+        cluster = eks.Cluster(
+            self,
+            "Cluster",
+            cluster_name=props.name,
+            version=eks.KubernetesVersion.of(props.version),
+            vpc=props.vpc,
+            vpc_subnets=[ec2.SubnetSelection(subnets=list(props.private_subnets))],
+            endpoint_access=access,
+            default_capacity_type=eks.DefaultCapacityType.NODEGROUP,
+            default_capacity=0,
+            bootstrap_cluster_creator_admin_permissions=False,
+            # The add-ons below are those of EKS; what it would install instead belongs to nobody.
+            bootstrap_self_managed_addons=False,
+            cluster_logging=list(eks.ClusterLoggingTypes),
+            secrets_encryption_key=self._secrets_key(),
+            kubectl_provider_options=eks.KubectlProviderOptions(kubectl_layer=self._kubectl_layer()),
+        )
+        resource = cluster.node.default_child
+        assert isinstance(resource, eks.CfnCluster)
+        # Escape hatch: the L2 cluster has no upgrade policy.
+        resource.upgrade_policy = eks.CfnCluster.UpgradePolicyProperty(support_type="STANDARD")
+        resource.node.add_dependency(self._control_plane_logs(props))
+        # The L2 cluster marks subnets for load balancers, which nothing in this cluster may make.
+        for key in _LOAD_BALANCER_TAGS:
+            cdk.Tags.of(props.vpc).remove(key)
+        return cluster
+
+    def _control_plane_logs(self, props: KubernetesClusterProps) -> logs.LogGroup:
+        """Return the group that EKS writes to.
+
+        EKS makes it by itself when it is missing, outside of any stack and without retention. Its name holds the
+        cluster's, which is why the cluster is named: the group is there first, and goes after the cluster.
+        """
+        return stack_log_group(
+            self, "ControlPlaneLogs", retention=props.log_retention, name=f"/aws/eks/{props.name}/cluster"
+        )
+
+    def _secrets_key(self) -> kms.Key:
+        """Return the key of the cluster's secrets. Nothing that it encrypts outlives the cluster."""
+        return kms.Key(
+            self,
+            "SecretsKey",
+            description="Kubernetes secrets of the cluster",
+            enable_key_rotation=True,
+            removal_policy=cdk.RemovalPolicy.DESTROY,
+            pending_window=cdk.Duration.days(7),
+        )
+
+    def _kubectl_layer(self) -> lambda_.ILayerVersion:
+        """Return kubectl and Helm for the CDK's function; kubectl works one minor version up and down."""
+        # Imported here: the module is 40 MB, which environments without a cluster need not load.
+        from aws_cdk.lambda_layer_kubectl_v35 import KubectlV35Layer  # noqa: PLC0415
+
+        return KubectlV35Layer(self, "Kubectl")

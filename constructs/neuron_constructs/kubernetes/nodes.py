@@ -1,0 +1,38 @@
+"""What nodes of all groups share: their role."""
+
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from neuron_constructs.acknowledgements import acknowledge
+
+_POLICIES = {
+    "AmazonEKSWorkerNodePolicy": "EKS demands it of nodes and keeps it in step with the kubelet.",
+    "AmazonEC2ContainerRegistryPullOnly": "It reads images and nothing else; add-ons' images are in AWS's accounts.",
+    "AmazonSSMManagedInstanceCore": "AWS keeps it in step with the Session Manager agent; a copy would fall behind.",
+}
+
+
+def node_role(scope: Construct) -> iam.Role:
+    """Return the role of nodes: join the cluster, pull images, Session Manager.
+
+    Session Manager lets an administrator reach the private API through a core node. Pods get nothing of this role: the
+    metadata service is out of their reach (`hop_limit` 1), and what they may do is a pod's own role.
+
+    Args:
+        scope: the cluster.
+    """
+    role = iam.Role(
+        scope,
+        "NodeRole",
+        description="Nodes of the Kubernetes cluster",
+        assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"),
+        managed_policies=[iam.ManagedPolicy.from_aws_managed_policy_name(name) for name in _POLICIES],
+    )
+    acknowledge(
+        role,
+        {
+            f"AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/{name}]": reason
+            for name, reason in _POLICIES.items()
+        },
+    )
+    return role
