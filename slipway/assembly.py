@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+CLUSTER_TYPE = "Custom::PclusterCluster"
+"""Resource type of a Slurm cluster; an environment on Kubernetes alone has none."""
+
 _STACK = "aws:cloudformation:stack"
 
 

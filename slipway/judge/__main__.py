@@ -30,7 +30,7 @@ def main(names: Annotated[list[str] | None, typer.Argument(help="Environments; a
     verdicts = judge_environments(names or known, explanations, DIRECTORY)
     found = [finding for verdict in verdicts for finding, _ in verdict.findings]
     # Only all environments together can show that an explanation has become stale.
-    complete = not names and all(verdict.answer for verdict in verdicts)
+    complete = not names and all(verdict.answer or verdict.without_cluster for verdict in verdicts)
     left_over = stale(explanations, found) if complete else []
     print_report(verdicts, left_over, Console())
     report = DIRECTORY / "report.json"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from slipway import facts
+from slipway.assembly import CLUSTER_TYPE
 from slipway.capacity_reservations import CapacityReservation, capacity_reservations
 from slipway.judge.assembly import SynthFailedError, read_assembly, synthesize
 from slipway.judge.explanations import Explanation
@@ -37,10 +38,22 @@ def judge_environment(environment: str, explanations: Sequence[Explanation], dir
     directory.mkdir(parents=True)
     try:
         synthesize(environment, directory / "assembly", directory / "app.log")
-        answer = ask_parallelcluster(read_assembly(directory / "assembly"), directory)
+        assembly = read_assembly(directory / "assembly")
+        if not has_cluster(assembly):
+            return Verdict(environment, explanations, without_cluster=True)
+        answer = ask_parallelcluster(assembly, directory)
     except (SynthFailedError, JudgeFailedError) as failure:
         return Verdict(environment, explanations, problem=str(failure))
     return Verdict(environment, explanations, answer)
+
+
+def has_cluster(assembly: Mapping[str, Any]) -> bool:
+    """Tell whether an assembly, as `read_assembly` gives it, holds a Slurm cluster."""
+    return any(
+        resource["Type"] == CLUSTER_TYPE
+        for stack in assembly["stacks"]
+        for resource in stack["template"].get("Resources", {}).values()
+    )
 
 
 def ask_parallelcluster(

@@ -44,8 +44,14 @@ def _stages(verdicts: Sequence[Verdict]) -> Table:
         table.add_column(heading)
     for verdict in verdicts:
         cells = _outcome_cells(verdict, verdict.answer.outcome) if verdict.answer else ["-"] * 6
-        table.add_row(verdict.environment, *cells, "[green]passed[/]" if verdict.passed else "[red]failed[/]")
+        table.add_row(verdict.environment, *cells, _word(verdict))
     return table
+
+
+def _word(verdict: Verdict) -> str:
+    if verdict.without_cluster:
+        return "no Slurm cluster"
+    return "[green]passed[/]" if verdict.passed else "[red]failed[/]"
 
 
 def _outcome_cells(verdict: Verdict, outcome: Outcome) -> list[str]:

@@ -17,6 +17,9 @@ class Verdict:
     problem: str | None = None
     """Why there is no answer: the app or ParallelCluster's side did not get to an end."""
 
+    without_cluster: bool = False
+    """The environment has no Slurm cluster, so ParallelCluster was not asked."""
+
     @property
     def findings(self) -> list[tuple[Finding, Explanation | None]]:
         """Every finding with its explanation, the unexplained ones first."""
@@ -26,8 +29,8 @@ class Verdict:
 
     @property
     def passed(self) -> bool:
-        """Whether the template was built and every finding has its explanation."""
-        return (
+        """Whether the template was built and every finding has its explanation, or there is no cluster to judge."""
+        return self.without_cluster or (
             self.answer is not None
             and self.answer.outcome.template_resources > 0
             and all(explanation is not None for _, explanation in self.findings)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from slipway.assembly import CLUSTER_TYPE
 from slipway.lint.cluster import Cluster
 from slipway.lint.context import Context, Subnet
 from slipway.lint.sections import Section, UnknownValue, with_open_texts
@@ -18,7 +19,6 @@ from slipway.spec.ranges import RESERVED_ADDRESSES
 
 Template = Mapping[str, Any]
 
-CLUSTER_TYPE = "Custom::PclusterCluster"
 _PROVIDER_RELEASE = re.compile(r"/parallelcluster/([0-9]+\.[0-9]+\.[0-9]+)/templates/")
 _SCRIPTS_TYPE = "Custom::CDKBucketDeployment"
 

@@ -14,12 +14,15 @@ from rich.console import Console
 from rich.table import Table
 
 from slipway import facts
-from slipway.assembly import NoAssemblyError, read_stacks
+from slipway.assembly import CLUSTER_TYPE, NoAssemblyError, read_stacks
 
 HOURS_PER_MONTH = 730
 """Hours of an average month, as AWS's own calculators count."""
 
 Properties = Mapping[str, Any]
+Resources = Mapping[str, Mapping[str, Any]]
+
+_NODE_GROUP = "AWS::EKS::Nodegroup"
 
 
 @dataclass(frozen=True)
@@ -93,17 +96,29 @@ def _cluster(properties: Properties) -> Iterable[Charge]:
                 yield Charge(what, resource["InstanceType"], resource["MinCount"])
 
 
+def _node_group(properties: Properties) -> Iterable[Charge]:
+    count, kind = properties["ScalingConfig"]["MinSize"], properties.get("CapacityType", "ON_DEMAND")
+    if count and kind == "ON_DEMAND":
+        launched = properties["LaunchTemplate"]
+        name = properties.get("NodegroupName", "the core node group")
+        yield Charge(f"nodes that always run in {name}, {launched['InstanceType']}", launched["InstanceType"], count)
+        volumes = [device["Ebs"]["VolumeSize"] for device in launched["BlockDeviceMappings"]]
+        yield Charge(f"their root volumes in {name}, gp3", "gp3_gb_month", count * sum(volumes))
+
+
 CHARGES: Mapping[str, Callable[[Properties], Iterable[Charge]]] = {
     "AWS::EC2::EIP": lambda _: [Charge("public IPv4 address of a NAT gateway", "public_ipv4_hour", 1)],
     "AWS::EC2::NatGateway": lambda _: [Charge("NAT gateway", "nat_gateway_hour", 1)],
+    "AWS::EKS::Cluster": lambda _: [Charge("control plane of the Kubernetes cluster", "eks_cluster_hour", 1)],
+    _NODE_GROUP: _node_group,
     "AWS::ElasticLoadBalancingV2::LoadBalancer": lambda _: [Charge("load balancer", "load_balancer_hour", 1)],
     "AWS::FSx::FileSystem": _file_system,
     "AWS::KMS::Key": lambda _: [Charge("KMS key", "kms_key_month", 1)],
     "AWS::RDS::DBInstance": _database,
     "AWS::SecretsManager::Secret": lambda _: [Charge("secret", "secret_month", 1)],
-    "Custom::PclusterCluster": _cluster,
+    CLUSTER_TYPE: _cluster,
 }
-"""What bills by itself, by CloudFormation type. Inference hosts and Slurm nodes run, and bill, when they have work."""
+"""What bills by itself, by CloudFormation type. Inference hosts and nodes of jobs bill when they have work."""
 
 
 def standing_charges(templates: Iterable[Mapping[str, Any]]) -> list[Charge]:
@@ -113,13 +128,22 @@ def standing_charges(templates: Iterable[Mapping[str, Any]]) -> list[Charge]:
         for template in templates
         for resource in template["Resources"].values()
         if resource["Type"] in CHARGES
-        for charge in CHARGES[resource["Type"]](resource["Properties"])
+        for charge in CHARGES[resource["Type"]](_properties(resource, template["Resources"]))
     ]
 
 
+def _properties(resource: Mapping[str, Any], resources: Resources) -> Properties:
+    """Return a resource's properties; a node group's with the launch template itself in the place of its id."""
+    properties: Properties = resource.get("Properties", {})
+    if resource["Type"] != _NODE_GROUP:
+        return properties
+    launch_template = resources[properties["LaunchTemplate"]["Id"]["Ref"]]["Properties"]["LaunchTemplateData"]
+    return {**properties, "LaunchTemplate": launch_template}
+
+
 def _machines(resource: Mapping[str, Any]) -> Iterable[str]:
-    """Yield the instance types that a resource launches when there is work: nodes of queues, inference hosts."""
-    if resource["Type"] == "Custom::PclusterCluster":
+    """Yield the instance types that a resource launches when there is work: nodes of jobs, inference hosts."""
+    if resource["Type"] == CLUSTER_TYPE:
         for queue in resource["Properties"]["ClusterConfiguration"]["Scheduling"]["SlurmQueues"]:
             yield from (kind["InstanceType"] for kind in queue["ComputeResources"])
     elif resource["Type"] == "AWS::EC2::LaunchTemplate":

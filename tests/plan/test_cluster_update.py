@@ -246,7 +246,7 @@ def test_a_missing_virtual_environment_is_one_line(tmp_path: Path, monkeypatch: 
         (None, "cannot be read"),
         ("[1, 2]", "is no CloudFormation template"),
         ("{", "cannot be read"),
-        ('{"Resources": {}}', "must have exactly one Custom::PclusterCluster, it has 0"),
+        ('{"Resources": {}}', "has no Slurm cluster (Custom::PclusterCluster): there is none to update"),
     ],
 )
 def test_another_side_that_is_no_template_is_one_line(

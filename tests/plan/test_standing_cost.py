@@ -83,3 +83,50 @@ def test_a_standby_doubles_the_database(directory: Assembly) -> None:
     charged = {charge.item: charge.quantity for charge in standing_charges(directory.templates().values())}
 
     assert (charged["db.m5.large"], charged["rds_gp3_gb_month"]) == (2, 200)
+
+
+def node_group(name: str, min_count: int, **properties: object) -> dict[str, object]:
+    """A node group that names the instances of the launch template `Template`."""
+    launch_template = {"Id": {"Ref": "Template"}, "Version": "1"}
+    scaling = {"MinSize": min_count, "DesiredSize": min_count, "MaxSize": 4}
+    return {
+        "Type": "AWS::EKS::Nodegroup",
+        "Properties": {
+            "NodegroupName": name,
+            "ScalingConfig": scaling,
+            "LaunchTemplate": launch_template,
+            **properties,
+        },
+    }
+
+
+KUBERNETES = {
+    "Resources": {
+        "Cluster": {"Type": "AWS::EKS::Cluster", "Properties": {}},
+        "Template": {
+            "Type": "AWS::EC2::LaunchTemplate",
+            "Properties": {
+                "LaunchTemplateData": {
+                    "InstanceType": "m6i.xlarge",
+                    "BlockDeviceMappings": [{"DeviceName": "/dev/xvda", "Ebs": {"VolumeSize": 100}}],
+                }
+            },
+        },
+        "Core": node_group("core", 2),
+        "Idle": node_group("idle", 0),
+        "Spot": node_group("spot", 1, CapacityType="SPOT"),
+        "Block": node_group("block", 4, CapacityType="CAPACITY_BLOCK"),
+    }
+}
+
+
+def test_a_kubernetes_cluster_bills_its_control_plane_and_the_nodes_that_always_run() -> None:
+    charged = [(charge.what, charge.item, charge.quantity) for charge in standing_charges([KUBERNETES])]
+
+    assert charged == [
+        ("control plane of the Kubernetes cluster", "eks_cluster_hour", 1),
+        ("nodes that always run in core, m6i.xlarge", "m6i.xlarge", 2),
+        ("their root volumes in core, gp3", "gp3_gb_month", 200),
+    ]
+    assert all(charge.usd_per_hour("us-west-2") for charge in standing_charges([KUBERNETES]))
+    assert [charge.item for charge in machine_prices([KUBERNETES])] == ["m6i.xlarge"]

@@ -7,10 +7,11 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
+from slipway.assembly import CLUSTER_TYPE
 from slipway.judge.inside_parallelcluster.update_answer import Update
 from slipway.judge.updates import ask_about_updates
 from slipway.plan.cluster_update.errors import NotComparableError
-from slipway.plan.cluster_update.sources import CLUSTER_TYPE, Templates, stack_of_cluster
+from slipway.plan.cluster_update.sources import Templates, stack_of_cluster
 from slipway.plan.cluster_update.values import Names, WantedNames
 
 _VERSION = re.compile(r"/parallelcluster/([^/]+)/")

@@ -6,14 +6,12 @@ from typing import Any
 
 import yaml
 
-from slipway.assembly import NoAssemblyError, read_stacks
+from slipway.assembly import CLUSTER_TYPE, NoAssemblyError, read_stacks
 from slipway.plan.cluster_update.errors import NotComparableError
 
 Template = Mapping[str, Any]
 Templates = Mapping[str, Template]
 """Templates by the name of their stack."""
-
-CLUSTER_TYPE = "Custom::PclusterCluster"
 
 
 def templates_of_assembly(folder: Path) -> tuple[Templates, str]:
@@ -105,6 +103,8 @@ def stack_of_cluster(templates: Templates, where: str) -> str:
         for resource in template.get("Resources", {}).values()
         if resource["Type"] == CLUSTER_TYPE
     ]
-    if len(found) != 1:
+    if not found:
+        raise NotComparableError(f"{where} has no Slurm cluster ({CLUSTER_TYPE}): there is none to update")
+    if len(found) > 1:
         raise NotComparableError(f"{where} must have exactly one {CLUSTER_TYPE}, it has {len(found)}")
     return found[0]
