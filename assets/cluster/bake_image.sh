@@ -32,7 +32,7 @@ step "read the training stack" load_training_stack "$1"
 step "check the operating system" check_operating_system
 step "stop unattended upgrades" stop_unattended_upgrades
 step "install the kernel headers" install_kernel_headers
-step "install the Neuron packages" install_neuron_packages
+step "install the Neuron packages" install_neuron_packages "${NODE_PACKAGES[@]}"
 step "build the Neuron driver" build_neuron_driver
 step "hold the kernel and the Neuron packages" hold_packages
 step "record what the image holds" write_baked_record

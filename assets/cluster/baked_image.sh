@@ -6,7 +6,7 @@ readonly BAKED_RECORD="/etc/slipway/baked"
 # baked_lines: prints what an image of the loaded training stack holds: its name and the pinned packages.
 baked_lines() {
   printf 'TRAINING_STACK=%s\n' "$TRAINING_STACK"
-  node_pins
+  pins "${NODE_PACKAGES[@]}"
 }
 
 # write_baked_record: marks the image with what it holds and the kernel that its driver was built for.

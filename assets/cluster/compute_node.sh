@@ -114,7 +114,7 @@ set_up_neuron_node() {
   step "compare the image" compare_image
   step "stop unattended upgrades" stop_unattended_upgrades
   step "install the kernel headers" install_kernel_headers
-  step "install the Neuron packages" install_neuron_packages
+  step "install the Neuron packages" install_neuron_packages "${NODE_PACKAGES[@]}"
   step "build the Neuron driver" build_neuron_driver
   step "hold the kernel and the Neuron packages" hold_packages
   step "provide Python" provide_python

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# The job kit (assets/jobs) with the command slipway-job; sourced after steps.sh, training_stack.sh and health.sh. The
-# head node installs it on the shared /apps; login nodes only find it.
+# The job kit (assets/jobs) with the command slipway-job; sourced after steps.sh, training_stack.sh,
+# python_environments.sh and health.sh. The head node installs it on the shared /apps; login nodes only find it.
 
 readonly JOB_KIT_SECONDS="${SLIPWAY_JOB_KIT_SECONDS:-600}"
 readonly KITS_DIRECTORY="${ROOT}/apps/slipway/jobs"
@@ -35,15 +35,7 @@ build_job_kit() {
     fail "${JOB_KIT_ADDRESS}/files.sha256 is not a list of checksums and files"
   fi
   retry "$JOB_KIT_SECONDS" bash -c "fetch_kit_files '${JOB_KIT_ADDRESS}' '$1'"
-  "python${PYTHON_VERSION}" -m venv "$1/venv"
-  retry "$PIP_SECONDS" "$1/venv/bin/python" -m pip install --quiet --no-cache-dir --disable-pip-version-check \
-    --require-hashes --only-binary :all: --requirement "$1/requirements.txt"
-  # Python finds the kit without PYTHONPATH, which jobs would inherit. A path in such a file counts from its folder.
-  printf '../../../..\n' >"$1/venv/lib/python${PYTHON_VERSION}/site-packages/slipway_job_kit.pth"
-  # Users cannot write compiled files here.
-  "$1/venv/bin/python" -m compileall -q "$1"/slipway_*
-  # The programs beside the interpreter, which is a link, name the folder before it gets its own name.
-  find "$1/venv/bin" -type f -delete
+  make_kit_environment "$1" requirements.txt
 }
 
 # install_job_kit: other files have another directory, built beside those that running chains have pinned. It gets its

@@ -5,13 +5,16 @@
 
 readonly REPOSITORY_KEY="GPG-PUB-KEY-AMAZON-AWS-NEURON.PUB"
 
-# What a compute node installs of the pinned packages; others (the hook for containers) are for other machines.
-readonly NODE_PACKAGES=(aws-neuronx-dkms aws-neuronx-collectives aws-neuronx-runtime-lib aws-neuronx-tools)
+# What programs need of the pinned packages, also in a container; the hook for containers is for other machines.
+readonly RUNTIME_PACKAGES=(aws-neuronx-collectives aws-neuronx-runtime-lib aws-neuronx-tools)
+# What a compute node installs: the driver too.
+# shellcheck disable=SC2034
+readonly NODE_PACKAGES=(aws-neuronx-dkms "${RUNTIME_PACKAGES[@]}")
 
-# node_pins: prints NAME=VERSION for each of them.
-node_pins() {
+# pins PACKAGE...: prints NAME=VERSION for each of them.
+pins() {
   local name version
-  for name in "${NODE_PACKAGES[@]}"; do
+  for name in "$@"; do
     version="$(pinned_version "$name")"
     printf '%s=%s\n' "$name" "$version"
   done
@@ -111,9 +114,10 @@ install_kernel_headers() {
   fi
 }
 
+# install_neuron_packages PACKAGE...: installs them in their pinned versions.
 install_neuron_packages() {
   local lines pins packages
-  lines="$(node_pins)"
+  lines="$(pins "$@")"
   mapfile -t pins <<<"$lines"
   if all_installed "${pins[@]}"; then
     say "Neuron ${NEURON_RELEASE} packages: already installed"

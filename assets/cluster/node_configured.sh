@@ -43,8 +43,8 @@ files=(training_stacks.sh steps.sh operating_system.sh training_stack.sh storage
 stacks=()
 if [[ "${1:-}" == head && $# -eq 3 ]]; then
   files+=(health.sh health_check.sh smoke/{all_reduce,efa,fsx,neuron_ls}.sbatch neuron_monitor.sh neuron_metrics.py
-    neuron_monitor.json neuron_monitor_requirements.txt slipway-neuron-monitor.service job_kit.sh slipway_job.sh
-    head_node.sh)
+    neuron_monitor.json neuron_monitor_requirements.txt slipway-neuron-monitor.service python_environments.sh
+    job_kit.sh slipway_job.sh head_node.sh)
 elif [[ "${1:-}" == login && $# -eq 3 ]]; then
   files+=(job_kit.sh login_node.sh)
 elif [[ "${1:-}" == compute && $# -ge 5 && "$4" =~ ^[a-z0-9][a-z0-9.-]*$ ]]; then

@@ -1,0 +1,60 @@
+# shellcheck shell=bash
+# The Python environments of a training stack and of the job kit; sourced after steps.sh, operating_system.sh and
+# training_stack.sh. The head node builds them on the shared /apps, the training image of Kubernetes in itself.
+
+readonly PIP_SECONDS="${SLIPWAY_PIP_SECONDS:-1500}"
+
+provide_python() {
+  local python="python${PYTHON_VERSION}" packages=("python${PYTHON_VERSION}") found
+  if [[ "$PACKAGE_MANAGER" == apt ]]; then
+    packages+=("python${PYTHON_VERSION}-venv")
+  fi
+  if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+    install_packages "${packages[@]}"
+  fi
+  found="$("$python" -c 'import sys; print("{}.{}".format(*sys.version_info))')"
+  if [[ "$found" != "$PYTHON_VERSION" ]]; then
+    fail "${python} is Python ${found}, the training packages need ${PYTHON_VERSION}"
+  fi
+}
+
+# environment_name: prints the directory of the loaded stack's environment. Other pins have another name, so they are
+# built beside the environment that jobs are using.
+environment_name() {
+  local checksum
+  checksum="$(sha256sum <<<"${PYTHON_PACKAGES[*]}")"
+  printf '%s-python%s-%s' "$TRAINING_STACK" "$PYTHON_VERSION" "${checksum:0:8}"
+}
+
+# install_training_packages: the file .requirements is written last and marks an environment complete; a directory
+# without it was left by an installation that broke off.
+install_training_packages() {
+  local environment index options=(--quiet --no-cache-dir --disable-pip-version-check)
+  environment="${ROOT}/apps/neuron/$(environment_name)"
+  if [[ -f "${environment}/.requirements" ]]; then
+    say "${PYTHON_PACKAGES[*]}: already in ${environment}"
+    return
+  fi
+  rm -rf "$environment"
+  "python${PYTHON_VERSION}" -m venv "$environment"
+  # The exact versions exist only in the Neuron index: PyPI holds placeholders of the same names.
+  for index in "${PYTHON_INDEXES[@]}"; do
+    options+=(--extra-index-url "$index")
+  done
+  retry "$PIP_SECONDS" "${environment}/bin/python" -m pip install "${options[@]}" "${PYTHON_PACKAGES[@]}"
+  printf '%s\n' "${PYTHON_PACKAGES[@]}" >"${environment}/.requirements"
+}
+
+# make_kit_environment DIRECTORY REQUIREMENTS: gives the job kit in the directory its own environment, venv, with the
+# packages of a file in it, which has checksums of all of them.
+make_kit_environment() {
+  "python${PYTHON_VERSION}" -m venv "$1/venv"
+  retry "$PIP_SECONDS" "$1/venv/bin/python" -m pip install --quiet --no-cache-dir --disable-pip-version-check \
+    --require-hashes --only-binary :all: --requirement "$1/$2"
+  # Python finds the kit without PYTHONPATH, which jobs would inherit. A path in such a file counts from its folder.
+  printf '../../../..\n' >"$1/venv/lib/python${PYTHON_VERSION}/site-packages/slipway_job_kit.pth"
+  # Users cannot write compiled files here.
+  "$1/venv/bin/python" -m compileall -q "$1"/slipway_*
+  # The programs beside the interpreter, which is a link, name the folder as it is now, before it gets its own name.
+  find "$1/venv/bin" -type f -delete
+}
