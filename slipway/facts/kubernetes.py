@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date
 from functools import cache
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from slipway.facts.hardware import instance_type
 from slipway.facts.rows import FrozenMapping, Row, Text, find, load_rows
 
 _Count = Annotated[int, Field(ge=1)]
@@ -78,6 +80,44 @@ class KubernetesNode(Row):
     pods: _Count
 
 
+class DaemonPod(Row):
+    """A pod that nodes run for themselves, of a daemon set.
+
+    Attributes:
+        name: Name of the daemon set.
+        nodes: Which nodes run it: ``all``, or those whose instance type has Neuron devices or EFA interfaces.
+        cpu_millicores: Thousandths of a virtual CPU that all its containers ask for.
+        memory_mib: Memory that all its containers ask for.
+    """
+
+    name: Text
+    nodes: Literal["all", "neuron", "efa"]
+    cpu_millicores: Annotated[int, Field(ge=0)]
+    memory_mib: Annotated[int, Field(ge=0)]
+
+    def runs_on(self, instance_type_name: str) -> bool:
+        """Tell whether nodes of an instance type run it.
+
+        Raises:
+            UnknownFact: Slipway knows no such instance type.
+        """
+        kind = instance_type(instance_type_name)
+        return {"all": True, "neuron": kind.neuron_devices > 0, "efa": kind.efa_interfaces > 0}[self.nodes]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PodResources:
+    """What one pod may ask for.
+
+    Attributes:
+        cpu_millicores: Thousandths of a virtual CPU.
+        memory_mib: Memory.
+    """
+
+    cpu_millicores: int
+    memory_mib: int
+
+
 @cache
 def kubernetes_versions() -> Mapping[str, KubernetesVersion]:
     """Return every Kubernetes version by name."""
@@ -136,3 +176,23 @@ def kubernetes_node(instance_type: str) -> KubernetesNode:
         UnknownFact: Slipway does not know it.
     """
     return find("Kubernetes node", instance_type, kubernetes_nodes())
+
+
+@cache
+def daemon_pods() -> Mapping[str, DaemonPod]:
+    """Return the pods that nodes run for themselves, by their daemon set's name."""
+    return load_rows(DaemonPod, "daemon_pods.yaml")
+
+
+def pod_resources(instance_type_name: str) -> PodResources:
+    """Return what one pod may ask for that takes a whole node: what the node has, less what its own pods ask for.
+
+    Raises:
+        UnknownFact: Slipway does not know the instance type.
+    """
+    node = kubernetes_node(instance_type_name)
+    own = [pod for pod in daemon_pods().values() if pod.runs_on(instance_type_name)]
+    return PodResources(
+        cpu_millicores=node.cpu_millicores - sum(pod.cpu_millicores for pod in own),
+        memory_mib=node.memory_mib - sum(pod.memory_mib for pod in own),
+    )
