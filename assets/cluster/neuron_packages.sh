@@ -8,7 +8,7 @@ readonly REPOSITORY_KEY="GPG-PUB-KEY-AMAZON-AWS-NEURON.PUB"
 # What programs need of the pinned packages, also in a container; the hook for containers is for other machines.
 readonly RUNTIME_PACKAGES=(aws-neuronx-collectives aws-neuronx-runtime-lib aws-neuronx-tools)
 # What a compute node installs: the driver too.
-# shellcheck disable=SC2034
+# shellcheck disable=SC2034 # for those who source this file
 readonly NODE_PACKAGES=(aws-neuronx-dkms "${RUNTIME_PACKAGES[@]}")
 
 # pins PACKAGE...: prints NAME=VERSION for each of them.

@@ -22,6 +22,7 @@ from slipway.facts.databases import (
     database_instance_type,
     database_instance_types,
 )
+from slipway.facts.efa import EfaInstaller, efa_installer, efa_installers
 from slipway.facts.engine_settings import CompiledShape, EngineSettings
 from slipway.facts.hardware import (
     InstanceFamily,
@@ -42,17 +43,21 @@ from slipway.facts.inference import (
 )
 from slipway.facts.kubernetes import (
     ClusterImage,
+    DaemonPod,
     HelmChart,
     KubernetesNode,
     KubernetesVersion,
+    PodResources,
     cluster_image,
     cluster_images,
+    daemon_pods,
     helm_chart,
     helm_charts,
     kubernetes_node,
     kubernetes_nodes,
     kubernetes_version,
     kubernetes_versions,
+    pod_resources,
 )
 from slipway.facts.lustre import LustreDeployment, lustre_deployment, lustre_deployments
 from slipway.facts.neuron import (
@@ -89,8 +94,10 @@ __all__ = [
     "CompiledShape",
     "ConfigurationLimits",
     "CreateTime",
+    "DaemonPod",
     "DatabaseEngine",
     "DatabaseInstanceType",
+    "EfaInstaller",
     "EngineSettings",
     "HelmChart",
     "InferenceEngine",
@@ -104,6 +111,7 @@ __all__ = [
     "OpenZfsDeployment",
     "OperatingSystem",
     "ParallelClusterRelease",
+    "PodResources",
     "Price",
     "Quota",
     "Region",
@@ -118,10 +126,13 @@ __all__ = [
     "configuration_limits",
     "create_seconds",
     "create_times",
+    "daemon_pods",
     "database_engine",
     "database_engines",
     "database_instance_type",
     "database_instance_types",
+    "efa_installer",
+    "efa_installers",
     "helm_chart",
     "helm_charts",
     "inference_engine",
@@ -149,6 +160,7 @@ __all__ = [
     "operating_systems",
     "parallelcluster_release",
     "parallelcluster_releases",
+    "pod_resources",
     "price",
     "prices",
     "quota",

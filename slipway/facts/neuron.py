@@ -28,8 +28,8 @@ class TrainingStack(Row):
         job_packages: pip packages with their exact versions that the job kit's training code needs beside them; empty
             where it does not run. PyTorch is not among them, nor what the Neuron packages pin themselves.
         python_indexes: Package indexes that hold them, besides PyPI.
-        efa_installer: EFA installer the release was tested with; none where the release names none. Official
-            ParallelCluster AMIs carry EFA, so nodes do not install it.
+        efa_installer: EFA installer the release was tested with, a row of ``efa_installers``; none where the release
+            names none. Official ParallelCluster AMIs carry EFA, so only container images install it.
         note: What to know before choosing the set.
     """
 

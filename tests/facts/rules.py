@@ -230,6 +230,16 @@ def training_stacks_fit_where_they_run() -> Iterator[str]:
                 yield f"{stack.name}: PyTorch 2.9 needs glibc 2.35, {name} has {system.glibc_version}"
 
 
+def training_images_have_what_they_are_built_from() -> Iterator[str]:
+    for stack in facts.training_stacks().values():
+        if stack.efa_installer is not None and stack.efa_installer not in facts.efa_installers():
+            yield f"{stack.name}: no EFA installer {stack.efa_installer}"
+        if stack.job_kit and f"training-base-{stack.operating_systems[0]}" not in facts.cluster_images():
+            yield f"{stack.name}: no base image of {stack.operating_systems[0]}"
+    if list(facts.efa_installers()) != sorted(facts.efa_installers(), key=_numbers):
+        yield "the newest EFA installer is not the last"
+
+
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in version.split("."))
 

@@ -141,6 +141,20 @@ SPOILED = [
     ),
     Spoiled(rules.training_stacks_fit_where_they_run, "operating_systems.yaml", '"2.35"', '"2.34"', "needs glibc 2.35"),
     Spoiled(
+        rules.training_images_have_what_they_are_built_from,
+        "efa_installers.yaml",
+        "    1.47.0:",
+        "    1.46.0:",
+        "xla-2.28.1: no EFA installer 1.47.0",
+    ),
+    Spoiled(
+        rules.training_images_have_what_they_are_built_from,
+        "cluster_images.yaml",
+        "training-base-ubuntu2404",
+        "training-base-ubuntu2604",
+        "native-2.33: no base image of ubuntu2404",
+    ),
+    Spoiled(
         rules.training_stacks_are_named_after_their_release,
         "training_stacks.yaml",
         "xla-2.28.1",
