@@ -21,9 +21,9 @@ Form: nodeadm's API, awslabs/amazon-eks-ami, nodeadm/doc/api.md.
 def node_user_data(instance: facts.InstanceType) -> ec2.UserData | None:
     """Return the user data, or nothing where EKS's own is all that a node needs.
 
-    EKS puts its own NodeConfig (cluster, labels, taints) before it, and nodeadm merges them. There is nothing else to
-    set: device plugins of EKS's image place EFA interfaces near their Neuron devices without options of the kubelet,
-    and libfabric does without huge pages where there are none. Pods that asked for pages would wait for ever.
+    EKS adds a NodeConfig of its own (cluster, labels, taints), and nodeadm merges all there are. There is nothing else
+    to set: the device plugins choose EFA interfaces near a pod's Neuron devices without options of the kubelet, and
+    libfabric does without huge pages where there are none.
 
     Args:
         instance: the instance type.

@@ -1,0 +1,186 @@
+"""Node groups of every instance type, by each way to buy them: what EKS and EC2 are told."""
+
+import email
+from collections.abc import Mapping
+from typing import Any
+from unittest.mock import ANY
+
+import pytest
+import yaml
+
+from neuron_constructs.kubernetes.node_interfaces import network_interfaces
+from slipway import facts
+from tests.kubernetes_node_group_stack import TAGS, Built, node_groups
+
+RESERVATION = "cr-0123456789abcdef0"
+TYPES = {name: facts.instance_type(name) for name in facts.kubernetes_nodes()}
+BY_TYPE: dict[str, dict[str, Any]] = {
+    name: {"instance_type": name, "efa": instance.efa_interfaces > 0} for name, instance in TYPES.items()
+}
+TRN1 = {"instance_type": "trn1.32xlarge", "efa": True}
+BOUGHT: dict[str, dict[str, Any]] = {
+    "on-demand": TRN1,
+    "spot": {**TRN1, "capacity_type": "spot"},
+    "reserved": {**TRN1, "capacity_reservation_id": RESERVATION},
+    "block": {**TRN1, "capacity_type": "capacity_block", "capacity_reservation_id": RESERVATION},
+    "without-efa": {**TRN1, "efa": False},
+    "without-repair": {**TRN1, "auto_repair": False},
+}
+
+
+@pytest.fixture(scope="module")
+def built() -> Mapping[str, Built]:
+    """All of them, in one stack."""
+    return node_groups({**{name.replace(".", "-"): case for name, case in BY_TYPE.items()}, **BOUGHT})
+
+
+def of_type(built: Mapping[str, Built], instance_type: str) -> Built:
+    """The plain group of an instance type."""
+    return built[instance_type.replace(".", "-")]
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_the_image_fits_the_instance_type(built: Mapping[str, Built], name: str) -> None:
+    group = of_type(built, name).group
+
+    assert group["AmiType"] == ("AL2023_x86_64_NEURON" if TYPES[name].neuron_devices else "AL2023_x86_64_STANDARD")
+    assert group["ReleaseVersion"] == facts.kubernetes_version("1.35").ami_release
+
+
+@pytest.mark.parametrize("name", [*(name.replace(".", "-") for name in BY_TYPE), *BOUGHT])
+def test_eks_takes_the_launch_template(built: Mapping[str, Built], name: str) -> None:
+    """Rules: EKS user guide, "Customize managed nodes with launch templates"."""
+    group, template, _ = built[name]
+    interfaces = template["NetworkInterfaces"]
+
+    assert "InstanceTypes" not in group
+    assert isinstance(template["InstanceType"], str)
+    assert not {"ImageId", "IamInstanceProfile", "SecurityGroupIds", "SecurityGroups"} & template.keys()
+    assert not [interface for interface in interfaces if "SubnetId" in interface]
+    assert template.get("InstanceMarketOptions", {}).get("MarketType") != "spot"
+    assert "DiskSize" not in group
+    assert len(group["Subnets"]) == 1
+    for interface in interfaces:
+        assert [attribute["Fn::GetAtt"][1] for attribute in interface["Groups"]] == [
+            "ClusterSecurityGroupId",
+            "GroupId",
+        ]
+
+
+@pytest.mark.parametrize("name", [name for name, instance in TYPES.items() if instance.efa_interfaces])
+def test_efa_nodes_are_close_to_each_other_unless_a_reservation_says_where(
+    built: Mapping[str, Built], name: str
+) -> None:
+    found = of_type(built, name)
+
+    assert found.placement_group == {"Strategy": "cluster"}
+    assert found.template["Placement"] == {"GroupName": {"Fn::GetAtt": [ANY, "GroupName"]}}
+    for elsewhere in ("reserved", "block", "without-efa"):
+        assert built[elsewhere].placement_group is None
+        assert "Placement" not in built[elsewhere].template
+
+
+@pytest.mark.parametrize(
+    ("name", "capacity_type", "market", "reserved"),
+    [
+        ("on-demand", "ON_DEMAND", None, False),
+        ("spot", "SPOT", None, False),
+        ("reserved", "ON_DEMAND", None, True),
+        ("block", "CAPACITY_BLOCK", {"MarketType": "capacity-block"}, True),
+    ],
+)
+def test_nodes_are_bought_as_the_environment_says(
+    built: Mapping[str, Built], name: str, capacity_type: str, market: Any, reserved: bool
+) -> None:
+    group, template, _ = built[name]
+    target = {"CapacityReservationTarget": {"CapacityReservationId": RESERVATION}}
+
+    assert group["CapacityType"] == capacity_type
+    assert template.get("InstanceMarketOptions") == market
+    assert template.get("CapacityReservationSpecification") == (target if reserved else None)
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_other_pods_stay_off_and_jobs_find_the_nodes(built: Mapping[str, Built], name: str) -> None:
+    group = of_type(built, name).group
+    label = name.replace(".", "-")
+    key, value = ("aws.amazon.com/neuron", "true") if TYPES[name].neuron_devices else ("slipway/node-group", label)
+
+    assert group["Labels"] == {"slipway/node-group": label}
+    assert group["Taints"] == [{"Key": key, "Value": value, "Effect": "NO_SCHEDULE"}]
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_the_autoscaler_knows_what_a_node_will_have(built: Mapping[str, Built], name: str) -> None:
+    prefix = "k8s.io/cluster-autoscaler/node-template/resources/"
+    told = {
+        key.removeprefix(prefix): value
+        for key, value in of_type(built, name).group["Tags"].items()
+        if key.startswith(prefix)
+    }
+    instance, node = TYPES[name], facts.kubernetes_node(name)
+    devices = {"aws.amazon.com/neuron": instance.neuron_devices, "vpc.amazonaws.com/efa": instance.efa_interfaces}
+
+    assert told == {
+        "cpu": f"{node.cpu_millicores}m",
+        "memory": f"{node.memory_mib}Mi",
+        **{resource: str(count) for resource, count in devices.items() if count},
+    }
+
+
+def test_without_efa_the_autoscaler_expects_none(built: Mapping[str, Built]) -> None:
+    assert not [key for key in built["without-efa"].group["Tags"] if key.endswith("/efa")]
+    assert len(built["without-efa"].template["NetworkInterfaces"]) == 1
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_local_disks_are_one(built: Mapping[str, Built], name: str) -> None:
+    template = of_type(built, name).template
+    if not TYPES[name].nvme_volumes:
+        assert "UserData" not in template
+        return
+    message = email.message_from_string(template["UserData"]["Fn::Base64"])
+    (part,) = message.get_payload()
+
+    assert message.get_content_type() == "multipart/mixed"
+    assert part.get_content_type() == "application/node.eks.aws"
+    assert yaml.safe_load(part.get_payload()) == {
+        "apiVersion": "node.eks.aws/v1alpha1",
+        "kind": "NodeConfig",
+        "spec": {"instance": {"localStorage": {"strategy": "RAID0"}}},
+    }
+
+
+def test_nodes_are_encrypted_tagged_and_keep_their_role(built: Mapping[str, Built]) -> None:
+    template = built["on-demand"].template
+    (volume,) = template["BlockDeviceMappings"]
+
+    assert volume["Ebs"] == {
+        "DeleteOnTermination": True,
+        "Encrypted": True,
+        "VolumeSize": 200,
+        "VolumeType": "gp3",
+    }
+    assert template["MetadataOptions"] == {"HttpPutResponseHopLimit": 1, "HttpTokens": "required"}
+    for specification in template["TagSpecifications"]:
+        assert {tag["Key"]: tag["Value"] for tag in specification["Tags"]}.items() >= TAGS.items()
+    assert {specification["ResourceType"] for specification in template["TagSpecifications"]} == {"instance", "volume"}
+
+
+def test_a_run_is_interrupted_once_by_an_update(built: Mapping[str, Built]) -> None:
+    group = built["on-demand"].group
+
+    assert group["UpdateConfig"] == {"MaxUnavailablePercentage": 100, "UpdateStrategy": "MINIMAL"}
+    assert group["ForceUpdateEnabled"] is False
+    assert group["ScalingConfig"] == {"DesiredSize": 0, "MinSize": 0, "MaxSize": 2}
+    assert "NodegroupName" not in group
+
+
+def test_broken_nodes_are_replaced_unless_they_are_to_stay(built: Mapping[str, Built]) -> None:
+    assert built["on-demand"].group["NodeRepairConfig"] == {"Enabled": True}
+    assert "NodeRepairConfig" not in built["without-repair"].group
+
+
+def test_efa_is_refused_where_there_is_none() -> None:
+    with pytest.raises(ValueError, match=r"trn1\.2xlarge has no EFA"):
+        network_interfaces(facts.instance_type("trn1.2xlarge"), efa=True, security_group_ids=["sg-1"])
