@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import aws_cdk as cdk
 from aws_cdk import aws_ec2 as ec2
@@ -12,7 +13,9 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from neuron_constructs.kubernetes.add_ons import AddOns, AddOnsProps
 from neuron_constructs.kubernetes.core_nodes import CoreNodesProps, core_nodes
+from neuron_constructs.kubernetes.kubectl_functions import own_kubectl_functions
 from neuron_constructs.kubernetes.nodes import node_role
 from neuron_constructs.log_groups import stack_log_group
 
@@ -70,17 +73,20 @@ class KubernetesCluster(Construct):
         slipway.facts.UnknownFact: there is no row for the Kubernetes version.
     """
 
-    cluster: eks.Cluster
+    cluster: eks.ICluster
     node_role: iam.Role
     core_nodes: eks.Nodegroup
+    add_ons: Mapping[str, eks.CfnAddon]
 
     def __init__(self, scope: Construct, id: str, props: KubernetesClusterProps) -> None:  # noqa: A002
         super().__init__(scope, id)
         self.name = props.name
-        self.cluster = self._cluster(props)
+        cluster = self._cluster(props)
         for arn in props.administrator_arns:
             # Named by ARN, not by place in the list: a second entry for a principal is refused.
-            self.cluster.grant_cluster_admin(f"Administrator-{arn}", arn)
+            cluster.grant_cluster_admin(f"Administrator-{arn}", arn)
+        # The CDK's type for Python lacks a member of its own interface.
+        self.cluster = cast(eks.ICluster, cluster)
         self.node_role = node_role(self)
         self.core_nodes = core_nodes(
             self,
@@ -96,6 +102,22 @@ class KubernetesCluster(Construct):
                 tags=props.tags,
             ),
         )
+        self.add_ons = self._add_ons(props)
+
+    def _add_ons(self, props: KubernetesClusterProps) -> Mapping[str, eks.CfnAddon]:
+        add_ons = AddOns(
+            self,
+            "AddOns",
+            AddOnsProps(
+                cluster=self.cluster,
+                cluster_name=props.name,
+                version=props.version,
+                log_retention=props.log_retention,
+            ),
+        )
+        self.core_nodes.node.add_dependency(*add_ons.before_nodes)
+        add_ons.install_after(self.core_nodes)
+        return add_ons.by_name
 
     def _cluster(self, props: KubernetesClusterProps) -> eks.Cluster:
         access = eks.EndpointAccess.PRIVATE
@@ -118,6 +140,7 @@ class KubernetesCluster(Construct):
             secrets_encryption_key=self._secrets_key(),
             kubectl_provider_options=eks.KubectlProviderOptions(kubectl_layer=self._kubectl_layer()),
         )
+        own_kubectl_functions(cluster, retention=props.log_retention)
         resource = cluster.node.default_child
         assert isinstance(resource, eks.CfnCluster)
         # Escape hatch: the L2 cluster has no upgrade policy.
