@@ -20,9 +20,12 @@ class Account:
         autoscaling: boto3 client.
         cloudformation: boto3 client.
         ecs: boto3 client.
+        eks: boto3 client.
+        elb: boto3 client, of classic load balancers.
         ec2: boto3 client.
         elbv2: boto3 client.
         fsx: boto3 client.
+        logs: boto3 client.
         rds: boto3 client.
         s3: boto3 client.
     """
@@ -33,9 +36,12 @@ class Account:
     autoscaling: Any
     cloudformation: Any
     ecs: Any
+    eks: Any
+    elb: Any
     ec2: Any
     elbv2: Any
     fsx: Any
+    logs: Any
     rds: Any
     s3: Any
 
@@ -56,9 +62,12 @@ def open_account(region: str) -> Account:
             autoscaling=session.client("autoscaling"),
             cloudformation=session.client("cloudformation"),
             ecs=session.client("ecs"),
+            eks=session.client("eks"),
+            elb=session.client("elb"),
             ec2=session.client("ec2"),
             elbv2=session.client("elbv2"),
             fsx=session.client("fsx"),
+            logs=session.client("logs"),
             rds=session.client("rds"),
             s3=session.client("s3"),
         )

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ class ComputeNode:
 
     Attributes:
         state: EC2's name of its state.
-        queue: the Slurm partition.
+        queue: the Slurm partition, or the node group on Kubernetes.
     """
 
     instance_id: str
@@ -41,14 +41,16 @@ def compute_nodes(ec2: Any, cluster: str) -> list[ComputeNode]:
     filters = [
         {"Name": "tag:parallelcluster:cluster-name", "Values": [cluster]},
         {"Name": "tag:parallelcluster:node-type", "Values": ["Compute"]},
-        {"Name": "instance-state-name", "Values": list(_STANDING)},
     ]
-    return [
-        _node(instance)
-        for page in ec2.get_paginator("describe_instances").paginate(Filters=filters)
-        for reservation in page["Reservations"]
-        for instance in reservation["Instances"]
-    ]
+    return [_node(instance) for instance in standing_instances(ec2, filters)]
+
+
+def standing_instances(ec2: Any, filters: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield EC2's rows of the instances that meet the filters and are not terminated."""
+    states = {"Name": "instance-state-name", "Values": list(_STANDING)}
+    for page in ec2.get_paginator("describe_instances").paginate(Filters=[*filters, states]):
+        for reservation in page["Reservations"]:
+            yield from reservation["Instances"]
 
 
 def _node(instance: dict[str, Any]) -> ComputeNode:

@@ -12,6 +12,8 @@ from slipway.teardown.errors import RefusedError
 ENVIRONMENT_TAG = "slipway:environment"
 """Tag of every stack of an environment; its value is the environment's name."""
 
+EKS_CLUSTER = "AWS::EKS::Cluster"
+
 
 @dataclass(frozen=True)
 class Resource:
@@ -46,7 +48,8 @@ class Extent:
         environment: its name.
         region: the AWS Region of its stacks.
         stacks: the stacks of the app, in the order of the assembly.
-        clusters: the clusters, each a further stack.
+        clusters: the Slurm clusters, each a further stack.
+        kubernetes_clusters: names of the EKS clusters.
         lost: what holds data and is deleted with its stack.
         kept: what its template keeps.
     """
@@ -55,6 +58,7 @@ class Extent:
     region: str
     stacks: tuple[Stack, ...]
     clusters: tuple[Cluster, ...]
+    kubernetes_clusters: tuple[str, ...]
     lost: tuple[Resource, ...]
     kept: tuple[Resource, ...]
 
@@ -94,6 +98,9 @@ def read_extent(assembly: Path) -> Extent:
         region=_only({stack.region for stack in stacks}, "Region"),
         stacks=stacks,
         clusters=tuple(_clusters(definition for _, definition in resources)),
+        kubernetes_clusters=tuple(
+            definition["Properties"]["Name"] for resource, definition in resources if resource.type == EKS_CLUSTER
+        ),
         lost=tuple(
             resource
             for resource, definition in resources

@@ -9,6 +9,8 @@ from slipway.teardown.copies import FILE_SYSTEM, DataHolders, backups, find_data
 from slipway.teardown.errors import RefusedError
 from slipway.teardown.extent import ENVIRONMENT_TAG, Extent
 from slipway.teardown.inference_services import InferenceServices, Service, find_inference_services
+from slipway.teardown.kubernetes_nodes import cluster_stands, job_nodes
+from slipway.teardown.made_by_kubernetes import Made, made_by
 from slipway.teardown.stacks import StandingStack, physical_ids, standing_stacks, with_nested
 
 LOAD_BALANCER = "AWS::ElasticLoadBalancingV2::LoadBalancer"
@@ -24,7 +26,8 @@ class Inspection:
         data: what holds data and of which copies may be left.
         lost_file_systems: ids of the FSx file systems that are deleted with their stack.
         backups: ids of the backups that these have already.
-        nodes: compute nodes that are not terminated, by cluster.
+        nodes: compute nodes that are not terminated, by cluster, those of jobs on Kubernetes among them.
+        made_by_kubernetes: what EKS clusters that stand made by themselves, by cluster.
         inference: what serves models in the stacks.
         serving: its services, as they were.
         protected_load_balancers: ARNs of the load balancers with deletion protection.
@@ -36,6 +39,7 @@ class Inspection:
     lost_file_systems: tuple[str, ...]
     backups: frozenset[str]
     nodes: dict[str, list[ComputeNode]]
+    made_by_kubernetes: dict[str, list[Made]]
     inference: InferenceServices
     serving: tuple[Service, ...]
     protected_load_balancers: tuple[str, ...]
@@ -85,7 +89,11 @@ def inspect(extent: Extent, account: Account) -> Inspection:
         data=find_data_holders(account, stack_ids),
         lost_file_systems=lost,
         backups=frozenset(backup.id for backup in backups(account, lost)),
-        nodes={cluster.name: compute_nodes(account.ec2, cluster.name) for cluster in extent.clusters},
+        nodes={cluster.name: compute_nodes(account.ec2, cluster.name) for cluster in extent.clusters}
+        | {name: job_nodes(account, name) for name in extent.kubernetes_clusters},
+        made_by_kubernetes={
+            name: made_by(account, name) for name in extent.kubernetes_clusters if cluster_stands(account, name)
+        },
         inference=inference,
         serving=tuple(inference.services()),
         protected_load_balancers=tuple(_protected_load_balancers(account, stack_ids)),

@@ -9,6 +9,7 @@ from slipway.teardown.account import Account
 from slipway.teardown.copies import find_copies
 from slipway.teardown.extent import ENVIRONMENT_TAG, Extent
 from slipway.teardown.inspection import Inspection
+from slipway.teardown.made_by_kubernetes import log_groups, made_by
 from slipway.teardown.stacks import SkippedResource, skipped_resources, standing_stacks
 
 
@@ -37,6 +38,7 @@ def find_remains(extent: Extent, before: Inspection, account: Account) -> list[R
             if name in standing
         ),
         *(_skipped(extent, resource) for resource in skipped_resources(account.cloudformation, before.stack_ids)),
+        *_made_by_kubernetes(extent, account),
         *_copies(before, account),
         *_images(extent, account),
         *_buckets(account),
@@ -59,6 +61,17 @@ def _skipped(extent: Extent, resource: SkippedResource) -> Remainder:
     return Remainder(
         what, f"the deletion policy of {resource.stack}/{resource.logical_id} left it alone", documented=False
     )
+
+
+def _made_by_kubernetes(extent: Extent, account: Account) -> Iterator[Remainder]:
+    for cluster in extent.kubernetes_clusters:
+        for made in made_by(account, cluster):
+            reason = f"the Kubernetes cluster {cluster} made it"
+            if made.kind == "volume":
+                reason += f"; it may hold data: `aws ec2 delete-volume --region {account.region} --volume-id {made.id}`"
+            yield Remainder(str(made), reason, documented=False)
+        for group in log_groups(account, cluster):
+            yield Remainder(str(group), f"the Kubernetes cluster {cluster} wrote to it at the end", documented=False)
 
 
 def _copies(before: Inspection, account: Account) -> Iterator[Remainder]:

@@ -91,6 +91,7 @@ def _confirm(extent: Extent, found: Inspection, account: Account, answers: Answe
         RefusedError: the answer is no, or a flag is missing.
     """
     typer.echo("\n".join(announcement(extent, found, account)) + "\n")
+    _refuse_what_kubernetes_made(found)
     if not answers.unprotect:
         _refuse_protected(found)
     if answers.yes:
@@ -119,11 +120,32 @@ def _refuse_protected(found: Inspection) -> None:
         raise RefusedError(f"{', '.join(said)}; --unprotect takes it off. Nothing was changed")
 
 
+def _refuse_what_kubernetes_made(found: Inspection) -> None:
+    """Refuse what would outlive its cluster. Interfaces that nothing uses, and groups, go afterwards.
+
+    Raises:
+        RefusedError: there is a load balancer or a volume.
+    """
+    said = [
+        f"{made} was made by the Kubernetes cluster {cluster}"
+        for cluster, all_made in found.made_by_kubernetes.items()
+        for made in all_made
+        if "load balancer" in made.kind or made.kind == "volume"
+    ]
+    if said:
+        raise RefusedError(
+            f"{'; '.join(said)}: no stack deletes that. Delete the Service or the PersistentVolumeClaim that it is of "
+            "(`kubectl get service,persistentvolumeclaim --all-namespaces`). Nothing was changed"
+        )
+
+
 def _destroy(teardown: Teardown) -> None:
     teardown.empty_clusters()
+    teardown.end_job_nodes()
     teardown.end_inference()
     teardown.take_protection_off()
     teardown.delete_stacks()
+    teardown.sweep_after_kubernetes()
     teardown.delete_last_backups()
     teardown.verify()
     typer.echo(f"environment {teardown.extent.environment} is destroyed")

@@ -13,6 +13,8 @@ from slipway.teardown.copies import backups
 from slipway.teardown.errors import UnfinishedError
 from slipway.teardown.extent import Cluster, Extent
 from slipway.teardown.inspection import Inspection
+from slipway.teardown.kubernetes_nodes import cluster_stands, end_job_nodes
+from slipway.teardown.made_by_kubernetes import delete, log_groups, made_by
 from slipway.teardown.programs import Programs
 from slipway.teardown.remains import Remainder, find_remains
 from slipway.teardown.stacks import failed_deletions
@@ -87,6 +89,23 @@ class Teardown:
         terminate_all(self.account.ec2, cluster.name, timeout_seconds=self.node_timeout_seconds, tell=self.tell)
         self.tell(f"{cluster.name}: no compute node is left")
 
+    def end_job_nodes(self) -> None:
+        """Scale the node groups of jobs on Kubernetes to zero and wait until no node of them is left.
+
+        Raises:
+            UnfinishedError: nodes are still there after the longest wait.
+        """
+        for cluster in self.extent.kubernetes_clusters:
+            end_job_nodes(self.account, cluster, timeout_seconds=self.node_timeout_seconds, tell=self.tell)
+            self.tell(f"{cluster}: no node of jobs is left")
+
+    def sweep_after_kubernetes(self) -> None:
+        """Delete what EKS clusters that are gone have left in the network, and the logs of their last words."""
+        for cluster in self.extent.kubernetes_clusters:
+            if not cluster_stands(self.account, cluster):
+                left = [*made_by(self.account, cluster), *log_groups(self.account, cluster)]
+                delete(self.account, left, self.tell)
+
     def delete_stacks(self) -> None:
         """Run `cdk destroy`; when it fails, once more after the nodes that a cluster may have started meanwhile.
 
@@ -94,6 +113,7 @@ class Teardown:
             UnfinishedError: the last attempt failed, too.
         """
         for attempt in range(1, ATTEMPTS + 1):
+            self.sweep_after_kubernetes()
             if self.programs.destroy(self.assembly):
                 return
             for line in failed_deletions(self.account.cloudformation, self.found.stack_ids):

@@ -27,6 +27,7 @@ BEFORE = Inspection(
     lost_file_systems=(),
     backups=frozenset(),
     nodes={},
+    made_by_kubernetes={},
     inference=InferenceServices(cast("Account", None), (), ()),
     serving=(),
     protected_load_balancers=(),
