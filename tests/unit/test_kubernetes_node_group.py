@@ -1,6 +1,7 @@
 """Node groups of every instance type, by each way to buy them: what EKS and EC2 are told."""
 
 import email
+import email.policy
 from collections.abc import Mapping
 from typing import Any
 from unittest.mock import ANY
@@ -139,12 +140,12 @@ def test_local_disks_are_one(built: Mapping[str, Built], name: str) -> None:
     if not TYPES[name].nvme_volumes:
         assert "UserData" not in template
         return
-    message = email.message_from_string(template["UserData"]["Fn::Base64"])
-    (part,) = message.get_payload()
+    message = email.message_from_string(template["UserData"]["Fn::Base64"], policy=email.policy.default)
+    (part,) = message.iter_parts()
 
     assert message.get_content_type() == "multipart/mixed"
     assert part.get_content_type() == "application/node.eks.aws"
-    assert yaml.safe_load(part.get_payload()) == {
+    assert yaml.safe_load(part.get_content().decode()) == {
         "apiVersion": "node.eks.aws/v1alpha1",
         "kind": "NodeConfig",
         "spec": {"instance": {"localStorage": {"strategy": "RAID0"}}},
