@@ -91,6 +91,7 @@ class Row(Call):
         update: The call that changes other properties in place; they are fitted to it as to the create call.
         updates_only_recorded: AWS changes the resource in place and moto has no call for it: the change is
             accepted and reported as unmapped.
+        recorded_changes: Properties of which the same is true, while others take the update call.
         before_delete: Calls that clear the way for ``delete``.
         delete: The delete call; a type without one goes with another resource.
     """
@@ -105,6 +106,7 @@ class Row(Call):
     settings: dict[str, Setting] = {}
     update: Call | None = None
     updates_only_recorded: bool = False
+    recorded_changes: frozenset[str] = frozenset()
     before_delete: tuple[Call, ...] = ()
     delete: Call | None = None
 

@@ -53,7 +53,8 @@ class RowHandler:
     def can_update(self, changed: frozenset[str]) -> bool:
         """Tags always can; other properties need a setting or a place in the update call."""
         return self.row.updates_only_recorded or all(
-            name in _TAG_PROPERTIES or self._in_settings(name) or self._in_update(name) for name in changed
+            name in _TAG_PROPERTIES | self.row.recorded_changes or self._in_settings(name) or self._in_update(name)
+            for name in changed
         )
 
     def update(self, request: Request, existing: Existing, changed: frozenset[str]) -> Provisioned:
@@ -63,12 +64,12 @@ class RowHandler:
         about = known(request, existing)
         unmapped: list[str] = []
         beyond_settings = {name for name in changed - _TAG_PROPERTIES if not self._in_settings(name)}
-        if self.row.updates_only_recorded:
-            unmapped += sorted(beyond_settings)
-        elif self.row.update and beyond_settings:
+        recorded = beyond_settings if self.row.updates_only_recorded else beyond_settings & self.row.recorded_changes
+        if self.row.update and beyond_settings - recorded:
             with api_reasons():
                 about["answer"] = self._call_with_properties(self.row.update, request, about, unmapped)
-            unmapped = [path for path in unmapped if path.split(".")[0] in changed]
+            unmapped = [path for path in unmapped if path.split(".")[0] in changed - recorded]
+        unmapped += sorted(recorded)
         for name, setting in self.row.settings.items():
             if name in changed or _reads(setting.apply, changed):
                 self._change(setting, name, request, existing, changed)
