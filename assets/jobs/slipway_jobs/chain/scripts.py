@@ -1,4 +1,9 @@
-"""The scripts of a run: one for each stage, for sbatch, and one that srun starts on each node."""
+"""The scripts of a run: one for each stage, and one that each node of the compile and train stages runs.
+
+Commands, environment variables and numbers of processes are the same text for all schedulers. What differs is in
+`templates/<scheduler>` (what a job is called, how it is stopped and started again) and in `templates/launchers` (how
+the node's script starts on all nodes, and how a node learns which one it is).
+"""
 
 from __future__ import annotations
 
@@ -29,6 +34,24 @@ CACHE_SECONDS = 900
 HANDED_OVER = "HOME,USER,LANG,PATH,SLURM_CONF"
 """Variables of the submitting shell that jobs get: what else is in it, they neither depend on nor see."""
 
+STOPPED_STATUS = 75
+"""Exit status of a pod that was asked to stop; the run goes on (EX_TEMPFAIL of sysexits.h)."""
+
+START_SECONDS = 7200
+"""How long the pods of a job wait for each other: an image of tens of GiB, on nodes that start one after the other."""
+
+NAMES_SECONDS = 300
+"""How long mpirun's pod waits for the names of workers that are ready."""
+
+MPIRUN = "/opt/amazon/openmpi/bin/mpirun"
+"""Open MPI as the EFA installer in the training image puts it."""
+
+SSH_PORT = 2222
+"""Where the workers' sshd listens, which is not root."""
+
+PROGRAMS = ("/opt/aws/neuron/bin", "/usr/bin", "/bin")
+"""Folders of programs that jobs need, after those of the PATH that they find."""
+
 
 class Plain(str):
     """Text that goes into a script as it is."""
@@ -40,11 +63,16 @@ def render(run: Run, environment: Environment) -> dict[Path, str]:
     """Return the content of each script of a run, by its path."""
     templates = _templates()
     scripts = {
-        run.script(stage): templates.get_template(_template(stage)).render(_context(run, stage, environment))
+        script(run, stage): templates.get_template(_template(stage)).render(_context(run, stage, environment))
         for stage in stages(run)
     }
     scripts[node_script(run)] = templates.get_template("node.sh.j2").render(_worker_context(run, environment))
     return scripts
+
+
+def script(run: Run, stage: Stage) -> Path:
+    """Return the path of a stage's script: for sbatch, or for what a pod runs."""
+    return run.script(stage).with_suffix(".sbatch" if run.scheduler == "slurm" else ".sh")
 
 
 def stages(run: Run) -> tuple[Stage, ...]:
@@ -78,28 +106,70 @@ def _templates() -> Templates:
 
 
 def _template(stage: Stage) -> str:
-    return "workers.sbatch.j2" if stage in ("compile", "train") else "commands.sbatch.j2"
+    return "workers.sh.j2" if stage in ("compile", "train") else "commands.sh.j2"
+
+
+def _launcher(environment: Environment) -> str:
+    """Return what starts the node's script: `srun`, `torchrun` in each pod by itself, or `mpirun`."""
+    if environment.kubernetes is None:
+        return "srun"
+    return {"torchrun": "torchrun", "mpi": "mpirun"}[environment.kubernetes.launcher]
 
 
 def _context(run: Run, stage: Stage, environment: Environment) -> dict[str, object]:
     shared: dict[str, object] = {
+        "run": run,
         "stage": stage,
-        "options": [Plain(f"--{name}={shlex.quote(value)}") for name, value in _options(run, stage, environment)]
-        + [Plain("--exclusive"), Plain("--requeue")],
+        "scheduler": run.scheduler,
         "grace_seconds": grace_seconds(run, environment),
         "python_directory": Path(run.python).parent,
+        "programs": PROGRAMS,
         "needed": [run.done_file(before) for before in _before(stage)],
     }
+    shared |= _slurm_context(run, stage, environment) if run.scheduler == "slurm" else _pod_context(run, stage)
     if stage in ("compile", "train"):
-        shared |= {"node_script": node_script(run), "compile_tries": COMPILE_TRIES}
+        shared |= {"node_script": node_script(run), "compile_tries": COMPILE_TRIES, "when_terminated": "stop USR1"}
         return shared | _worker_context(run, environment)
-    return shared | {"run": run, "commands": _commands(run, stage), "variables": {"TOKENIZERS_PARALLELISM": "false"}}
+    return shared | {
+        # What one node does is begun anew after a stop.
+        "when_terminated": "cancel TERM",
+        "launcher": None,
+        "commands": _commands(run, stage, environment),
+        "variables": {"TOKENIZERS_PARALLELISM": "false"},
+    }
+
+
+def _slurm_context(run: Run, stage: Stage, environment: Environment) -> dict[str, object]:
+    options = [Plain(f"--{name}={shlex.quote(value)}") for name, value in _options(run, stage, environment)]
+    return {
+        "options": [*options, Plain("--exclusive"), Plain("--requeue")],
+        "programs": ("/opt/slurm/bin", *PROGRAMS),
+    }
+
+
+def _pod_context(run: Run, stage: Stage) -> dict[str, object]:
+    limits = {"compile": OTHER_STAGES_HOURS, "train": run.recipe.restarts.time_limit_hours}
+    return {
+        "options": (),
+        "stopped_status": STOPPED_STATUS,
+        # Pods of the other stages have a deadline: they have nothing to save.
+        "time_limit_seconds": limits[stage] * 3600 if stage in limits else None,
+        "next_script": script(run, "train") if stage == "compile" else None,
+        "meetings": Path(run.directory) / "meetings",
+        "start_seconds": START_SECONDS,
+        "compile_seconds": OTHER_STAGES_HOURS * 3600,
+        "verdict_seconds": CACHE_SECONDS + 120,
+        "names_seconds": NAMES_SECONDS,
+        "mpirun": MPIRUN,
+        "ssh_port": SSH_PORT,
+    }
 
 
 def _worker_context(run: Run, environment: Environment) -> dict[str, object]:
     efa = any(queue.name == run.queue and queue.efa for queue in environment.queues)
     return {
         "run": run,
+        "launcher": _launcher(environment),
         "variables": variables(run.recipe, efa=efa, release=run.neuron_release),
         # On processors only a stand-in of the compiler can fill it.
         "cached": run.recipe.hardware.device == "neuron" or run.recipe.compile.ahead_of_time,
@@ -114,17 +184,25 @@ def _before(stage: Stage) -> Sequence[Stage]:
     return STAGES[first : STAGES.index(stage)]
 
 
-def _commands(run: Run, stage: Stage) -> list[list[str]]:
+def _commands(run: Run, stage: Stage, environment: Environment) -> list[list[str]]:
     """Return the commands of a stage that takes one node."""
     file = str(run.file)
     if stage == "publish":
         return [[run.kit_python, "-m", "slipway_jobs.publishing", "--run", file]]
     if stage == "convert":
         return [[run.python, "-m", "slipway_conversion", "to-transformers", "--run", file]]
-    commands = [[run.python, "-m", "slipway_training.prepare", "--run", file]]
+    commands = [[*_with_token(run, environment), run.python, "-m", "slipway_training.prepare", "--run", file]]
     if run.recipe.initial_weights and run.recipe.parallelism.strategy == "tensor_parallel":
         commands.append([run.python, "-m", "slipway_conversion", "from-transformers", "--run", file])
     return commands
+
+
+def _with_token(run: Run, environment: Environment) -> list[str]:
+    """Return what gives the command behind it a Hugging Face token, which is in no script and on no command line."""
+    secret = environment.kubernetes and environment.kubernetes.hugging_face_token_secret
+    if not secret:
+        return []
+    return [run.kit_python, "-m", "slipway_jobs.kubernetes.hugging_face_token", secret, run.region, "--"]
 
 
 def _options(run: Run, stage: Stage, environment: Environment) -> list[tuple[str, str]]:
@@ -157,7 +235,7 @@ def _options(run: Run, stage: Stage, environment: Environment) -> list[tuple[str
 
 
 def grace_seconds(run: Run, environment: Environment) -> int:
-    """Return how long before the time limit the train job is told to stop, in seconds.
+    """Return how long the train job has to stop, in seconds; on Slurm it is told so long before its time limit.
 
     Enough, by the high ends of the estimate, to finish a step and to write a checkpoint, and 5 minutes more; at most
     half of the time limit. Slurm may send the signal up to a minute early (sbatch's manual page).
