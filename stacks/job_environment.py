@@ -46,7 +46,7 @@ def kubernetes_job_environment(
     queues = [
         {
             "name": group.name,
-            "training_stack": kubernetes.training_stack if group.accelerated else None,
+            "training_stack": kubernetes.training_stack if _trains(group.instance_type) else None,
             "instance_types": {group.instance_type: group.max_count},
             "efa": group.uses_efa,
         }
@@ -94,6 +94,10 @@ def _job_environment(
         "lustre_throughput_mb_s": round(lustre.capacity_gib / 1024 * lustre.throughput_mb_s_per_tib),
         "inference": _services(inference) if inference else [],
     }
+
+
+def _trains(instance_type: str) -> bool:
+    return facts.instance_family(facts.instance_type(instance_type).family).trains
 
 
 def _pod(instance_type: str) -> dict[str, int]:
