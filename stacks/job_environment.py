@@ -43,14 +43,16 @@ def kubernetes_job_environment(
         storage: the stack with the buckets and the file system.
         image: the training image, by name and tag.
     """
+    # Nodes of Inferentia are for other pods.
+    groups = [group for group in kubernetes.node_groups if _trains(group.instance_type) or not group.accelerated]
     queues = [
         {
             "name": group.name,
-            "training_stack": kubernetes.training_stack if _trains(group.instance_type) else None,
+            "training_stack": kubernetes.training_stack if group.accelerated else None,
             "instance_types": {group.instance_type: group.max_count},
             "efa": group.uses_efa,
         }
-        for group in kubernetes.node_groups
+        for group in groups
     ]
     jobs = {
         "version": kubernetes.version,
@@ -61,7 +63,7 @@ def kubernetes_job_environment(
         "launcher": kubernetes.launcher,
         "local_queue": names.LOCAL_QUEUE if kubernetes.queueing == "kueue" else None,
         "hugging_face_token_secret": kubernetes.hugging_face_token_secret_arn,
-        "pods": {group.instance_type: _pod(group.instance_type) for group in kubernetes.node_groups},
+        "pods": {group.instance_type: _pod(group.instance_type) for group in groups},
     }
     # The kit's name of the cluster is what people read; the EKS cluster's own is known when it is deployed.
     cluster_name = f"slipway-{environment.name}-kubernetes"
