@@ -13,6 +13,7 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from neuron_constructs.acknowledgements import acknowledge
+from neuron_constructs.build_command import start_and_wait
 from neuron_constructs.inference.container_image import ecr_registry, ecr_repository
 from neuron_constructs.log_groups import stack_log_group
 
@@ -110,13 +111,7 @@ class ImageMirror(Construct):
         self.image = ecs.ContainerImage.from_ecr_repository(self.repository, tag)
         self.image_uri = self.repository.repository_uri_for_tag(tag)
         project = self._project(props, {"SOURCE_IMAGE": props.source_image, "SOURCE_NAME": name, "TAG": tag})
-        region = cdk.Stack.of(self).region
-        self.command = (
-            f"id=$(aws codebuild start-build --region {region} --project-name {project.project_name} "
-            "--query build.id --output text) && while status=$(aws codebuild batch-get-builds "
-            f"""--region {region} --ids "$id" --query 'builds[0].buildStatus' --output text) """
-            """&& [ "$status" = IN_PROGRESS ]; do sleep 10; done; echo "$status"; [ "$status" = SUCCEEDED ]"""
-        )
+        self.command = start_and_wait(project)
 
     def _project(self, props: ImageMirrorProps, variables: dict[str, str]) -> codebuild.Project:
         registries = filter(None, (ecr_registry(props.source_image), self.repository.registry_uri))

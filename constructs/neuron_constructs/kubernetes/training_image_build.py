@@ -1,0 +1,119 @@
+"""What a build of the training image runs, and the files of its context that are generated."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from neuron_constructs.cluster.node_scripts import lock_file, neuron_lock
+from slipway import facts
+
+_IMAGE_FOLDER = "kubernetes/training_image"
+
+NODE_SCRIPTS = (
+    "steps.sh",
+    "operating_system.sh",
+    "training_stack.sh",
+    "neuron_packages.sh",
+    "python_environments.sh",
+)
+"""The node scripts (`assets/cluster`) that the image is built with."""
+
+CONTEXT = (
+    "jobs",
+    "jobs/**",
+    "kubernetes",
+    _IMAGE_FOLDER,
+    f"{_IMAGE_FOLDER}/**",
+    "cluster",
+    *(f"cluster/{name}" for name in NODE_SCRIPTS),
+)
+"""What of the folder `assets` is the build's context, as patterns of gitignore."""
+
+BUILD_SCRIPT = """\
+set -euo pipefail
+
+digest_in_repository() {
+  aws ecr batch-get-image --region "$AWS_REGION" --repository-name "$REPOSITORY_NAME" --image-ids "imageTag=$TAG" \\
+    --query 'images[0].imageId.imageDigest' --output text
+}
+
+there=$(digest_in_repository)
+if [ "$there" != None ]; then
+  echo "$REPOSITORY_URI:$TAG is there already ($there): nothing to do"
+  exit 0
+fi
+
+# Credentials come from a helper when they are needed: no token is in a file, a variable or a command line.
+DOCKER_CONFIG=$(mktemp -d)
+export DOCKER_CONFIG
+printf '%s' "$DOCKER_CREDENTIAL_HELPERS" > "$DOCKER_CONFIG/config.json"
+
+docker build --progress plain --pull --provenance=false --file kubernetes/training_image/Dockerfile \\
+  --build-arg "BASE_IMAGE=$BASE_IMAGE" --build-arg "TRAINING_STACK=$TRAINING_STACK" \\
+  --build-arg "NEURON_RELEASE=$NEURON_RELEASE" --build-arg "EFA_INSTALLER=$EFA_INSTALLER" \\
+  --tag "$REPOSITORY_URI:$TAG" .
+docker push --quiet "$REPOSITORY_URI:$TAG"
+
+pushed=$(digest_in_repository)
+if [ "$pushed" = None ]; then
+  echo "$REPOSITORY_URI:$TAG is not in the repository" >&2
+  exit 1
+fi
+echo "$REPOSITORY_URI:$TAG is $pushed"
+"""
+"""What a build runs, in bash, in the context. Environment variables: REPOSITORY_NAME, REPOSITORY_URI, TAG,
+DOCKER_CREDENTIAL_HELPERS (Docker's configuration file), AWS_REGION, and those of `build_arguments`."""
+
+
+def base_operating_system(training_stack: str) -> str:
+    """Return the operating system of the image: the first that the training stack supports.
+
+    Raises:
+        slipway.facts.UnknownFact: there is no row for the training stack.
+    """
+    return facts.training_stack(training_stack).operating_systems[0]
+
+
+def build_arguments(training_stack: str) -> dict[str, str]:
+    """Return the arguments of the Dockerfile.
+
+    Raises:
+        slipway.facts.UnknownFact: there is no row for the training stack, or no base image of its operating system.
+    """
+    return {
+        "BASE_IMAGE": facts.cluster_image(f"training-base-{base_operating_system(training_stack)}").image,
+        "TRAINING_STACK": training_stack,
+        "NEURON_RELEASE": facts.training_stack(training_stack).release,
+        "EFA_INSTALLER": _efa_installer(training_stack).name,
+    }
+
+
+def build_commands(training_stack: str) -> Sequence[str]:
+    """Return the build's commands: they write the generated files into the context, then run the script.
+
+    Each is a shell of its own: `set` and `exit` touch nothing of CodeBuild's.
+
+    Raises:
+        slipway.facts.UnknownFact: there is no row for the training stack, its operating system or its EFA installer.
+    """
+    return (*_here_documents(_generated_files(training_stack)), f"bash <<'BUILD'\n{BUILD_SCRIPT}BUILD\n")
+
+
+def _generated_files(training_stack: str) -> Mapping[str, str]:
+    installer = _efa_installer(training_stack)
+    return {
+        f"cluster/{lock_file(training_stack)}": neuron_lock(training_stack, base_operating_system(training_stack)),
+        f"{_IMAGE_FOLDER}/efa_release.sh": (
+            f"EFA_INSTALLER_ADDRESS={installer.address}\nEFA_INSTALLER_SHA256={installer.sha256}\n"
+        ),
+    }
+
+
+def _efa_installer(training_stack: str) -> facts.EfaInstaller:
+    """The one that the Neuron release was tested with, the newest where it names none."""
+    tested = facts.training_stack(training_stack).efa_installer
+    return facts.efa_installer(tested or list(facts.efa_installers())[-1])
+
+
+def _here_documents(files: Mapping[str, str]) -> Iterator[str]:
+    for name, content in files.items():
+        folder = name.rpartition("/")[0]
+        yield f"mkdir -p {folder} && cat > {name} <<'END OF FILE'\n{content}END OF FILE\n"
