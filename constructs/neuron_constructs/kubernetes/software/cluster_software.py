@@ -1,0 +1,168 @@
+"""Everything that is installed in the cluster, in the order in which it can be installed and removed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import aws_cdk as cdk
+from aws_cdk import aws_eks_v2 as eks
+from constructs import Construct, IConstruct, IDependable
+
+from neuron_constructs.kubernetes.software.admission import admission_policies
+from neuron_constructs.kubernetes.software.autoscaler import (
+    AUTOSCALER,
+    AUTOSCALER_NAMESPACE,
+    autoscaler_role,
+    autoscaler_values,
+)
+from neuron_constructs.kubernetes.software.device_plugins import efa_values, neuron_values
+from neuron_constructs.kubernetes.software.job_namespace import environment_config_map, job_namespace, job_rights
+from neuron_constructs.kubernetes.software.job_nodes import JobNodes
+from neuron_constructs.kubernetes.software.manifest import Manifest
+from neuron_constructs.kubernetes.software.mpi_operator import mpi_operator
+from neuron_constructs.kubernetes.software.queues import kueue_values, queues
+from neuron_constructs.kubernetes.software.shell import shell
+from neuron_constructs.kubernetes.software.tensorboard import tensorboard
+from neuron_constructs.kubernetes.software.volume import LustreVolume, volume_and_claim
+from slipway import facts
+
+_JOBSET_VALUES = {
+    "controller": {
+        "resources": {"requests": {"cpu": "250m", "memory": "256Mi"}, "limits": {"memory": "1Gi"}},
+    }
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterSoftwareProps:
+    """Properties of `ClusterSoftware`."""
+
+    cluster: eks.ICluster
+    """The cluster, with a kubectl provider."""
+
+    kubernetes_version: str
+    """Its Kubernetes version, for example `1.35`."""
+
+    waits_for: Sequence[IDependable]
+    """What must be there before anything is installed and may go only after everything is removed: core nodes and
+    add-ons. Nodes of jobs need not be there."""
+
+    volume: LustreVolume
+    """The training file system."""
+
+    node_groups: Sequence[JobNodes]
+    """The node groups of jobs."""
+
+    environment: Mapping[str, Any]
+    """What the job kit knows of its environment: the content of environment.json."""
+
+    image: str
+    """Training image, by name and tag. It need not be there yet: pods wait for it."""
+
+    training_stack: str
+    """Name of the training environment in the image."""
+
+    launcher: Literal["torchrun", "mpi"]
+    """How training processes start; `mpi` brings the MPI operator."""
+
+    queueing: Literal["none", "kueue"]
+    """Whether runs wait for their nodes in a queue; `kueue` brings Kueue."""
+
+
+class ClusterSoftware(Construct):
+    """Charts and objects of the cluster.
+
+    Three steps, each of which waits for the one before: what the cluster refuses, the controllers, and what the jobs
+    need. Removal goes the other way: the namespace of the jobs goes first, with every pod in it, while the controllers
+    that must let go of their objects still run, and while the driver can still unmount the file system.
+
+    Raises:
+        slipway.facts.UnknownFact: the facts lack a chart, an image or an instance type.
+    """
+
+    def __init__(self, scope: Construct, id: str, props: ClusterSoftwareProps) -> None:  # noqa: A002
+        super().__init__(scope, id)
+        self._props = props
+        refusals = self._manifest("Refusals", admission_policies(), after=props.waits_for)
+        controllers = self._controllers(after=[refusals])
+        self._manifest("Jobs", self._job_objects(), after=controllers)
+
+    def _controllers(self, *, after: Sequence[IDependable]) -> list[IConstruct]:
+        """Install what the cluster needs for jobs; each waits for `after`, none for another."""
+        props = self._props
+        namespace = "kube-system"
+        installed: list[IConstruct] = [
+            # The plugins' pods come and go with the nodes of jobs: there is nothing to wait for.
+            self._chart("neuron", namespace, neuron_values(props.node_groups), waits=False),
+            self._chart("jobset", "jobset-system", _JOBSET_VALUES, waits=True),
+            self._autoscaler(),
+        ]
+        if any(nodes.efa_interfaces for nodes in props.node_groups):
+            installed.append(self._chart("efa", namespace, efa_values(props.node_groups), waits=False))
+        if props.queueing == "kueue":
+            values = kueue_values(mpi=props.launcher == "mpi")
+            installed.append(self._chart("kueue", "kueue-system", values, waits=True))
+        for each in installed:
+            each.node.add_dependency(*after)
+        return installed
+
+    def _autoscaler(self) -> eks.HelmChart:
+        cluster = self._props.cluster
+        role = autoscaler_role(self, cluster)
+        values = autoscaler_values(cluster.cluster_name, cdk.Stack.of(self).region)
+        chart = self._chart(AUTOSCALER, AUTOSCALER_NAMESPACE, values, waits=True)
+        # A pod that is there before its role's association never gets the role.
+        chart.node.add_dependency(role)
+        return chart
+
+    def _job_objects(self) -> list[Manifest]:
+        """Return what the jobs need, in the order in which it can be created."""
+        props = self._props
+        mpi = props.launcher == "mpi"
+        queueing = props.queueing == "kueue"
+        environment = cdk.Stack.of(self).to_json_string(props.environment)
+        return [
+            *job_namespace(props.kubernetes_version),
+            *volume_and_claim(props.volume),
+            *job_rights(mpi=mpi, queues=queueing),
+            environment_config_map(environment),
+            *(mpi_operator(props.kubernetes_version) if mpi else []),
+            *(queues(props.node_groups) if queueing else []),
+            shell(props.image),
+            *tensorboard(props.image, props.training_stack),
+        ]
+
+    def _chart(self, name: str, namespace: str, values: Mapping[str, Any], *, waits: bool) -> eks.HelmChart:
+        """Install a chart of the facts; `waits` is whether its pods must be ready for what comes after it."""
+        chart = facts.helm_chart(name)
+        return eks.HelmChart(
+            self,
+            f"Chart-{name}",
+            cluster=self._props.cluster,
+            repository=chart.repository,
+            chart=chart.chart,
+            version=chart.version,
+            release=name,
+            namespace=namespace,
+            values=values,
+            wait=waits,
+            timeout=cdk.Duration.minutes(10),
+        )
+
+    def _manifest(
+        self,
+        id: str,  # noqa: A002
+        objects: list[Manifest],
+        *,
+        after: Sequence[IDependable],
+    ) -> eks.KubernetesManifest:
+        manifest = eks.KubernetesManifest(
+            self,
+            id,
+            cluster=self._props.cluster,
+            manifest=objects,
+            # kubectl apply instead of create: what a failed attempt left behind does not fail the next.
+            overwrite=True,
+        )
+        manifest.node.add_dependency(*after)
+        return manifest

@@ -1,0 +1,91 @@
+"""The MPI operator, for training that mpirun starts: its resource definition, its rights, its deployment."""
+
+from neuron_constructs.kubernetes.names import NAMESPACE
+from neuron_constructs.kubernetes.software.manifest import (
+    Manifest,
+    bound_role,
+    cluster_object,
+    namespaced_object,
+    rule,
+)
+from neuron_constructs.kubernetes.software.mpi_job_definition import mpi_job_definition
+from neuron_constructs.kubernetes.software.pods import container_security, single_pod_deployment
+from slipway import facts
+
+_NAME = "mpi-operator"
+_API = "rbac.authorization.k8s.io/v1"
+_NONROOT = 65532
+
+# What pkg/controller/mpi_job_controller.go calls, and what its caches list and watch (kubeflow/mpi-operator @caa3c47,
+# v0.8.2); upstream's role holds for all namespaces and allows more.
+_RULES = [
+    rule("kubeflow.org", ["mpijobs"], ["get", "list", "watch"]),
+    rule("kubeflow.org", ["mpijobs/status", "mpijobs/finalizers"], ["update"]),
+    rule("", ["configmaps", "secrets", "services"], ["create", "update", "list", "watch"]),
+    rule("", ["pods"], ["create", "delete", "list", "watch"]),
+    rule("batch", ["jobs"], ["create", "update", "list", "watch"]),
+    rule("batch", ["jobs/status"], ["update"]),
+    rule("", ["events"], ["create", "patch"]),
+]
+_LEADER_RULES = [
+    rule("coordination.k8s.io", ["leases"], ["create", "get", "update"]),
+    rule("", ["events"], ["create", "patch"]),
+]
+
+
+def mpi_operator(kubernetes_version: str) -> list[Manifest]:
+    """Return the operator, which looks after MPI jobs in the namespace of the jobs only.
+
+    It has a namespace of its own: whoever may start pods beside it could take its rights.
+
+    Args:
+        kubernetes_version: version whose Pod Security Standards hold.
+
+    Raises:
+        slipway.facts.UnknownFact: the facts have no image of the operator.
+    """
+    standard = "pod-security.kubernetes.io"
+    labels = {f"{standard}/enforce": "restricted", f"{standard}/enforce-version": f"v{kubernetes_version}"}
+    return [
+        mpi_job_definition(),
+        cluster_object("v1", "Namespace", _NAME, labels=labels),
+        namespaced_object("v1", "ServiceAccount", _NAME, namespace=_NAME),
+        *_rights_in_jobs_namespace(),
+        *bound_role(_NAME, _LEADER_RULES, namespace=_NAME, account_namespace=_NAME),
+        *_right_to_read_priorities(),
+        _deployment(),
+    ]
+
+
+def _rights_in_jobs_namespace() -> list[Manifest]:
+    return bound_role(_NAME, _RULES, namespace=NAMESPACE, account_namespace=_NAME)
+
+
+def _right_to_read_priorities() -> list[Manifest]:
+    """Return the only right beyond the two namespaces: it ends itself when it cannot list priority classes."""
+    rules = [rule("scheduling.k8s.io", ["priorityclasses"], ["list", "watch"])]
+    return [
+        cluster_object(_API, "ClusterRole", _NAME, rules=rules),
+        cluster_object(
+            _API,
+            "ClusterRoleBinding",
+            _NAME,
+            roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": _NAME},
+            subjects=[{"kind": "ServiceAccount", "name": _NAME, "namespace": _NAME}],
+        ),
+    ]
+
+
+def _deployment() -> Manifest:
+    container = {
+        "name": _NAME,
+        "image": facts.cluster_image(_NAME).image,
+        "args": [f"--namespace={NAMESPACE}", f"--lock-namespace={_NAME}"],
+        "ports": [{"name": "health", "containerPort": 8080}],
+        "livenessProbe": {"httpGet": {"path": "/healthz", "port": "health"}, "periodSeconds": 20},
+        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}},
+        "securityContext": container_security(user=_NONROOT),
+    }
+    return single_pod_deployment(
+        _NAME, {"serviceAccountName": _NAME, "containers": [container]}, annotations={}, namespace=_NAME
+    )

@@ -1,0 +1,72 @@
+"""The training file system as a volume of the cluster."""
+
+from dataclasses import dataclass
+
+from neuron_constructs.kubernetes.names import FSX_CLAIM, NAMESPACE
+from neuron_constructs.kubernetes.software.manifest import Manifest, cluster_object, namespaced_object
+
+_VOLUME = "slipway-fsx"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LustreVolume:
+    """An FSx for Lustre file system that is already there."""
+
+    file_system_id: str
+    """Its id, `fs-...`."""
+
+    dns_name: str
+    """Its DNS name."""
+
+    mount_name: str
+    """Its mount name, which Lustre clients need besides."""
+
+    capacity_gib: int
+    """Its size in GiB; Kubernetes shows it and enforces nothing."""
+
+
+def volume_and_claim(volume: LustreVolume) -> list[Manifest]:
+    """Return the persistent volume and the only claim that may have it.
+
+    Static, and retained: the file system belongs to CloudFormation, and neither driver nor claim can make or delete
+    one. Fields as in aws-fsx-csi-driver @5b22712, examples/kubernetes/static_provisioning. The job kit locks files,
+    which Lustre does across nodes only with `flock`.
+    """
+    size = f"{volume.capacity_gib}Gi"
+    return [
+        cluster_object(
+            "v1",
+            "PersistentVolume",
+            _VOLUME,
+            spec={
+                "capacity": {"storage": size},
+                "volumeMode": "Filesystem",
+                "accessModes": ["ReadWriteMany"],
+                "persistentVolumeReclaimPolicy": "Retain",
+                "storageClassName": "",
+                "mountOptions": ["flock", "noatime"],
+                "claimRef": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", **_claim_name()},
+                "csi": {
+                    "driver": "fsx.csi.aws.com",
+                    "volumeHandle": volume.file_system_id,
+                    "volumeAttributes": {"dnsname": volume.dns_name, "mountname": volume.mount_name},
+                },
+            },
+        ),
+        namespaced_object(
+            "v1",
+            "PersistentVolumeClaim",
+            FSX_CLAIM,
+            spec={
+                "accessModes": ["ReadWriteMany"],
+                # Empty, and not left out: a default class would make a new file system.
+                "storageClassName": "",
+                "volumeName": _VOLUME,
+                "resources": {"requests": {"storage": size}},
+            },
+        ),
+    ]
+
+
+def _claim_name() -> dict[str, str]:
+    return {"name": FSX_CLAIM, "namespace": NAMESPACE}

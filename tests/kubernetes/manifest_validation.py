@@ -1,0 +1,90 @@
+"""Whether a Kubernetes object is valid: built-in kinds by Kubernetes' own schemas, others by those of their makers.
+
+`kubernetes-validate` ships the schemas of Kubernetes, strict about unknown fields. Kinds of other makers are checked
+with the schema that `CUSTOM_SCHEMAS` holds for them, and what is in their pod templates as if it were a pod's.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]
+import kubernetes_validate  # type: ignore[import-untyped]
+
+from neuron_constructs.kubernetes.software.mpi_job_definition import mpi_job_definition
+from tests.kubernetes.queue_schemas import QUEUE_SCHEMAS
+
+Schema = dict[str, Any]
+
+_MPI_SCHEMA: Schema = mpi_job_definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+
+CUSTOM_SCHEMAS: dict[tuple[str, str], Schema] = {("kubeflow.org/v2beta1", "MPIJob"): _MPI_SCHEMA, **QUEUE_SCHEMAS}
+"""openAPIV3Schema of kinds that Kubernetes does not have, by API version and kind."""
+
+
+def errors_of(manifest: Mapping[str, Any], kubernetes_version: str) -> list[str]:
+    """Return what is wrong with an object; nothing if it is valid.
+
+    Args:
+        manifest: the object.
+        kubernetes_version: for example `1.35`.
+    """
+    kind = (manifest["apiVersion"], manifest["kind"])
+    if kind in CUSTOM_SCHEMAS:
+        return [
+            *_schema_errors(manifest, CUSTOM_SCHEMAS[kind]),
+            *(error for pod in _pod_templates(manifest) for error in _pod_errors(pod, kubernetes_version)),
+        ]
+    try:
+        kubernetes_validate.validate(dict(manifest), kubernetes_version, strict=True)
+    except kubernetes_validate.ValidationError as error:
+        return [f"{'.'.join(str(part) for part in error.absolute_path)}: {error.message}"]
+    return []
+
+
+def _schema_errors(value: Any, schema: Schema) -> list[str]:
+    validator = jsonschema.Draft202012Validator(as_json_schema(schema))
+    return [
+        f"{'.'.join(str(part) for part in error.absolute_path)}: {error.message}"
+        for error in sorted(validator.iter_errors(value), key=lambda error: error.json_path)
+    ]
+
+
+def as_json_schema(schema: Schema) -> Schema:
+    """Return a structural schema of Kubernetes as a JSON schema that knows no field besides those it names.
+
+    Kubernetes drops unknown fields, or refuses them for kubectl; a JSON schema would let them pass.
+
+    Args:
+        schema: openAPIV3Schema, or a part of one.
+    """
+    made = {key: value for key, value in schema.items() if not key.startswith("x-kubernetes-")}
+    if "properties" in schema:
+        made["properties"] = {name: as_json_schema(each) for name, each in schema["properties"].items()}
+        if not schema.get("x-kubernetes-preserve-unknown-fields"):
+            made["additionalProperties"] = False
+    for key in ("items", "additionalProperties"):
+        if isinstance(schema.get(key), dict):
+            made[key] = as_json_schema(schema[key])
+    if schema.get("x-kubernetes-int-or-string"):
+        made["type"] = ["integer", "string"]
+    if made.pop("nullable", False):
+        made["type"] = [made["type"], "null"]
+    return made
+
+
+def _pod_templates(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield each `template` with containers below a value; a template of jobs is looked into."""
+    if isinstance(value, list):
+        for each in value:
+            yield from _pod_templates(each)
+    if isinstance(value, dict):
+        for key, each in value.items():
+            if key == "template" and "containers" in each.get("spec", {}):
+                yield each
+            else:
+                yield from _pod_templates(each)
+
+
+def _pod_errors(template: Mapping[str, Any], kubernetes_version: str) -> list[str]:
+    metadata = {"name": "pod", **template.get("metadata", {})}
+    return errors_of({"apiVersion": "v1", "kind": "Pod", **template, "metadata": metadata}, kubernetes_version)
