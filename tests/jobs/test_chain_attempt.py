@@ -35,11 +35,11 @@ def checkpoint(run: Run, step: int) -> None:
         (143, "stop", False, False, Decision("stopped", counted=False, action="requeue")),
         (0, "stop", True, False, Decision("stopped", counted=False, action="requeue")),
         # Twice without a step: it would go round for ever.
-        (0, "stop", True, True, Decision("failed", counted=True, action="requeue")),
+        (0, "stop", True, True, Decision("failed", counted=True, action="retry")),
         # A signal that this script did not see.
         (0, "none", False, False, Decision("stopped", counted=False, action="requeue")),
-        (0, "none", True, False, Decision("failed", counted=True, action="requeue")),
-        (1, "none", False, False, Decision("failed", counted=True, action="requeue")),
+        (0, "none", True, False, Decision("failed", counted=True, action="retry")),
+        (1, "none", False, False, Decision("failed", counted=True, action="retry")),
         (143, "cancel", False, False, Decision("cancelled", counted=False, action="give-up")),
     ],
 )
@@ -76,11 +76,11 @@ def test_a_finished_stage_is_never_done_again_and_a_counted_failure_never_exceed
     assert decision(finished=True) == Decision("finished", counted=False, action="finish")
     going_on = decision(finished=False)
     assert going_on.action != "finish"
-    assert not (going_on.counted and going_on.action == "requeue" and failures >= limit)
+    assert not (going_on.counted and going_on.action in ("requeue", "retry") and failures >= limit)
 
 
 def test_a_job_gives_up_after_its_limit(run: Run) -> None:
-    for restart, expected in enumerate(["requeue", "give-up"]):
+    for restart, expected in enumerate(["retry", "give-up"]):
         assert begin(run, "train", "7", restart, nodes=2)
         assert end(run, "train", "7", 1, "none") == expected
 

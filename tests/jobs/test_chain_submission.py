@@ -228,7 +228,7 @@ def test_cancel_ends_what_has_not_ended(environment: Environment, slurm: FakeSlu
     run = submit(environment)
     slurm.say("queue", "3 tiny-llama-train RUNNING alice\n4 tiny-llama-convert PENDING alice\n")
 
-    assert [job.job for job in cancel_run(run.name, Path(run.directory))] == ["3", "4"]
+    assert [job.job for job in cancel_run(run.name, environment)] == ["3", "4"]
     assert slurm.calls("scancel") == ["3 4"]
     with pytest.raises(Refused, match="there is no run other"):
-        cancel_run("other", Path(run.directory).with_name("other"))
+        cancel_run("other", environment)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from slipway_jobs.chain.slurm_scheduler import SlurmScheduler
 from slipway_jobs.run import Stage
 from slipway_jobs.watching.report import RunReport
 from slipway_jobs.watching.run_report import run_reports
@@ -34,7 +35,7 @@ def folder(slurm: LocalSlurm, short_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def look(folder: RunFolder) -> RunReport:
-    return run_reports([folder.run])[0]
+    return run_reports([folder.run], SlurmScheduler())[0]
 
 
 def shown(folder: RunFolder) -> dict[Stage, tuple[str, str | None]]:

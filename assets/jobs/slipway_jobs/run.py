@@ -24,6 +24,9 @@ class Run(Section):
     name: Name
     """The run's name."""
 
+    scheduler: Literal["slurm", "kubernetes"] = "slurm"
+    """What it was submitted to."""
+
     recipe: Recipe
     """The recipe; `hardware.workers_per_node` and `data.source` are filled in and absolute."""
 

@@ -25,7 +25,7 @@ def ask(*arguments: str) -> Result:
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask Slurm at each look at the log."""
-    monkeypatch.setattr("slipway_jobs.watching.log_following.SLURM_SECONDS", 0.0)
+    monkeypatch.setattr("slipway_jobs.watching.log_following.SCHEDULER_SECONDS", 0.0)
 
 
 def on_each_pause(monkeypatch: pytest.MonkeyPatch, events: Iterator[object]) -> None:

@@ -5,7 +5,12 @@ A stage's script calls it twice, on the first node of the job:
     python -m slipway_jobs.chain.attempt begin RUN_JSON STAGE
     python -m slipway_jobs.chain.attempt end RUN_JSON STAGE STATUS none|stop|cancel
 
-`begin` ends with status 0 when the attempt shall start. `end` prints what to do: `finish`, `requeue` or `give-up`.
+`begin` ends with status 0 when the attempt shall start. `end` prints what to do: `finish`; `requeue` after a stop,
+which does not count; `retry` after a failure that counts; `give-up`. Slurm queues the job again for both `requeue` and
+`retry`; on Kubernetes they are two exit statuses, of which the JobSet counts one.
+
+Slurm tells a job what it is by its own variables; on Kubernetes the pod's manifest does, with SLIPWAY_SUBMISSION,
+SLIPWAY_RESTART and SLIPWAY_NODES.
 """
 
 from __future__ import annotations
@@ -17,12 +22,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from slipway_jobs.chain.record import Attempt, Outcome, read_attempts, write_attempts
+from slipway_jobs.chain.record import Attempt, Outcome, read_attempts, submission_job, write_attempts
 from slipway_jobs.run import Run, Stage, read_run
 from slipway_training.checkpoints.layout import latest_complete, step_of
 
 Asked = Literal["none", "stop", "cancel"]
-"""What the job was told meanwhile: to stop and be queued again (SIGUSR1), or to end (SIGTERM)."""
+"""What the job was told meanwhile: to stop and be queued again, or to end (on Slurm SIGUSR1 and SIGTERM)."""
+
+Action = Literal["finish", "requeue", "retry", "give-up"]
+"""What follows an attempt."""
 
 
 class Decision(NamedTuple):
@@ -30,7 +38,7 @@ class Decision(NamedTuple):
 
     outcome: Outcome
     counted: bool
-    action: Literal["finish", "requeue", "give-up"]
+    action: Action
 
 
 def decide(
@@ -59,7 +67,7 @@ def decide(
     stopped = not stalled or (asked == "stop" and not again)
     if stopped and (status == 0 or asked == "stop"):
         return Decision("stopped", counted=False, action="requeue")
-    return Decision("failed", counted=True, action="requeue" if failures < limit else "give-up")
+    return Decision("failed", counted=True, action="retry" if failures < limit else "give-up")
 
 
 def failures_of(attempts: Sequence[Attempt], job: str) -> int:
@@ -88,7 +96,9 @@ def begin(run: Run, stage: Stage, job: str, restart: int, nodes: int) -> bool:
         counted = last.job == job and step <= last.first_step and bool(same_step)
         attempts.append(last.model_copy(update={"ended": now, "outcome": "lost", "counted": counted}))
     failures = failures_of(attempts, job)
-    go = stage != "train" or failures <= run.recipe.restarts.limit
+    # A JobSet that restarts starts every stage again, also one whose failure stays.
+    given_up = run.scheduler == "kubernetes" and any(one.job == job and one.given_up for one in attempts)
+    go = not given_up and (stage != "train" or failures <= run.recipe.restarts.limit)
     if go:
         attempts.append(Attempt(job=job, restart=restart, nodes=nodes, started=now, first_step=step))
     write_attempts(run, stage, attempts)
@@ -97,10 +107,11 @@ def begin(run: Run, stage: Stage, job: str, restart: int, nodes: int) -> bool:
     return go
 
 
-def end(run: Run, stage: Stage, job: str, status: int, asked: Asked) -> str:
+def end(run: Run, stage: Stage, job: str, status: int, asked: Asked) -> Action:
     """Write down how the running attempt ended, and return what to do.
 
-    Only the train stage is queued again: the work of the others fails for a reason that stays.
+    Only the train stage is queued again: the work of the others fails for a reason that stays. On Kubernetes others go
+    on as well after a stop, which there means that the pod had to leave its node.
     """
     attempts = list(read_attempts(run, stage))
     if not attempts or attempts[-1].outcome is not None:
@@ -112,16 +123,17 @@ def end(run: Run, stage: Stage, job: str, status: int, asked: Asked) -> str:
         finished=run.done_file(stage).exists(),
         status=status,
         asked=asked,
-        stalled=newest_step(run) <= last.first_step,
+        stalled=stage != "train" or newest_step(run) <= last.first_step,
         again=any(one.job == job and one.first_step == last.first_step for one in attempts),
         failures=failures,
         limit=run.recipe.restarts.limit,
     )
-    if stage != "train" and decision.action == "requeue":
+    evicted = run.scheduler == "kubernetes" and asked == "stop"
+    if stage != "train" and decision.action in ("requeue", "retry") and not evicted:
         decision = Decision("failed", counted=True, action="give-up")
-    ended = last.model_copy(
-        update={"ended": time.time(), "status": status, "outcome": decision.outcome, "counted": decision.counted}
-    )
+    how = {"outcome": decision.outcome, "counted": decision.counted}
+    how["given_up"] = decision.outcome == "failed" and decision.action == "give-up"
+    ended = last.model_copy(update={"ended": time.time(), "status": status, **how})
     write_attempts(run, stage, [*attempts, ended])
     print(_message(run, stage, status, decision, failures), file=sys.stderr)
     return decision.action
@@ -134,15 +146,22 @@ def _message(run: Run, stage: Stage, status: int, decision: Decision, failures: 
     return f"{text}: {decision.action}"
 
 
+def _this_job(stage: Stage) -> tuple[str, int, int]:
+    """Return the job's id, how often it was started before, and its nodes."""
+    known = os.environ
+    if submission := known.get("SLIPWAY_SUBMISSION"):
+        return submission_job(submission, stage), int(known["SLIPWAY_RESTART"]), int(known["SLIPWAY_NODES"])
+    return known["SLURM_JOB_ID"], int(known.get("SLURM_RESTART_COUNT", "0")), int(known["SLURM_JOB_NUM_NODES"])
+
+
 def main(arguments: Sequence[str]) -> int:
-    """Run `begin` or `end` for the job that Slurm's variables describe."""
+    """Run `begin` or `end` for the job that the variables of its scheduler describe."""
     action, file, name, *rest = arguments
     run = read_run(Path(file))
     stage: Stage = name  # type: ignore[assignment]  # from our own script
-    job = os.environ["SLURM_JOB_ID"]
+    job, restart, nodes = _this_job(stage)
     if action == "begin":
-        restart = int(os.environ.get("SLURM_RESTART_COUNT", "0"))
-        return 0 if begin(run, stage, job, restart, int(os.environ["SLURM_JOB_NUM_NODES"])) else 1
+        return 0 if begin(run, stage, job, restart, nodes) else 1
     status, asked = rest
     print(end(run, stage, job, int(status), asked))  # type: ignore[arg-type]
     return 0

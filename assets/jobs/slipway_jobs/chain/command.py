@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,8 +10,8 @@ from rich.console import Console
 
 from slipway_jobs.arithmetic.estimate import estimate
 from slipway_jobs.arithmetic.estimate_table import render as estimate_table
-from slipway_jobs.chain.scripts import render, stages
-from slipway_jobs.chain.slurm import SlurmError
+from slipway_jobs.chain.scheduler import OutcomeUnknownError, SchedulerError, scheduler_of
+from slipway_jobs.chain.scripts import stages
 from slipway_jobs.chain.submission import Plan, Refused, cancel_run, plan, refuse_unfinished, submit_run
 from slipway_jobs.environment import environment_file
 from slipway_jobs.recipe.command import RecipeArgument, SetOption, environment_or_exit, fail
@@ -28,7 +27,9 @@ def submit(
     recipe: RecipeArgument,
     name: Annotated[str | None, typer.Option(help="The run's name; the recipe's name where it is left out.")] = None,
     overrides: SetOption = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the scripts; write and submit nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print all that would be submitted; write nothing.")
+    ] = False,
 ) -> None:
     """Submit a recipe as a chain of jobs: prepare, compile, train, convert, publish.
 
@@ -41,16 +42,18 @@ def submit(
     except (RecipeProblems, Refused) as problems:
         fail(str(problems))
     if dry_run:
-        _print_scripts(planned)
+        typer.echo(scheduler_of(environment).preview(planned.run, environment, planned.todo), nl=False)
         return
     _print_plan(planned)
     try:
         if not planned.todo:
-            refuse_unfinished(run.name)
+            refuse_unfinished(run.name, scheduler_of(environment))
             typer.echo(f"The run {run.name} is finished: there is nothing to submit. Its model: {_result(run)}")
             return
         submission = submit_run(planned)
-    except (Refused, SlurmError) as problem:
+    except OutcomeUnknownError as problem:
+        fail(f"{problem}\nWhether the run was submitted is not known: slipway-job status {run.name}")
+    except (Refused, SchedulerError) as problem:
         fail(f"{problem}\nNothing was submitted.")
     except OSError as error:
         fail(f"the run's folder cannot be written: {error}\nNothing was submitted.")
@@ -67,8 +70,8 @@ def cancel(run: Annotated[str, typer.Argument(help="The run's name.")]) -> None:
     except ValidationError:
         fail(f"{run!r} is not a run's name")
     try:
-        jobs = cancel_run(run, Path(environment_or_exit().runs_directory) / run)
-    except (Refused, SlurmError) as problem:
+        jobs = cancel_run(run, environment_or_exit())
+    except (Refused, SchedulerError) as problem:
         fail(str(problem))
     for job in jobs:
         typer.echo(f"cancelled {job.name}, job {job.job}")
@@ -87,15 +90,6 @@ def _print_plan(planned: Plan) -> None:
             console.print(f"{stage:8} done before")
         elif stage in planned.undone:
             console.print(f"{stage:8} again, for something it is made of has changed")
-
-
-def _print_scripts(planned: Plan) -> None:
-    """Print what a submission would write and what it would submit."""
-    for file, text in render(planned.run, planned.environment).items():
-        typer.echo(f"# ---- {file}\n{text}")
-    for number, stage in enumerate(planned.todo):
-        after = f" --dependency=afterok:<{planned.todo[number - 1]}>" if number else ""
-        typer.echo(f"# sbatch{after} {planned.run.script(stage)}")
 
 
 def _result(run: Run) -> str:

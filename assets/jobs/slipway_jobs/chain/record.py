@@ -27,7 +27,7 @@ class Submission(Section):
     """Who."""
 
     jobs: dict[Stage, str]
-    """Slurm job ids of the stages that were submitted, in the chain's order."""
+    """Job ids of the stages that were submitted, in the chain's order: Slurm's, or of `submission_job`."""
 
     done_before: tuple[Stage, ...]
     """Stages that were finished already."""
@@ -46,13 +46,13 @@ class Chain(Section):
 
 
 class Attempt(Section):
-    """One start of a stage's job. A requeued job keeps its id."""
+    """One start of a stage's job. A job that is queued again keeps its id."""
 
     job: str
-    """Slurm job id."""
+    """Job id."""
 
     restart: int
-    """How often Slurm had started this job before."""
+    """How often the scheduler had started this job before."""
 
     nodes: int
     """Nodes of the job."""
@@ -76,12 +76,20 @@ class Attempt(Section):
     counted: bool = False
     """Whether it counts as a failure against `restarts.limit`."""
 
+    given_up: bool = False
+    """Whether it failed and nothing was to follow."""
+
 
 class Attempts(Section):
     """All attempts of a stage, the latest last."""
 
     attempts: tuple[Attempt, ...] = ()
     """In the order of their start."""
+
+
+def submission_job(submission: str, stage: Stage) -> str:
+    """Return a stage's job id on Kubernetes, where one object holds the jobs of a submission."""
+    return f"{submission}-{stage}"
 
 
 def attempts_file(run: Run, stage: Stage) -> Path:

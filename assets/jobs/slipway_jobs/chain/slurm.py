@@ -5,23 +5,15 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+
+from slipway_jobs.chain.scheduler import Job, SchedulerError
 
 ANSWER_SECONDS = 60
 """How long a command of Slurm may take: a busy controller answers late."""
 
 
-class SlurmError(Exception):
+class SlurmError(SchedulerError):
     """A command of Slurm failed; the message is Slurm's, for the user."""
-
-
-class Job(NamedTuple):
-    """A job that has not ended."""
-
-    job: str
-    name: str
-    state: str
-    user: str
 
 
 def unfinished_jobs(names: Iterable[str]) -> list[Job]:

@@ -9,16 +9,16 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from slipway_jobs.chain import slurm
 from slipway_jobs.chain.changes import refused_changes, undone_stages
 from slipway_jobs.chain.record import Chain, Submission, read_chain, write_whole
-from slipway_jobs.chain.scripts import job_name, render, stages
+from slipway_jobs.chain.scheduler import Job, OutcomeUnknownError, Scheduler, scheduler_of
+from slipway_jobs.chain.scripts import render, stages
 from slipway_jobs.environment import Environment
 from slipway_jobs.run import RUN_FILE, STAGES, Run, Stage, read_run
 
@@ -65,6 +65,7 @@ def plan(run: Run, environment: Environment) -> Plan:
     if not Path(run.directory).exists():
         return Plan(run, environment, known=False, todo=stages(run), undone=())
     old = _known_run(run)
+    _refuse_other_scheduler(old, run.scheduler)
     if refused := refused_changes(old.recipe, run.recipe):
         changes = "\n".join(f"  {line}" for line in refused)
         message = f"the run {run.name} in {run.directory} was submitted with another recipe:\n{changes}\n"
@@ -86,60 +87,76 @@ def finished(run: Run, stage: Stage) -> bool:
 def submit_run(plan: Plan) -> Submission:
     """Write the run's folder and submit what there is to do.
 
-    Either all jobs wait in the queue afterwards, or none does. The first one is held until chain.json is written: if
-    this process is killed before, nothing runs that nobody knows of, and the next submission names what is left.
+    Either all jobs wait in the queue afterwards, or none does. None starts before chain.json is written: if this
+    process is killed, nothing runs that nobody knows of, and the next submission names what is left.
 
     Raises:
         Refused: jobs of the run have not ended, or somebody is submitting it at this moment.
-        SlurmError: Slurm refuses a job or does not answer.
+        OutcomeUnknownError: the scheduler went away while it was asked; what was written stays.
+        SchedulerError: the scheduler refuses a job or does not answer.
         OSError: the run's folder cannot be written to.
     """
-    run = plan.run
+    run, scheduler = plan.run, scheduler_of(plan.environment)
     with _locked(run):
         if Path(run.directory).exists() != plan.known:
             raise Refused(f"the run {run.name} was submitted by somebody else at this moment; look at it with status")
-        refuse_unfinished(run.name)
+        refuse_unfinished(run.name, scheduler)
+        scheduler.clear(run.name)
         before = read_chain(run.chain_file)
         _write_run(plan)
-        jobs: dict[Stage, str] = {}
         try:
-            for stage in plan.todo:
-                previous = list(jobs.values())[-1] if jobs else None
-                jobs[stage] = slurm.submit_job(run.script(stage), after=previous, held=previous is None)
-            submission = Submission(submitted_at=time.time(), user=getpass.getuser(), jobs=jobs, done_before=plan.done)
-            _write_chain(run, Chain(submissions=(*before.submissions, submission)))
-            slurm.release(jobs[plan.todo[0]])
-        except BaseException:
-            _take_back(plan, before, list(jobs.values()))
+            scheduler.submit(run, plan.environment, plan.todo, lambda jobs: _record(plan, before, jobs))
+        except OutcomeUnknownError:
             raise
-    return submission
+        except BaseException:
+            _take_back(plan, before)
+            raise
+        return read_chain(run.chain_file).submissions[-1]
 
 
-def cancel_run(name: str, directory: Path) -> list[slurm.Job]:
+def _record(plan: Plan, before: Chain, jobs: Mapping[Stage, str]) -> None:
+    """Write down a submission's jobs."""
+    submission = Submission(submitted_at=time.time(), user=getpass.getuser(), jobs=dict(jobs), done_before=plan.done)
+    _write_chain(plan.run, Chain(submissions=(*before.submissions, submission)))
+
+
+def cancel_run(name: str, environment: Environment) -> list[Job]:
     """Cancel the jobs of a run that have not ended, and return them.
 
     Raises:
-        Refused: there is no such run.
-        SlurmError: Slurm does not answer, or the jobs are somebody else's.
+        Refused: there is no such run, or it is another scheduler's.
+        SchedulerError: the scheduler does not answer, or the jobs are somebody else's.
     """
-    if not (directory / RUN_FILE).exists():
-        raise Refused(f"there is no run {name}: no {directory / RUN_FILE}")
-    jobs = slurm.unfinished_jobs(job_name(name, stage) for stage in STAGES)
-    slurm.cancel_jobs([job.job for job in jobs])
-    return jobs
+    file, scheduler = Path(environment.runs_directory, name, RUN_FILE), scheduler_of(environment)
+    if not file.exists():
+        raise Refused(f"there is no run {name}: no {file}")
+    with contextlib.suppress(ValidationError):
+        # A file of another version of the kit is no reason to let its jobs run.
+        _refuse_other_scheduler(read_run(file), scheduler.key)
+    return scheduler.cancel(name)
 
 
-def refuse_unfinished(name: str) -> None:
+def refuse_unfinished(name: str, scheduler: Scheduler) -> None:
     """Raise `Refused` while jobs of a run wait or run.
 
     Raises:
         Refused: there are such jobs; the message names them.
-        SlurmError: Slurm does not answer.
+        SchedulerError: the scheduler does not answer.
     """
-    if jobs := slurm.unfinished_jobs(job_name(name, stage) for stage in STAGES):
-        listed = "\n".join(f"  {job.name}: job {job.job} of {job.user}, {job.state.lower()}" for job in jobs)
+    if jobs := scheduler.unfinished_jobs(name):
+        listed = "\n".join(
+            f"  {job.name}: job {job.job}{f' of {job.user}' if job.user else ''}, {job.state.lower()}" for job in jobs
+        )
         message = f"jobs of the run {name} have not ended:\n{listed}\n"
         raise Refused(f"{message}Wait for them, or end them with: slipway-job cancel {name}")
+
+
+def _refuse_other_scheduler(old: Run, scheduler: str) -> None:
+    """Raise `Refused` for a run that another scheduler of the environment has: neither sees the other's jobs."""
+    if old.scheduler != scheduler:
+        names = {"slurm": "Slurm: use the head node or a login node", "kubernetes": "Kubernetes: use its shell"}
+        message = f"the run {old.name} was submitted to {names[old.scheduler]} for it"
+        raise Refused(f"{message}, or give this one another name (--name).")
 
 
 def _known_run(run: Run) -> Run:
@@ -196,10 +213,8 @@ def _write_chain(run: Run, chain: Chain) -> None:
     write_whole(run.chain_file, chain.model_dump_json(indent=1) + "\n")
 
 
-def _take_back(plan: Plan, before: Chain, jobs: Sequence[str]) -> None:
-    """Undo a submission that failed: cancel its jobs, and remove what it wrote of a new run."""
-    with contextlib.suppress(slurm.SlurmError):
-        slurm.cancel_jobs(jobs)
+def _take_back(plan: Plan, before: Chain) -> None:
+    """Undo a submission that failed: remove what it wrote of a new run."""
     if not plan.known:
         shutil.rmtree(plan.run.directory, ignore_errors=True)
     elif before.submissions:

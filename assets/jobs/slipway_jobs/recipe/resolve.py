@@ -81,6 +81,7 @@ def _run(placement: Placement, environment_file: Path, name: str) -> Run:
     checkpoints = Path(environment.checkpoints_directory, name)
     return Run(
         name=name,
+        scheduler="slurm" if environment.kubernetes is None else "kubernetes",
         recipe=recipe,
         queue=placement.queue.name,
         cpu_queue=placement.cpu_queue.name,

@@ -21,7 +21,7 @@ from slipway_jobs.watching.log_following import follow, show_end
 from slipway_jobs.watching.port_forwarding import find_instance_command, instance_id, port_forwarding_command
 from slipway_jobs.watching.report import RunReport
 from slipway_jobs.watching.report_table import run_details, runs_table
-from slipway_jobs.watching.run_folders import NoSuchRun, all_runs, find_run
+from slipway_jobs.watching.run_folders import NoSuchRun, all_runs, find_run, scheduler_here
 from slipway_jobs.watching.run_report import run_reports
 
 FAILED_STATUS = 3
@@ -84,7 +84,7 @@ def logs(
     """
     try:
         found = find_run(run)
-        state = (follow if follow_it else show_end)(found, stage, lines, sys.stdout.buffer)
+        state = (follow if follow_it else show_end)(found, scheduler_here(), stage, lines, sys.stdout.buffer)
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED_STATUS) from None
     except BrokenPipeError:
@@ -117,7 +117,7 @@ def tensorboard(
 def _look(name: str | None) -> tuple[list[RunReport], list[str]]:
     """Return the reports of one run or of all, the latest submission first, and what could not be read."""
     runs, problems = ([find_run(name)], []) if name else all_runs()
-    reports = run_reports(runs)
+    reports = run_reports(runs, scheduler_here())
     reports.sort(key=lambda report: report.submitted_at or 0.0, reverse=True)
     return reports, problems
 
@@ -140,7 +140,7 @@ def _shown(name: str | None, reports: list[RunReport], problems: list[str]) -> R
     now = time()
     if name:
         return run_details(reports[0], now)
-    # What goes for all of them, such as a Slurm that does not answer, is said once.
+    # What goes for all of them, such as a scheduler that does not answer, is said once.
     notices = [*problems, *dict.fromkeys(notice for report in reports for notice in report.general_notices)]
     table = (
         runs_table(reports, now) if reports else Text("There are no runs yet: slipway-job submit RECIPE starts one.")

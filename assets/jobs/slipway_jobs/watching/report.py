@@ -19,9 +19,19 @@ State = Literal["done", "running", "pending", "waiting", "failed", "cancelled", 
 - `waiting`: its job waits for the stage before.
 - `failed`: it ended without success and does not go on by itself.
 - `cancelled`: it was cancelled, by a person or because the stage before it failed.
-- `unknown`: Slurm does not answer, and the files do not tell.
+- `unknown`: the scheduler does not answer, and the files do not tell.
 - `not submitted`: there is no job for it.
 """
+
+
+class PodReport(Section):
+    """Where a job runs on Kubernetes."""
+
+    name: str
+    """The pod's name."""
+
+    node: str
+    """The node's name."""
 
 
 class StageReport(Section):
@@ -34,13 +44,18 @@ class StageReport(Section):
     """How it is."""
 
     job: str | None
-    """Slurm job id; none where it was not submitted."""
+    """Slurm job id, or on Kubernetes the id of the submission and the stage; none where it was not submitted."""
 
     slurm_state: str | None
-    """Slurm's state of the job, for example `RUNNING`; none where Slurm does not know the job any more."""
+    """Slurm's state of the job, for example `RUNNING`; none where Slurm does not know the job any more, or is not the
+    scheduler."""
+
+    kubernetes_state: str | None
+    """The same on Kubernetes, of pods, JobSet or Kueue's workload, for example `Running` or `Unschedulable`."""
 
     reason: str | None
-    """Slurm's reason why a job does not run, for example `Dependency`, with an explanation of the frequent ones."""
+    """Why a job does not run: Slurm's reason, for example `Dependency`, with an explanation of the frequent ones; or
+    what Kubernetes says of its pods."""
 
     starts: int
     """How often it started, requeued and submitted anew."""
@@ -56,6 +71,9 @@ class StageReport(Section):
 
     log: str
     """Its log; requeued and resubmitted jobs append to it."""
+
+    pods: tuple[PodReport, ...]
+    """Its pods that have a node; empty on Slurm."""
 
 
 class Progress(Section):
@@ -130,6 +148,9 @@ class RunReport(Section):
     name: str
     """Its name."""
 
+    scheduler: Literal["slurm", "kubernetes"]
+    """Which scheduler it was submitted to."""
+
     state: State
     """How it is."""
 
@@ -167,4 +188,4 @@ class RunReport(Section):
     """What one should know of it: the loss is not a number, where to read why a stage failed."""
 
     general_notices: tuple[str, ...]
-    """What one should know of all runs: Slurm does not answer."""
+    """What one should know of all runs: the scheduler does not answer."""

@@ -71,13 +71,14 @@ def _headline(report: RunReport, now: float) -> Text:
 
 
 def _stages(report: RunReport) -> Table:
-    table = _table("stage", "state", "job", "Slurm", "starts", "failures", "node hours", "cost", "why")
+    scheduler = "Kubernetes" if report.scheduler == "kubernetes" else "Slurm"
+    table = _table("stage", "state", "job", scheduler, "starts", "failures", "node hours", "cost", "why")
     for stage in report.stages:
         table.add_row(
             stage.stage,
             _state(stage.state),
             stage.job or "",
-            stage.slurm_state or "",
+            stage.slurm_state or stage.kubernetes_state or "",
             str(stage.starts or ""),
             str(stage.failures or ""),
             f"{stage.node_hours:.2f}" if stage.starts else "",

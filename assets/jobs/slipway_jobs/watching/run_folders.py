@@ -9,7 +9,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from slipway_jobs.chain.record import read_chain
-from slipway_jobs.environment import ENVIRONMENT_FILE, environment_file, read_environment
+from slipway_jobs.chain.scheduler import Scheduler, scheduler_of
+from slipway_jobs.environment import ENVIRONMENT_FILE, Environment, environment_file, read_environment
 from slipway_jobs.run import RUN_FILE, Run, read_run
 
 
@@ -17,15 +18,19 @@ class NoSuchRun(Exception):  # noqa: N818 (a user's mistake, not an error of the
     """A run, or the cluster's description, cannot be found or read; the message says what to do."""
 
 
-def runs_directory() -> Path:
-    """Return the folder with the runs' folders.
+def scheduler_here() -> Scheduler:
+    """Return the scheduler of this place.
 
     Raises:
         NoSuchRun: the environment's file cannot be read.
     """
+    return scheduler_of(_environment())
+
+
+def _environment() -> Environment:
     file = environment_file()
     try:
-        return Path(read_environment(file).runs_directory)
+        return read_environment(file)
     except OSError as error:
         place = "" if file != ENVIRONMENT_FILE else " Run slipway-job on the cluster's head node or a login node."
         raise NoSuchRun(f"{file}: the environment's file cannot be read ({error.strerror}).{place}") from None
@@ -39,7 +44,7 @@ def find_run(name: str) -> Run:
     Raises:
         NoSuchRun: there is none, or its file cannot be read.
     """
-    directory = runs_directory()
+    directory = Path(_environment().runs_directory)
     names = run_names(directory)
     if name not in names:
         near = get_close_matches(name, names, n=3)
@@ -54,7 +59,7 @@ def all_runs() -> tuple[list[Run], list[str]]:
     Raises:
         NoSuchRun: the environment's file cannot be read.
     """
-    directory = runs_directory()
+    directory = Path(_environment().runs_directory)
     runs, problems = [], []
     for name in run_names(directory):
         try:

@@ -1,4 +1,4 @@
-"""Puts together what a run's files and Slurm tell of it."""
+"""Puts together what a run's files and its scheduler tell of it."""
 
 from __future__ import annotations
 
@@ -8,20 +8,30 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from slipway_jobs.chain.record import Chain, read_attempts, read_chain
+from slipway_jobs.chain.scheduler import Answer, Scheduler
 from slipway_jobs.chain.scripts import stages
 from slipway_jobs.chain.submission import finished
 from slipway_jobs.run import STAGES, Run, Stage
 from slipway_jobs.watching.metrics import StepMetrics, read_metrics
 from slipway_jobs.watching.price import Price, price_of
 from slipway_jobs.watching.report import Checkpoint, Cost, Progress, RunReport, StageReport
-from slipway_jobs.watching.slurm_jobs import SlurmAnswer, ask_slurm
 from slipway_jobs.watching.stage_states import run_state, stage_report
 from slipway_jobs.watching.training_progress import progress
 from slipway_training.checkpoints.layout import DONE, latest_complete, step_of
 
+ELSEWHERE = {
+    "slurm": "submitted to Slurm, so this is what the files tell: its head node and login nodes know more",
+    "kubernetes": "submitted to Kubernetes, so this is what the files tell: the cluster's shell knows more",
+}
+"""What is said of a run whose jobs are the environment's other scheduler's."""
 
-def run_reports(runs: Sequence[Run]) -> list[RunReport]:
-    """Tell how runs are; Slurm is asked once for all of them.
+
+def run_reports(runs: Sequence[Run], scheduler: Scheduler) -> list[RunReport]:
+    """Tell how runs are; the scheduler is asked once for all of its own.
+
+    Args:
+        runs: the runs.
+        scheduler: that of this place. Of another one's runs only the files tell.
 
     Raises:
         OSError: a run's files cannot be read.
@@ -29,16 +39,26 @@ def run_reports(runs: Sequence[Run]) -> list[RunReport]:
     """
     chains = [read_chain(run.chain_file) for run in runs]
     asked = {
-        job
+        job: (run, stage)
         for run, chain in zip(runs, chains, strict=True)
         for stage, job in chain.jobs.items()
-        if not finished(run, stage)
+        if run.scheduler == scheduler.key and not finished(run, stage)
     }
-    answer = ask_slurm(asked)
-    return [_report(run, chain, answer, time.time()) for run, chain in zip(runs, chains, strict=True)]
+    answer = scheduler.ask(asked)
+    notice = f"{scheduler.name} does not answer, so this is what the files tell: {answer.error}"
+    reports = []
+    for run, chain in zip(runs, chains, strict=True):
+        here = run.scheduler == scheduler.key
+        report = _report(run, chain, answer if here else Answer(error=ELSEWHERE[run.scheduler]), time.time())
+        if not here:
+            report = report.model_copy(update={"notices": (*report.notices, ELSEWHERE[run.scheduler])})
+        elif answer.error:
+            report = report.model_copy(update={"general_notices": (notice,)})
+        reports.append(report)
+    return reports
 
 
-def _report(run: Run, chain: Chain, answer: SlurmAnswer, now: float) -> RunReport:
+def _report(run: Run, chain: Chain, answer: Answer, now: float) -> RunReport:
     price = price_of(run)
     reports = tuple(
         stage_report(run, stage, chain.jobs.get(stage), answer, usd=price.of(stage), now=now)
@@ -59,6 +79,7 @@ def _report(run: Run, chain: Chain, answer: SlurmAnswer, now: float) -> RunRepor
     converted = Path(run.converted_directory)
     return RunReport(
         name=run.name,
+        scheduler=run.scheduler,
         state=state,
         stage=stage,
         submitted_at=latest.submitted_at if latest else None,
@@ -71,9 +92,7 @@ def _report(run: Run, chain: Chain, answer: SlurmAnswer, now: float) -> RunRepor
         checkpoint_directory=run.checkpoint_directory,
         converted_directory=str(converted) if (converted / DONE).exists() else None,
         notices=tuple(_notices(reports, metrics)),
-        general_notices=(f"Slurm does not answer, so this is what the files tell: {answer.error}",)
-        if answer.error
-        else (),
+        general_notices=(),
     )
 
 

@@ -1,33 +1,29 @@
-"""How the stages of a run are: by the files that the jobs leave, and by what Slurm says of the jobs."""
+"""How the stages of a run are: by the files that the jobs leave, and by what the scheduler says of the jobs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from slipway_jobs.chain.record import Attempt, Outcome, read_attempts
+from slipway_jobs.chain.scheduler import Answer
 from slipway_jobs.chain.submission import finished
 from slipway_jobs.run import Run, Stage
-from slipway_jobs.watching.report import StageReport, State
-from slipway_jobs.watching.slurm_jobs import SlurmAnswer, SlurmJob
+from slipway_jobs.watching.report import PodReport, StageReport, State
 
-_IN_QUEUE = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"})
-_ON_NODES = frozenset(
-    {"RUNNING", "COMPLETING", "CONFIGURING", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED", "SUSPENDED"}
-)
 # A stage that finished, and is not finished any more, is one whose work was removed afterwards.
 _ENDED_AS: dict[Outcome, State] = {"finished": "done", "failed": "failed", "cancelled": "cancelled"}
 
 
 def stage_report(
-    run: Run, stage: Stage, job: str | None, answer: SlurmAnswer, *, usd: float | None, now: float
+    run: Run, stage: Stage, job: str | None, answer: Answer, *, usd: float | None, now: float
 ) -> StageReport:
     """Tell how a stage is.
 
     Args:
         run: the run.
         stage: one of its stages.
-        job: Slurm job id of its last submission; none where it was not submitted.
-        answer: what Slurm says of the jobs.
+        job: job id of its last submission; none where it was not submitted.
+        answer: what the scheduler says of the jobs.
         usd: price of one of its nodes for an hour; none where it is not known.
         now: Unix seconds.
     """
@@ -39,13 +35,15 @@ def stage_report(
         stage=stage,
         state=state,
         job=job,
-        slurm_state=known.state if known else None,
+        slurm_state=known.word if known and run.scheduler == "slurm" else None,
+        kubernetes_state=known.word if known and run.scheduler == "kubernetes" else None,
         reason=known.reason if known and state in ("pending", "waiting", "cancelled") else None,
         starts=len(attempts),
         failures=sum(one.counted for one in attempts if one.job == job),
         node_hours=hours,
         usd=0.0 if not attempts else None if usd is None else hours * usd,
         log=str(run.log(stage)),
+        pods=tuple(PodReport(name=pod.name, node=pod.node) for pod in known.pods) if known else (),
     )
 
 
@@ -66,32 +64,21 @@ def run_state(stages: Sequence[StageReport]) -> tuple[State, Stage]:
     return open_stages[0].state, open_stages[0].stage
 
 
-def _state(run: Run, stage: Stage, job: str | None, answer: SlurmAnswer) -> State:
-    """Decide how a stage is; the job's own files go first: Slurm forgets a job minutes after its end."""
+def _state(run: Run, stage: Stage, job: str | None, answer: Answer) -> State:
+    """Decide how a stage is; the job's own files go first: schedulers forget ended jobs."""
     if finished(run, stage):
         return "done"
     if job is None:
         return "not submitted"
     if job in answer.jobs:
-        return _state_of_job(answer.jobs[job])
+        return answer.jobs[job].phase
     last = next((one for one in reversed(read_attempts(run, stage)) if one.job == job), None)
     if last is not None and last.outcome in _ENDED_AS:
         return _ENDED_AS[last.outcome]
     if answer.error is not None:
         return "unknown"
-    # Slurm has forgotten the job, so it has ended. Without a start it was cancelled in the queue.
-    return "failed" if last is not None else "cancelled"
-
-
-def _state_of_job(job: SlurmJob) -> State:
-    if job.state in _IN_QUEUE:
-        # After a failed stage Slurm removes a job that waited for it in a moment.
-        ends: dict[str, State] = {"Dependency": "waiting", "DependencyNeverSatisfied": "cancelled"}
-        return ends.get((job.reason or "").split(":")[0], "pending")
-    if job.state in _ON_NODES:
-        return "running"
-    # A job that is COMPLETED without the stage's file has not done its work.
-    return "cancelled" if job.state == "CANCELLED" else "failed"
+    # The scheduler has forgotten the job, so it has ended. Without a start it was cancelled in the queue.
+    return answer.forgotten if last is not None else "cancelled"
 
 
 def _seconds(run: Run, stage: Stage, attempt: Attempt, now: float, *, running: bool) -> float:

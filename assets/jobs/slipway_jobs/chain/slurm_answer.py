@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection
 
+from slipway_jobs.chain.scheduler import Answer, JobState, Phase
 from slipway_jobs.chain.slurm import SlurmError, slurm_output
 
+_IN_QUEUE = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"})
+_ON_NODES = frozenset(
+    {"RUNNING", "COMPLETING", "CONFIGURING", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED", "SUSPENDED"}
+)
 _EXPLAINED = {
     "Dependency": "waits for the stage before",
     "DependencyNeverSatisfied": "the stage before failed",
@@ -28,47 +32,26 @@ _EXPLAINED = {
 """Slurm's frequent reasons of a pending job (squeue's manual page, JOB REASON CODES) in plain words."""
 
 
-@dataclass(frozen=True)
-class SlurmJob:
-    """A job as Slurm shows it."""
-
-    state: str
-    """For example `PENDING` (squeue's manual page, JOB STATE CODES)."""
-
-    reason: str | None
-    """Why it is in that state; none where Slurm gives no reason."""
-
-
-@dataclass(frozen=True)
-class SlurmAnswer:
-    """What Slurm says of some jobs."""
-
-    jobs: Mapping[str, SlurmJob]
-    """By job id. A job that ended minutes ago is only in here where the cluster has accounting."""
-
-    error: str | None = None
-    """Why Slurm could not be asked."""
-
-
-def ask_slurm(jobs: Collection[str]) -> SlurmAnswer:
+def ask_slurm(jobs: Collection[str]) -> Answer:
     """Return what Slurm says of these jobs: squeue's view, and for those that it has forgotten, the accounting's.
 
-    A Slurm that does not answer is an answer too: a run's files still tell much.
+    A job that ended minutes ago is only in there where the cluster has accounting. A Slurm that does not answer is an
+    answer too: a run's files still tell much.
     """
     if not jobs:
-        return SlurmAnswer({})
+        return Answer()
     try:
         # Not --jobs: a single job that Slurm has forgotten would be an error.
         lines = slurm_output("squeue", "--noheader", "--states=all", "--format=%i|%T|%r").splitlines()
     except SlurmError as error:
-        return SlurmAnswer({}, str(error))
+        return Answer(error=str(error))
     found = {job: _job(state, reason) for job, state, reason in _rows(lines, 3) if job in jobs}
     if forgotten := sorted(set(jobs) - set(found)):
         found |= _accounting(forgotten)
-    return SlurmAnswer(found)
+    return Answer(found)
 
 
-def _accounting(jobs: Collection[str]) -> dict[str, SlurmJob]:
+def _accounting(jobs: Collection[str]) -> dict[str, JobState]:
     columns = "--format=JobID,State,Reason"
     try:
         text = slurm_output("sacct", "--noheader", "--parsable2", "--allocations", f"--jobs={','.join(jobs)}", columns)
@@ -84,10 +67,21 @@ def _rows(lines: Collection[str], columns: int) -> list[list[str]]:
     return [row for row in rows if len(row) == columns]
 
 
-def _job(state: str, reason: str) -> SlurmJob:
+def _job(state: str, reason: str) -> JobState:
     reason = reason.strip("() ")
     if reason in ("", "None"):
-        return SlurmJob(state, None)
+        return JobState(_phase(state, ""), state)
     # Some have details behind a comma: `ReqNodeNotAvail, UnavailableNodes:train-st-1`.
     explained = _EXPLAINED.get(reason) or _EXPLAINED.get(reason.split(",")[0])
-    return SlurmJob(state, f"{reason}: {explained}" if explained else reason)
+    return JobState(_phase(state, reason), state, f"{reason}: {explained}" if explained else reason)
+
+
+def _phase(state: str, reason: str) -> Phase:
+    if state in _IN_QUEUE:
+        # After a failed stage Slurm removes a job that waited for it in a moment.
+        ends: dict[str, Phase] = {"Dependency": "waiting", "DependencyNeverSatisfied": "cancelled"}
+        return ends.get(reason, "pending")
+    if state in _ON_NODES:
+        return "running"
+    # A job that is COMPLETED without the stage's file has not done its work.
+    return "cancelled" if state == "CANCELLED" else "failed"
