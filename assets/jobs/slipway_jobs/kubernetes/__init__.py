@@ -1,0 +1,1 @@
+"""Runs on Kubernetes: a JobSet for each run, made and watched from the cluster's shell."""
