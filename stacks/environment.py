@@ -4,6 +4,7 @@ import aws_cdk as cdk
 
 from slipway.spec.environment import Environment
 from stacks.inference import InferenceStack
+from stacks.kubernetes import KubernetesStack
 from stacks.network import NetworkStack
 from stacks.operations import OperationsStack
 from stacks.storage import StorageStack
@@ -25,7 +26,7 @@ def build_environment(app: cdk.App, environment: Environment) -> None:
         private_subnets=network.network.private_subnets,
         access_log_bucket=network.access_log_bucket,
     )
-    training = inference = None
+    training = kubernetes = inference = None
     if environment.training:
         training = TrainingStack(
             app,
@@ -36,9 +37,12 @@ def build_environment(app: cdk.App, environment: Environment) -> None:
             storage=storage,
             access_log_bucket=network.access_log_bucket,
         )
+    if environment.kubernetes:
+        kubernetes = KubernetesStack(app, environment, environment.kubernetes, network=network, storage=storage)
+    for cluster in filter(None, (training, kubernetes)):
         # Nodes need NAT, routes and file system until the cluster is gone: destroy must take the cluster first.
-        training.add_stack_dependency(network)
-        training.add_stack_dependency(storage)
+        cluster.add_stack_dependency(network)
+        cluster.add_stack_dependency(storage)
     if environment.inference:
         inference = InferenceStack(
             app,

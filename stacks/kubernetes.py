@@ -1,0 +1,209 @@
+"""The kubernetes stack: an EKS cluster, its node groups, what is installed in it, the training image."""
+
+from pathlib import Path
+
+import aws_cdk as cdk
+from aws_cdk import aws_eks_v2 as eks
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from neuron_constructs.kubernetes import names
+from neuron_constructs.kubernetes.cluster import KubernetesCluster, KubernetesClusterProps
+from neuron_constructs.kubernetes.node_group import NodeGroup, NodeGroupProps
+from neuron_constructs.kubernetes.pod_identity import pod_role
+from neuron_constructs.kubernetes.software import ClusterSoftware, ClusterSoftwareProps, JobNodes, LustreVolume
+from neuron_constructs.kubernetes.training_image import TrainingImage, TrainingImageProps
+from neuron_constructs.provided_functions import own_provided_functions
+from slipway.spec.environment import Environment
+from slipway.spec.kubernetes import Kubernetes
+from stacks.environment_stack import ENVIRONMENT_TAG, EnvironmentStack
+from stacks.job_environment import kubernetes_job_environment
+from stacks.lifetimes import log_retention
+from stacks.network import NetworkStack
+from stacks.storage import StorageStack
+
+ASSETS = Path(__file__).parent.parent / "assets"
+
+
+class KubernetesStack(EnvironmentStack):
+    """Amazon EKS: control plane, core nodes, node groups of Trainium and CPU nodes, the software of jobs.
+
+    Lifetime: it may be destroyed and rebuilt alone; data is in the storage stack. While it stands it costs the control
+    plane and the core nodes, and each node of jobs while it runs.
+    """
+
+    cluster: eks.ICluster
+
+    def __init__(
+        self,
+        scope: Construct,
+        environment: Environment,
+        kubernetes: Kubernetes,
+        *,
+        network: NetworkStack,
+        storage: StorageStack,
+    ) -> None:
+        """Create the stack.
+
+        Args:
+            scope: the app.
+            environment: the environment file.
+            kubernetes: its `kubernetes` section.
+            network: the stack with the VPC.
+            storage: the stack with the file system and the buckets.
+        """
+        super().__init__(scope, "kubernetes", environment, description="Slipway: EKS cluster of Trainium nodes")
+        self._environment, self._kubernetes = environment, kubernetes
+        # Of instances and volumes: those of the stack do not reach what EKS starts.
+        self._node_tags = {ENVIRONMENT_TAG: environment.name, **environment.tags}
+        built = KubernetesCluster(
+            self,
+            "Cluster",
+            KubernetesClusterProps(
+                name=self.stack_name,
+                version=kubernetes.version,
+                vpc=network.network.vpc,
+                private_subnets=tuple(network.network.private_subnets.values()),
+                public_access_cidrs=kubernetes.public_access_cidrs,
+                administrator_arns=kubernetes.administrator_arns,
+                core_instance_type=kubernetes.core_nodes.instance_type,
+                core_min_count=kubernetes.core_nodes.min_count,
+                core_max_count=kubernetes.core_nodes.max_count,
+                log_retention=log_retention(environment),
+                tags=self._node_tags,
+            ),
+        )
+        self.cluster = built.cluster
+        self._node_groups(built, network)
+        role = pod_role(
+            self,
+            "JobsRole",
+            cluster=self.cluster,
+            namespace=names.NAMESPACE,
+            service_account=names.JOBS_SERVICE_ACCOUNT,
+            policies=[storage.node_policy.policy, *self._secret_policies()],
+        )
+        image = TrainingImage(
+            self,
+            "TrainingImage",
+            TrainingImageProps(
+                assets=ASSETS,
+                training_stack=kubernetes.training_stack,
+                log_retention=log_retention(environment),
+            ),
+        )
+        software = ClusterSoftware(
+            self,
+            "Software",
+            ClusterSoftwareProps(
+                cluster=self.cluster,
+                kubernetes_version=kubernetes.version,
+                waits_for=(built.core_nodes, *built.add_ons.values()),
+                volume=LustreVolume(
+                    file_system_id=storage.lustre.file_system.file_system_id,
+                    dns_name=storage.lustre.file_system.dns_name,
+                    mount_name=storage.lustre.file_system.mount_name,
+                    capacity_gib=environment.storage.lustre.capacity_gib,
+                ),
+                node_groups=tuple(
+                    JobNodes(
+                        name=group.name,
+                        instance_type=group.instance_type,
+                        max_count=group.max_count,
+                        efa=group.uses_efa,
+                    )
+                    for group in kubernetes.node_groups
+                ),
+                environment=kubernetes_job_environment(environment, kubernetes, storage, image=image.image_uri),
+                image=image.image_uri,
+                training_stack=kubernetes.training_stack,
+                launcher=kubernetes.launcher,
+                queueing=kubernetes.queueing,
+            ),
+        )
+        # A pod that is there before its role's association never gets the role.
+        software.node.add_dependency(role)
+        own_provided_functions(self, retention=log_retention(environment))
+        self._say_how_to_connect()
+        cdk.CfnOutput(
+            self, "BuildTrainingImage", value=image.command, description="How to build the image again, and wait for it"
+        )
+
+    def _node_groups(self, built: KubernetesCluster, network: NetworkStack) -> None:
+        """Add the nodes of jobs, in the file system's zone: EFA does not cross zones."""
+        environment = self._environment
+        # Below a construct of their own: a node group may have any name.
+        node_groups = Construct(self, "NodeGroups")
+        for group in self._kubernetes.node_groups:
+            NodeGroup(
+                node_groups,
+                group.name,
+                NodeGroupProps(
+                    cluster=self.cluster,
+                    node_role=built.node_role,
+                    name=group.name,
+                    instance_type=group.instance_type,
+                    subnet=network.network.private_subnets[environment.network.training_availability_zone_id],
+                    kubernetes_version=self._kubernetes.version,
+                    min_count=group.min_count,
+                    max_count=group.max_count,
+                    capacity_type=group.capacity_type,
+                    capacity_reservation_id=group.capacity_reservation_id,
+                    efa=group.uses_efa,
+                    root_volume_gib=group.root_volume_gib,
+                    auto_repair=group.auto_repair,
+                    security_groups=(),
+                    tags=self._node_tags,
+                ),
+            )
+
+    def _secret_policies(self) -> list[iam.ManagedPolicy]:
+        """Let jobs read the Hugging Face token, where there is one."""
+        secret = self._kubernetes.hugging_face_token_secret_arn
+        if secret is None:
+            return []
+        policy = iam.ManagedPolicy(self, "SecretPolicy", description="Slipway: jobs read the Hugging Face token")
+        policy.add_statements(iam.PolicyStatement(actions=["secretsmanager:GetSecretValue"], resources=[secret]))
+        return [policy]
+
+    def _say_how_to_connect(self) -> None:
+        region, name = self.region, self.cluster.cluster_name
+        cdk.CfnOutput(self, "ClusterName", value=name, description="Name of the EKS cluster")
+        cdk.CfnOutput(
+            self,
+            "Kubeconfig",
+            value=f"aws eks update-kubeconfig --region {region} --name {name}",
+            description="How kubectl finds the cluster, for its administrators (docs/kubernetes.md)",
+        )
+        if not self._kubernetes.public_access_cidrs:
+            cdk.CfnOutput(
+                self,
+                "Tunnel",
+                value=_tunnel_command(region, name, cdk.Fn.select(2, cdk.Fn.split("/", self.cluster.cluster_endpoint))),
+                description="How kubectl reaches the API, which has no public address: keep it running",
+            )
+        cdk.CfnOutput(
+            self,
+            "Shell",
+            value=f"kubectl exec -it -n {names.NAMESPACE} deploy/shell -- bash",
+            description="Where slipway-job is, and /fsx",
+        )
+        cdk.CfnOutput(
+            self,
+            "TensorBoard",
+            value=f"kubectl port-forward -n {names.NAMESPACE} svc/tensorboard 6006",
+            description="TensorBoard of all runs, then on http://localhost:6006",
+        )
+
+
+def _tunnel_command(region: str, cluster: str, api_host: str) -> str:
+    """Return a command that forwards local port 8443 to the API through a core node, with Session Manager."""
+    instance = (
+        f"$(aws ec2 describe-instances --region {region} --filters Name=tag:eks:cluster-name,Values={cluster} "
+        "Name=instance-state-name,Values=running --query 'Reservations[0].Instances[0].InstanceId' --output text)"
+    )
+    return (
+        f"aws ssm start-session --region {region} --target {instance} "
+        "--document-name AWS-StartPortForwardingSessionToRemoteHost "
+        f"--parameters host={api_host},portNumber=443,localPortNumber=8443"
+    )
