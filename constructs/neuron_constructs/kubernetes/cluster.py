@@ -13,6 +13,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from neuron_constructs.acknowledgements import acknowledge
 from neuron_constructs.kubernetes.add_ons import AddOns, AddOnsProps
 from neuron_constructs.kubernetes.core_nodes import CoreNodesProps, core_nodes
 from neuron_constructs.kubernetes.kubectl_functions import own_kubectl_functions
@@ -139,6 +140,14 @@ class KubernetesCluster(Construct):
             cluster_logging=list(eks.ClusterLoggingTypes),
             secrets_encryption_key=self._secrets_key(),
             kubectl_provider_options=eks.KubectlProviderOptions(kubectl_layer=self._kubectl_layer()),
+        )
+        acknowledge(
+            cluster.role,
+            {
+                "AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/AmazonEKSClusterPolicy]": (
+                    "EKS demands it of the control plane and keeps it in step with what that does."
+                )
+            },
         )
         own_kubectl_functions(cluster, retention=props.log_retention)
         resource = cluster.node.default_child
