@@ -48,7 +48,6 @@ def node_groups(cases: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Built]:
         ),
         "node_role": iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com")),
         "subnet": vpc.private_subnets[0],
-        "security_groups": [ec2.SecurityGroup(stack, "Clients", vpc=vpc)],
         "instance_type": "trn1.2xlarge",
         "kubernetes_version": "1.35",
         "min_count": 0,

@@ -1,6 +1,6 @@
 """Managed node groups of an EKS cluster: nodes of one instance type for jobs, with EFA where there is EFA."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -66,11 +66,10 @@ class NodeGroupProps:
     auto_repair: bool
     """Whether EKS replaces a node whose monitoring agent finds it broken."""
 
-    security_groups: Sequence[ec2.ISecurityGroup]
-    """Further security groups of the nodes, for example that of a file system's clients."""
-
     tags: Mapping[str, str]
     """Tags of instances and volumes: those of the stack do not reach what EKS starts."""
+
+    security_groups: tuple[()] = ()
 
 
 class NodeGroup(Construct):
@@ -164,13 +163,9 @@ class NodeGroup(Construct):
 
     def _data(self, props: NodeGroupProps, instance: facts.InstanceType) -> dict[str, Any]:
         """Return what the L2 launch template leaves out, by its name in the template."""
-        groups = [
-            # EKS adds it only to templates that name no security group.
-            props.cluster.cluster_security_group_id,
-            *(group.security_group_id for group in props.security_groups),
-        ]
+        security_group_id = props.cluster.cluster_security_group_id
         data: dict[str, Any] = {
-            "NetworkInterfaces": network_interfaces(instance, efa=props.efa, security_group_ids=groups)
+            "NetworkInterfaces": network_interfaces(instance, efa=props.efa, security_group_id=security_group_id)
         }
         if props.capacity_reservation_id is not None:
             data["CapacityReservationSpecification"] = {
