@@ -152,7 +152,6 @@ class KubernetesStack(EnvironmentStack):
                     efa=group.uses_efa,
                     root_volume_gib=group.root_volume_gib,
                     auto_repair=group.auto_repair,
-                    security_groups=(),
                     tags=self._node_tags,
                 ),
             )
