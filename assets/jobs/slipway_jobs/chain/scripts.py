@@ -40,6 +40,9 @@ STOPPED_STATUS = 75
 START_SECONDS = 7200
 """How long the pods of a job wait for each other: an image of tens of GiB, on nodes that start one after the other."""
 
+HOST_FILE = "/etc/mpi/hostfile"
+"""Where the MPI operator puts the list of workers."""
+
 NAMES_SECONDS = 300
 """How long mpirun's pod waits for the names of workers that are ready."""
 
@@ -159,6 +162,7 @@ def _pod_context(run: Run, stage: Stage) -> dict[str, object]:
         "start_seconds": START_SECONDS,
         "compile_seconds": OTHER_STAGES_HOURS * 3600,
         "verdict_seconds": CACHE_SECONDS + 120,
+        "host_file": HOST_FILE,
         "names_seconds": NAMES_SECONDS,
         "mpirun": MPIRUN,
         "ssh_port": SSH_PORT,
