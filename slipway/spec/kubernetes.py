@@ -47,7 +47,11 @@ class NodeGroup(Section):
 
     name: Annotated[
         str,
-        Form(r"[a-z]([a-z0-9-]{0,23}[a-z0-9])?", "a lower-case letter, then letters, digits, hyphens, 25", "trn1"),
+        Form(
+            r"[a-z]([a-z0-9-]{0,23}[a-z0-9])?",
+            "a lower-case letter, then letters, digits and hyphens, 25 at most",
+            "trn1",
+        ),
     ]
     """Name of the node group; recipes name it as `queue`."""
 

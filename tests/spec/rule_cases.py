@@ -16,7 +16,7 @@ RESERVATION = "cr-0123456789abcdef0"
 GROUP = "arn:aws:resource-groups:us-west-2:111122223333:group/trn1-reservations"
 ON_KUBERNETES: Changes = {
     "training": None,
-    "kubernetes": {"node_groups": [{"name": "trn1", "instance_type": "trn1.32xlarge"}]},
+    "kubernetes": {"node_groups": [{"name": "cpu", "instance_type": "m6i.8xlarge"}]},
 }
 SAFE_PUBLIC = {f"{ENDPOINT}.exposure": "public", f"{ENDPOINT}.certificate_arn": CERTIFICATE}
 

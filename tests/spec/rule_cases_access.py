@@ -100,7 +100,7 @@ ACCESS = [
         "permissions-boundary-in-partition",
         {"permissions_boundary_arn": "arn:aws-cn:iam::111122223333:policy/boundary"},
         "permissions_boundary_arn",
-        "the policy is in the partition aws-cn, us-west-2 in aws. Write arn:aws:iam::",
+        "the ARN is of the partition aws-cn, us-west-2 is in aws. Write arn:aws:iam:",
         {"permissions_boundary_arn": "arn:aws:iam::aws:policy/PowerUserAccess"},
     ),
 ]

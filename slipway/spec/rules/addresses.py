@@ -8,6 +8,7 @@ from slipway.spec.environment import Environment
 from slipway.spec.problems import Finding, listed
 from slipway.spec.queues import ComputeResource
 from slipway.spec.ranges import RESERVED_ADDRESSES
+from slipway.spec.rules.kubernetes_addresses import kubernetes_addresses
 from slipway.spec.rules.registry import environment_notice, environment_rule
 from slipway.spec.rules.slurm import slurm_cluster
 from slipway.spec.training import Training
@@ -32,6 +33,7 @@ def training_subnet_large_enough(environment: Environment) -> Iterator[Finding]:
     usable = 2 ** (32 - length) - RESERVED_ADDRESSES
     needs = {
         **(_cluster_addresses(environment.training) if environment.training else {}),
+        **kubernetes_addresses(environment),
         "/fsx": 1 + -(-environment.storage.lustre.capacity_gib // _FILE_SERVER_GIB),
         "/home": _OPEN_ZFS_ADDRESSES if environment.storage.home else 0,
         "the accounting database": _DATABASE_ADDRESSES if environment.storage.accounting_database else 0,
@@ -46,7 +48,7 @@ def training_subnet_large_enough(environment: Environment) -> Iterator[Finding]:
             f"a /{length} subnet has {usable} usable addresses and {needed} can be needed: {shares}",
             f"Write {fitting} or less."
             if fitting >= _LARGEST_SUBNET_PREFIX_LENGTH
-            else f"Lower the queues' max_count: a /{_LARGEST_SUBNET_PREFIX_LENGTH} is not enough either.",
+            else f"Lower the nodes' max_count: a /{_LARGEST_SUBNET_PREFIX_LENGTH} is not enough either.",
         )
 
 

@@ -24,10 +24,23 @@ def other_region(path: Path, arn: str, region: str, fix: str) -> Iterator[Findin
         yield Finding(path, f"the ARN is of {found}, the environment in {shown(region)}", fix)
 
 
+def other_partition(path: Path, arn: str, region: str) -> Iterator[Finding]:
+    """Yield a finding when an ARN names another partition than that of the environment's Region.
+
+    Args:
+        path: Field with the ARN.
+        arn: The ARN.
+        region: The environment's Region.
+    """
+    _, found, service, *_ = arn.split(":")
+    if found != _PARTITION:
+        message = f"the ARN is of the partition {found}, {region} is in {_PARTITION}"
+        yield Finding(path, message, f"Write arn:{_PARTITION}:{service}:...")
+
+
 @environment_rule
 def permissions_boundary_in_partition(environment: Environment) -> Iterator[Finding]:
     """The permissions boundary is a policy of the partition `aws`, where the environment's Region is."""
     arn = environment.permissions_boundary_arn
-    if arn is not None and (partition := arn.split(":")[1]) != _PARTITION:
-        message = f"the policy is in the partition {partition}, {environment.region} in {_PARTITION}"
-        yield Finding(("permissions_boundary_arn",), message, f"Write arn:{_PARTITION}:iam::...")
+    if arn is not None:
+        yield from other_partition(("permissions_boundary_arn",), arn, environment.region)

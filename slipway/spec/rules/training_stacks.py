@@ -15,7 +15,8 @@ _CLUSTER_STACK = ("training", "training_stack")
 _OPERATING_SYSTEM = ("training", "operating_system")
 
 
-def _unknown_stack(path: Path, name: str) -> Iterator[Finding]:
+def unknown_stack(path: Path, name: str) -> Iterator[Finding]:
+    """Yield a finding when the facts have no such training stack; it names those they have."""
     known = facts.training_stacks()
     if name not in known:
         fix = near_names(name, known) or f"Write {listed(known)}."
@@ -25,14 +26,14 @@ def _unknown_stack(path: Path, name: str) -> Iterator[Finding]:
 @environment_rule
 def training_stack_known(environment: Environment) -> Iterator[Finding]:
     """The training stack is one whose packages the facts pin."""
-    yield from _unknown_stack(_CLUSTER_STACK, slurm_cluster(environment).training_stack)
+    yield from unknown_stack(_CLUSTER_STACK, slurm_cluster(environment).training_stack)
 
 
 @queue_rule
 def queue_training_stack_known(environment: Environment, path: Path, queue: Queue) -> Iterator[Finding]:
     """A queue's own training stack is one whose packages the facts pin."""
     if queue.training_stack is not None:
-        yield from _unknown_stack((*path, "training_stack"), queue.training_stack)
+        yield from unknown_stack((*path, "training_stack"), queue.training_stack)
 
 
 def _wrong_system(path: Path, stack: str, environment: Environment) -> Iterator[Finding]:

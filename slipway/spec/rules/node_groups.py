@@ -1,0 +1,172 @@
+"""Rules and notices about the node groups of the Kubernetes cluster: their types, numbers and how they are bought."""
+
+from collections.abc import Iterator
+
+from slipway import facts
+from slipway.spec.environment import Environment
+from slipway.spec.kubernetes import NodeGroup
+from slipway.spec.problems import Finding, Path, listed, shown
+from slipway.spec.rules.kubernetes import kubernetes_cluster
+from slipway.spec.rules.offerings import node_types, not_offered, trains, unknown_type
+from slipway.spec.rules.registry import environment_rule, node_group_notice, node_group_rule
+
+NODE_GROUPS = ("kubernetes", "node_groups")
+"""Path of the list of node groups."""
+
+# The core nodes carry it as their label, which jobs select nodes by.
+_NAME_OF_CORE_NODES = "core"
+
+
+@environment_rule
+def node_group_names_distinct(environment: Environment) -> Iterator[Finding]:
+    """No two node groups have the same name, and none has that of the core nodes, `core`."""
+    seen = {_NAME_OF_CORE_NODES}
+    for index, group in enumerate(kubernetes_cluster(environment).node_groups):
+        if group.name in seen:
+            whose = "the core nodes have" if group.name == _NAME_OF_CORE_NODES else "another node group has"
+            yield Finding((*NODE_GROUPS, index, "name"), f"{whose} the name {shown(group.name)}", "Write another name.")
+        seen.add(group.name)
+
+
+@environment_rule
+def node_group_without_accelerator(environment: Environment) -> Iterator[Finding]:
+    """Some node group is without accelerator: data is prepared and models are converted on its nodes."""
+    groups = kubernetes_cluster(environment).node_groups
+    if all(group.accelerated for group in groups):
+        message = "no node group is without accelerator, and runs prepare data and convert models on such nodes"
+        fix = "Add one, which costs nothing while it is idle: {name: cpu, instance_type: m6i.8xlarge}."
+        yield Finding(NODE_GROUPS, message, fix, at_key=True)
+
+
+@node_group_rule
+def node_group_type_known(environment: Environment, path: Path, group: NodeGroup) -> Iterator[Finding]:
+    """A node group's instance type is one that the facts describe."""
+    yield from unknown_type((*path, "instance_type"), group.instance_type, node_types())
+
+
+@node_group_rule
+def node_group_type_trains(environment: Environment, path: Path, group: NodeGroup) -> Iterator[Finding]:
+    """A node group's accelerator is one for training: AWS has Inferentia for inference alone, and it has no EFA."""
+    instance_type = facts.instance_type(group.instance_type)
+    if instance_type.neuron_devices and not trains(instance_type):
+        family = facts.instance_family(instance_type.family)
+        message = f"{instance_type.name} is for inference, not for training (facts of {family.as_of})"
+        possible = [row.name for row in node_types() if row.neuron_devices]
+        yield Finding((*path, "instance_type"), message, f"Write {listed(possible)}.")
+
+
+@node_group_rule
+def node_group_type_offered(environment: Environment, path: Path, group: NodeGroup) -> Iterator[Finding]:
+    """The training zone offers a node group's instance type."""
+    zone = environment.network.training_availability_zone_id
+    yield from not_offered((*path, "instance_type"), group.instance_type, environment.region, (zone,))
+
+
+@node_group_rule
+def training_stack_on_node_group(environment: Environment, path: Path, group: NodeGroup) -> Iterator[Finding]:
+    """The cluster's training stack supports a node group's chip."""
+    instance_type = facts.instance_type(group.instance_type)
+    if not (instance_type.neuron_devices and trains(instance_type)):
+        return
+    pins = facts.training_stack(kubernetes_cluster(environment).training_stack)
+    if instance_type.family not in pins.instance_families:
+        message = f"{pins.name} does not support {instance_type.name} (facts of {pins.as_of})"
+        families = [name for name in pins.instance_families if facts.instance_family(name).trains]
+        yield Finding((*path, "instance_type"), message, f"Write a type of the family {listed(families)}.")
+
+
+@node_group_rule
+def node_group_efa_available(environment: Environment, path: Path, group: NodeGroup) -> Iterator[Finding]:
+    """A node group has EFA only where its instance type has it."""
+    instance_type = facts.instance_type(group.instance_type)
+    if group.efa and not instance_type.efa_interfaces:
+        message = f"{instance_type.name} has no EFA (facts of {instance_type.as_of})"
+        yield Finding((*path, "efa"), message, "Remove this line, or take a type with EFA such as trn1.32xlarge.")
+
+
+@node_group_rule
+def node_group_efa_between_nodes(environment: Environment, path: Path, group: NodeGroup) -> Iterator[Finding]:
+    """A node group is without EFA only for one node where its type trains over several network cards."""
+    instance_type = facts.instance_type(group.instance_type)
+    several_cards = instance_type.neuron_devices and instance_type.network_cards > 1
+    if group.efa is False and several_cards and group.max_count > 1:
+        message = f"{group.max_count} nodes would not use the {instance_type.efa_interfaces} EFA interfaces of each"
+        yield Finding((*path, "efa"), message, "Remove this line, or write `max_count: 1`.")
+
+
+@node_group_rule
+def training_stack_has_efa(environment: Environment, path: Path, group: NodeGroup) -> Iterator[Finding]:
+    """A training image for nodes with EFA has EFA's libraries: the facts pin an installer for the training stack."""
+    pins = facts.training_stack(kubernetes_cluster(environment).training_stack)
+    if group.accelerated and group.uses_efa and pins.job_kit and pins.efa_installer is None:
+        message = f"there are no facts about an EFA installer for {pins.name}, and {group.instance_type} has EFA"
+        others = [row.name for row in facts.training_stacks().values() if row.job_kit and row.efa_installer is not None]
+        fix = f"Write `efa: false` and `max_count: 1`, or kubernetes.training_stack {listed(others)}."
+        yield Finding((*path, "efa" if group.efa else "instance_type"), message, fix)
+
+
+@node_group_rule
+def node_group_counts_in_order(environment: Environment, path: Path, group: NodeGroup) -> Iterator[Finding]:
+    """A node group's min_count is not larger than its max_count."""
+    if group.min_count > group.max_count:
+        message = f"is larger than max_count (got {group.min_count}, max_count is {group.max_count})"
+        yield Finding((*path, "min_count"), message, f"Write {group.max_count} or less, or raise max_count.")
+
+
+@node_group_rule
+def node_group_type_sold(environment: Environment, path: Path, group: NodeGroup) -> Iterator[Finding]:
+    """EC2 sells a node group's instance type in the way that the group asks for."""
+    instance_type = facts.instance_type(group.instance_type)
+    sold = [usage_class.replace("-", "_") for usage_class in instance_type.usage_classes]
+    if group.capacity_type not in sold:
+        message = f"{instance_type.name} is not sold as {group.capacity_type} (facts of {instance_type.as_of})"
+        yield Finding((*path, "instance_type"), message, f"Set the node group's capacity_type to {listed(sold)}.")
+
+
+@node_group_rule
+def node_group_block_has_reservation(environment: Environment, path: Path, group: NodeGroup) -> Iterator[Finding]:
+    """A Capacity Block node group names the block by its reservation id."""
+    if group.capacity_type == "capacity_block" and group.capacity_reservation_id is None:
+        fix = "Add `capacity_reservation_id: cr-...`, which EC2 shows under Capacity Reservations."
+        yield Finding((*path, "capacity_type"), "capacity_block needs the id of the block", fix)
+
+
+@node_group_rule
+def node_group_block_starts_empty(environment: Environment, path: Path, group: NodeGroup) -> Iterator[Finding]:
+    """A Capacity Block node group has min_count 0: EC2 gives no node before the block begins, and none after it."""
+    if group.capacity_type == "capacity_block" and group.min_count:
+        message = f"the node group could not be made before the block begins (got {group.min_count})"
+        yield Finding((*path, "min_count"), message, "Remove this line: runs start the nodes when the block has begun.")
+
+
+@node_group_rule
+def node_group_spot_without_reservation(environment: Environment, path: Path, group: NodeGroup) -> Iterator[Finding]:
+    """A Spot node group has no capacity reservation."""
+    if group.capacity_type == "spot" and group.capacity_reservation_id is not None:
+        fix = "Remove this line, or set the node group's capacity_type to on_demand."
+        yield Finding((*path, "capacity_reservation_id"), "Spot capacity cannot come from a reservation", fix)
+
+
+@environment_rule
+def node_group_reservation_its_own(environment: Environment) -> Iterator[Finding]:
+    """A node group's reservation is used by no other node group and by no Slurm queue: they would take its nodes."""
+    queues = environment.training.queues if environment.training else ()
+    users = {queue.capacity_reservation_id: f"queue {queue.name}" for queue in queues}
+    for index, group in enumerate(kubernetes_cluster(environment).node_groups):
+        reservation = group.capacity_reservation_id
+        if reservation is not None and reservation in users:
+            message = f"{users[reservation]} uses {reservation} already"
+            yield Finding((*NODE_GROUPS, index, "capacity_reservation_id"), message, "Name another reservation.")
+        users.setdefault(reservation, f"node group {group.name}")
+
+
+@node_group_notice
+def static_node_group_without_reservation(environment: Environment, path: Path, group: NodeGroup) -> Iterator[Finding]:
+    """A node group with accelerators has a min_count and no reservation: its creation waits for EC2, then fails."""
+    if group.min_count and group.accelerated and group.capacity_reservation_id is None:
+        message = (
+            f"the node group comes up only if EC2 has {group.min_count} {group.instance_type} at that moment, "
+            "nothing reserves them, and they are paid from then on"
+        )
+        fix = "Write `min_count: 0`, so that runs start nodes, or name a reservation."
+        yield Finding((*path, "min_count"), message, fix)
