@@ -63,9 +63,9 @@ def test_data_comes_in_and_checkpoints_go_out(each_assembly: Assembly) -> None:
     assert set(associations) == {"/data", "/checkpoints"} | ({"/models"} if reads_models else set())
 
 
-def test_access_logs_go_to_the_bucket_that_outlives_the_others(each_assembly: Assembly) -> None:
+def test_access_logs_go_to_the_bucket_that_outlives_the_others(each_slurm_assembly: Assembly) -> None:
     for role in ("storage", "training"):
-        for bucket in each_assembly.resources(role, "AWS::S3::Bucket").values():
+        for bucket in each_slurm_assembly.resources(role, "AWS::S3::Bucket").values():
             target = bucket["Properties"]["LoggingConfiguration"]["DestinationBucketName"]
             assert target["Fn::GetStackOutput"]["StackName"].endswith("-network")
 
