@@ -53,7 +53,11 @@ class Synthesized:
 
 
 def cluster_stack(
-    directory: Path, *, public_access_cidrs: tuple[str, ...] = (), administrator_arns: tuple[str, ...] = ADMINISTRATORS
+    directory: Path,
+    *,
+    version: str = "1.35",
+    public_access_cidrs: tuple[str, ...] = (),
+    administrator_arns: tuple[str, ...] = ADMINISTRATORS,
 ) -> ClusterStack:
     """Return a cluster that is to be synthesized into a directory."""
     app = cdk.App(context=cdk_context(), outdir=str(directory))
@@ -65,7 +69,7 @@ def cluster_stack(
         "Cluster",
         KubernetesClusterProps(
             name=NAME,
-            version="1.35",
+            version=version,
             vpc=vpc,
             private_subnets=vpc.private_subnets,
             public_access_cidrs=public_access_cidrs,

@@ -1,6 +1,7 @@
 """An EKS cluster of its own: who reaches it, what runs in it, and in which order it comes and goes."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -150,11 +151,20 @@ def test_the_cdks_functions_write_to_groups_that_outlive_them(private: Synthesiz
     assert set(groups.values()) <= set(private.resources("Logs::LogGroup"))
 
 
-def test_add_ons_are_those_of_the_facts(private: Synthesized) -> None:
-    installed = {name: add_on["Properties"]["AddonVersion"] for name, add_on in add_ons(private).items()}
+@pytest.mark.parametrize("version", facts.kubernetes_versions())
+def test_every_version_has_the_add_ons_of_its_facts_and_a_kubectl_that_speaks_to_it(
+    version: str, tmp_path: Path
+) -> None:
+    made = synthesize(cluster_stack(tmp_path, version=version))
+    installed = {name: add_on["Properties"]["AddonVersion"] for name, add_on in add_ons(made).items()}
+    layers = json.dumps([layer["Properties"] for layer in made.resources("Lambda::LayerVersion").values()])
+    kubectl = re.search(r"kubectl 1\.([0-9]+)\.", layers)
 
-    assert installed == dict(VERSION.add_ons)
-    assert private.one("EKS::Cluster")[1]["Properties"]["BootstrapSelfManagedAddons"] is False
+    assert installed == dict(facts.kubernetes_version(version).add_ons)
+    assert made.one("EKS::Cluster")[1]["Properties"]["BootstrapSelfManagedAddons"] is False
+    # Kubernetes supports kubectl one minor version up and down.
+    assert kubectl
+    assert abs(int(kubectl[1]) - int(version.split(".")[1])) <= 1
 
 
 def test_nodes_come_after_what_makes_them_ready_and_before_what_runs_on_them(private: Synthesized) -> None:
