@@ -23,7 +23,7 @@ class Environment(Section):
     """Name of the environment, part of every stack's name: 20 characters at most."""
 
     region: str
-    """AWS Region, for example `us-west-2`. It must offer the instance types and ParallelCluster."""
+    """AWS Region, for example `us-west-2`. It must offer the instance types, and ParallelCluster to `training`."""
 
     lifecycle: Lifecycle = "ephemeral"
     """What `cdk destroy` leaves: nothing, or the file system and the data buckets."""

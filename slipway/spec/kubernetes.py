@@ -6,7 +6,12 @@ from pydantic import Field
 
 from slipway import facts
 from slipway.spec.queues import CapacityReservationId
-from slipway.spec.section import Cidr, Form, Section
+from slipway.spec.section import Form, Section
+
+PublicCidr = Annotated[
+    str, Form(r"([0-9]{1,3}\.){3}[0-9]{1,3}/[0-9]{1,2}", "an IPv4 range in CIDR notation", "203.0.113.0/24")
+]
+"""An IPv4 range of the internet."""
 
 PrincipalArn = Annotated[
     str,
@@ -107,11 +112,11 @@ class Kubernetes(Section):
     training_stack: str = "xla-2.28.1"
     """Runtime, compiler and framework packages in the training image, of one AWS Neuron SDK release."""
 
-    public_access_cidrs: tuple[Cidr, ...] = ()
+    public_access_cidrs: tuple[PublicCidr, ...] = ()
     """IPv4 ranges that reach the cluster's API over the internet. Left out, it is reached through the VPC alone."""
 
     administrator_arns: tuple[PrincipalArn, ...] = ()
-    """IAM roles and users who may do everything in the cluster, besides the role that deploys it."""
+    """IAM roles and users who may do everything in the cluster; nobody else may use kubectl."""
 
     core_nodes: CoreNodes = CoreNodes()
     """Nodes for what the cluster itself runs."""

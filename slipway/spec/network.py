@@ -14,13 +14,13 @@ class Network(Section):
     """IPv4 range of the VPC, /16 to /28."""
 
     training_availability_zone_id: AvailabilityZoneId
-    """Availability zone id of the Slurm queues and of FSx for Lustre. It must offer the queues' instance types."""
+    """Availability zone id of the nodes that train and of FSx for Lustre. It must offer their instance types."""
 
     other_availability_zone_ids: Annotated[tuple[AvailabilityZoneId, ...], Field(min_length=1, max_length=3)]
     """Further availability zone ids. At least one: a load balancer needs two zones."""
 
     private_subnet_prefix_length: Annotated[int, Field(ge=16, le=28)] = 20
-    """Size of each private subnet as a prefix length; /20 has 4,091 usable addresses. Each node takes one address."""
+    """Size of each private subnet as a prefix length; /20 has 4,091 usable addresses. A node takes 1, on Kubernetes 11."""
 
     public_subnet_prefix_length: Annotated[int, Field(ge=16, le=28)] = 24
     """Size of each public subnet as a prefix length."""

@@ -35,13 +35,18 @@ def schema_text() -> str:
 def _keywords_from_facts() -> dict[tuple[str, str], dict[str, Any]]:
     """Return what the facts add to a field's schema, by section and field: an editor offers the values."""
     plain = _one_of(row.name for row in plain_types())
+    nodes = _one_of(row.name for row in node_types())
     stacks = _one_of(facts.training_stacks())
     open_zfs = facts.open_zfs_deployment(OPEN_ZFS_DEPLOYMENT)
     release = facts.parallelcluster_release(Training.model_fields["parallelcluster_version"].default)
     queue_name = {"pattern": release.queue_name_pattern, "maxLength": release.max_queue_name_length}
     cluster_name = {"pattern": release.cluster_name_pattern, "maxLength": release.max_cluster_name_length}
     return {
-        ("Environment", "region"): _one_of(name for name in facts.regions() if name in release.regions),
+        ("Environment", "region"): _one_of(facts.regions()),
+        ("Kubernetes", "version"): _one_of(facts.kubernetes_versions()),
+        ("Kubernetes", "training_stack"): _one_of(row.name for row in facts.training_stacks().values() if row.job_kit),
+        ("CoreNodes", "instance_type"): plain,
+        ("NodeGroup", "instance_type"): nodes,
         ("Home", "capacity_gib"): {
             "minimum": open_zfs.smallest_capacity_gib,
             "maximum": open_zfs.largest_capacity_gib,
@@ -58,7 +63,7 @@ def _keywords_from_facts() -> dict[tuple[str, str], dict[str, Any]]:
         ("Queue", "name"): queue_name,
         ("Queue", "training_stack"): stacks,
         ("ComputeResource", "name"): queue_name,
-        ("ComputeResource", "instance_type"): _one_of(row.name for row in node_types()),
+        ("ComputeResource", "instance_type"): nodes,
         ("ServedModel", "engine"): _one_of(facts.inference_engines()),
         ("ServedModel", "instance_type"): _one_of(row.name for row in serving_types()),
     }

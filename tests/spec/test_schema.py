@@ -12,6 +12,7 @@ from slipway.spec.reference import REFERENCE_FILE, with_reference
 from slipway.spec.schema import SCHEMA_FILE, environment_schema, schema_text
 from tests.spec.files import MINIMAL, changed, problems_of
 from tests.spec.rule_cases import JWT
+from tests.spec.rule_cases_kubernetes import TRN1, cluster
 
 PROJECT = Path(__file__).parents[2]
 
@@ -49,6 +50,14 @@ def test_shipped_environment_fits(name: str, validator: jsonschema.Draft202012Va
         {"storage.home.throughput_mb_s": 160},
         {"storage.accounting_database.instance_type": "m6i.large"},
         {"training.queues.0.compute_resources.0.max_count": 0},
+        cluster(version="1.34"),
+        cluster(training_stack="seed-2.20"),
+        cluster(core_nodes={"instance_type": "trn1.2xlarge"}),
+        cluster(core_nodes={"min_count": 1}),
+        cluster(node_groups=[]),
+        cluster({**TRN1, "instance_type": "inf2.xlarge"}),
+        cluster({**TRN1, "name": "Trn1"}),
+        cluster(hugging_face_token_secret_arn="hf_token"),
         {"network.cidr": "10.0.0.0"},
         {"network.other_availability_zone_ids": []},
         {"inference.endpoint.authentication": {"type": "oidc"}},
