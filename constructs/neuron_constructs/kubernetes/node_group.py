@@ -178,8 +178,8 @@ class NodeGroup(Construct):
     def _placement_group(self, props: NodeGroupProps) -> ec2.PlacementGroup | None:
         """Return where nodes are close to each other, for those that talk to each other.
 
-        Where they are in a reservation, its own instances say where: EC2 finds none of them in a group that the
-        reservation was not made with.
+        In a reservation its own instances say where: in a group that it was not made with, EC2 finds no capacity or not
+        all of it (eksctl-io/eksctl#7949, terraform-aws-modules/terraform-aws-eks#3730).
         """
         if not props.efa or props.capacity_reservation_id is not None:
             return None
