@@ -20,7 +20,7 @@ class Network(Section):
     """Further availability zone ids. At least one: a load balancer needs two zones."""
 
     private_subnet_prefix_length: Annotated[int, Field(ge=16, le=28)] = 20
-    """Size of each private subnet as a prefix length; /20 has 4,091 usable addresses. A node takes 1, on Kubernetes 11."""
+    """Size of each private subnet as a prefix length; /20 has 4,091 usable addresses. A node takes 1, on EKS 11."""
 
     public_subnet_prefix_length: Annotated[int, Field(ge=16, le=28)] = 24
     """Size of each public subnet as a prefix length."""
