@@ -1,8 +1,6 @@
-"""The cluster's software in a stack of its own, and the manifests and charts in its template."""
+"""The cluster's software in a stack of its own."""
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any, cast
 
 import aws_cdk as cdk
@@ -11,6 +9,7 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk.lambda_layer_kubectl_v35 import KubectlV35Layer
 
 from neuron_constructs.kubernetes.software import ClusterSoftware, ClusterSoftwareProps, JobNodes, LustreVolume
+from tests.kubernetes.installed import Installed
 
 VERSION = "1.35"
 
@@ -66,59 +65,8 @@ def software(app: cdk.App, **changes: Any) -> ClusterSoftware:
     return ClusterSoftware(stack, "Software", ClusterSoftwareProps(**properties))
 
 
-@dataclass(frozen=True)
-class Installed:
-    """What a stack with `ClusterSoftware` installs."""
-
-    template: Mapping[str, Any]
-
-    def resources(self, resource_type: str) -> dict[str, Any]:
-        """Return the template's resources of one type, by logical id."""
-        return {
-            logical_id: resource
-            for logical_id, resource in self.template["Resources"].items()
-            if resource["Type"] == resource_type
-        }
-
-    def manifests(self) -> dict[str, list[dict[str, Any]]]:
-        """Return the objects of each manifest, by logical id; what only the deployment knows is `known-later`."""
-        found = self.resources("Custom::AWSCDK-EKS-KubernetesResource")
-        return {
-            logical_id: json.loads(resolved(resource["Properties"]["Manifest"]))
-            for logical_id, resource in found.items()
-        }
-
-    def objects(self) -> list[dict[str, Any]]:
-        """Return the objects of all manifests."""
-        return [each for objects in self.manifests().values() for each in objects]
-
-    def named(self, kind: str, name: str) -> dict[str, Any]:
-        """Return the only object of a kind and name."""
-        (found,) = (each for each in self.objects() if each["kind"] == kind and each["metadata"]["name"] == name)
-        return found
-
-    def charts(self) -> dict[str, dict[str, Any]]:
-        """Return the properties of the charts by release, their values read."""
-        found = [resource["Properties"] for resource in self.resources("Custom::AWSCDK-EKS-HelmChart").values()]
-        return {each["Release"]: {**each, "Values": json.loads(resolved(each["Values"]))} for each in found}
-
-
 def installed(**changes: Any) -> Installed:
     """Synthesize the software and return what its stack installs."""
     app = cdk.App()
     stack = cdk.Stack.of(software(app, **changes))
     return Installed(app.synth().get_stack_by_name(stack.stack_name).template)
-
-
-def resolved(value: Any) -> str:
-    """Return a text of a template as CloudFormation would, with `known-later` where it asks another resource."""
-    if isinstance(value, str):
-        return value
-    if set(value) == {"Fn::Join"}:
-        separator, parts = value["Fn::Join"]
-        return _join(separator, parts)
-    return "known-later"
-
-
-def _join(separator: str, parts: Sequence[Any]) -> str:
-    return separator.join(resolved(part) for part in parts)
