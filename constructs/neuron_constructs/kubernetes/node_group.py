@@ -69,8 +69,6 @@ class NodeGroupProps:
     tags: Mapping[str, str]
     """Tags of instances and volumes: those of the stack do not reach what EKS starts."""
 
-    security_groups: tuple[()] = ()
-
 
 class NodeGroup(Construct):
     """Nodes that the cluster autoscaler starts and ends between two numbers.
