@@ -10,6 +10,7 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from neuron_constructs.kubernetes.names import NODE_GROUP_LABEL
+from neuron_constructs.kubernetes.nodes import follow_version
 from slipway import facts
 
 CORE_NODE_GROUP = "core"
@@ -64,7 +65,7 @@ def core_nodes(scope: Construct, id: str, props: CoreNodesProps) -> eks.Nodegrou
     """
     nodes = Construct(scope, id)
     template = _launch_template(nodes, props)
-    return eks.Nodegroup(
+    group = eks.Nodegroup(
         nodes,
         "Group",
         cluster=props.cluster,
@@ -78,6 +79,8 @@ def core_nodes(scope: Construct, id: str, props: CoreNodesProps) -> eks.Nodegrou
         labels={NODE_GROUP_LABEL: CORE_NODE_GROUP},
         enable_node_auto_repair=True,
     )
+    follow_version(group, props.version)
+    return group
 
 
 def _launch_template(nodes: Construct, props: CoreNodesProps) -> ec2.LaunchTemplate:

@@ -1,5 +1,6 @@
-"""What nodes of all groups share: their role."""
+"""What nodes of all groups share: their role, and how their version follows the cluster's."""
 
+from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
@@ -36,3 +37,20 @@ def node_role(scope: Construct) -> iam.Role:
         },
     )
     return role
+
+
+def follow_version(group: eks.Nodegroup, version: str) -> None:
+    """Name the Kubernetes version of a node group in its template, so that an upgrade moves image and version together.
+
+    Without it EKS keeps the group's version and refuses the newer image: "Requested release version ... is not valid
+    for kubernetes version ..." (eksctl-io/eksctl#7976). An update of version or image cannot change anything else of
+    the group but its launch template (AWS::EKS::Nodegroup in the CloudFormation reference).
+
+    Args:
+        group: the node group.
+        version: the cluster's version; EKS accepts no other.
+    """
+    resource = group.node.default_child
+    assert isinstance(resource, eks.CfnNodegroup)
+    # Escape hatch: the L2 node group has no version.
+    resource.version = version
