@@ -3,10 +3,13 @@
 from slipway.rehearsal.emulator.clients import Clients
 from slipway.rehearsal.emulator.functions.responses import ResponseServer
 from slipway.rehearsal.emulator.functions.runner import DEVIATIONS, FunctionRunner
+from slipway.rehearsal.emulator.kubernetes_api.clusters import DEVIATIONS as KUBERNETES_DEVIATIONS
+from slipway.rehearsal.emulator.kubernetes_api.clusters import KubernetesApis
 from slipway.rehearsal.emulator.ledger import Ledger
 from slipway.rehearsal.emulator.resources.bucket_policy import BucketPolicyHandler
 from slipway.rehearsal.emulator.resources.custom_resource import CustomResourceHandler
 from slipway.rehearsal.emulator.resources.databases import DatabaseHandler
+from slipway.rehearsal.emulator.resources.helm_charts import HelmChartHandler
 from slipway.rehearsal.emulator.resources.lambda_functions import FunctionHandler, LayerHandler
 from slipway.rehearsal.emulator.resources.record_handler import RecordHandler
 from slipway.rehearsal.emulator.resources.row_handler import RowHandler
@@ -18,6 +21,7 @@ from slipway.rehearsal.emulator.stacks.engine import Engine
 from slipway.rehearsal.emulator.stacks.nested_stack import NestedStackHandler
 
 _FUNCTION = "AWS::Lambda::Function"
+_HELM_CHART = "Custom::AWSCDK-EKS-HelmChart"
 _LAYER = "AWS::Lambda::LayerVersion"
 _BUCKET_POLICY = "AWS::S3::BucketPolicy"
 _DATABASE = "AWS::RDS::DBInstance"
@@ -27,10 +31,16 @@ _VOLUME = "AWS::EC2::Volume"
 
 
 def fill_catalogue(
-    engine: Engine, clients: Clients, ledger: Ledger, runner: FunctionRunner, responses: ResponseServer
+    engine: Engine,
+    clients: Clients,
+    ledger: Ledger,
+    runner: FunctionRunner,
+    responses: ResponseServer,
+    *,
+    kubernetes: KubernetesApis,
 ) -> None:
     """Give the engine every resource type: rows first, then the few types that need more than calls."""
-    for name, why in DEVIATIONS.items():
+    for name, why in {**DEVIATIONS, **KUBERNETES_DEVIATIONS}.items():
         ledger.deviation(name, why)
     rows = api_rows()
     engine.catalogue.add({name: RowHandler(row, clients) for name, row in rows.items()})
@@ -43,6 +53,7 @@ def fill_catalogue(
             _DATABASE: DatabaseHandler(rows[_DATABASE], clients),
             _EGRESS: SecurityGroupEgressHandler(rows[_EGRESS], clients),
             _FUNCTION: FunctionHandler(rows[_FUNCTION], clients, runner),
+            _HELM_CHART: HelmChartHandler(records()[_HELM_CHART], kubernetes),
             _LAYER: LayerHandler(rows[_LAYER], clients, runner),
             _SECRET: SecretHandler(rows[_SECRET], clients, ledger),
             _VOLUME: VolumeHandler(rows[_VOLUME], clients),

@@ -53,6 +53,8 @@ class Emulator:
 
         from slipway.rehearsal.emulator import cloudformation_api  # noqa: PLC0415
         from slipway.rehearsal.emulator.deviations import bridge_all  # noqa: PLC0415
+        from slipway.rehearsal.emulator.functions.invocations import answer_invocations  # noqa: PLC0415
+        from slipway.rehearsal.emulator.kubernetes_api.clusters import KubernetesApis  # noqa: PLC0415
         from slipway.rehearsal.emulator.registration import fill_catalogue  # noqa: PLC0415
         from slipway.rehearsal.emulator.stacks.engine import Engine  # noqa: PLC0415
 
@@ -63,8 +65,11 @@ class Emulator:
         self._responses = ResponseServer()
         runner = FunctionRunner(settings, self._clients, self._processes, self._responses)
         engine = Engine(self._clients, self._ledger)
-        fill_catalogue(engine, self._clients, self._ledger, runner, self._responses)
+        self._kubernetes = KubernetesApis(settings.temporary_files)
+        fill_catalogue(engine, self._clients, self._ledger, runner, self._responses, kubernetes=self._kubernetes)
         bridge_all(self._ledger)
+        self._kubernetes.stand_behind_clusters()
+        answer_invocations(runner)
         cloudformation_api.serve(engine, self._clients)
         self._server: BaseWSGIServer = make_server(
             HOST,
@@ -91,3 +96,4 @@ class Emulator:
         self._processes.close()
         self._server.shutdown()
         self._responses.close()
+        self._kubernetes.close()

@@ -23,7 +23,7 @@ MOTO_PACKAGES = {
 }
 # A topic takes its policy along, a user pool its resource servers.
 GO_WITH_ANOTHER = {"AWS::SNS::TopicPolicy", "AWS::Cognito::UserPoolResourceServer"}
-NOT_IN_REGISTRY = {"AWS::CDK::Metadata"}
+NOT_IN_REGISTRY = {"AWS::CDK::Metadata", "Custom::AWSCDK-EKS-HelmChart"}
 
 
 @cache

@@ -22,11 +22,13 @@ class Finished:
         exit_code: As subprocess has it: negative for a signal.
         output: Standard output and error as they came.
         timed_out: Whether it was ended because its time was over.
+        answer: What a function's handler returned or raised, as JSON; None when it got to neither.
     """
 
     exit_code: int
     output: str
     timed_out: bool
+    answer: str | None = None
 
 
 class Processes:

@@ -8,7 +8,9 @@ import threading
 import time
 import zipfile
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from slipway.rehearsal.emulator.clients import Clients
 from slipway.rehearsal.emulator.failures import ProvisioningError
@@ -69,7 +71,7 @@ class FunctionRunner:
     # ---- running -------------------------------------------------------------------------------------------
 
     def invoke(self, function: LambdaFunction, event: str) -> Finished:
-        """Run the handler once with a JSON event.
+        """Run the handler once with a JSON event; what it answers is JSON as well.
 
         Raises:
             ProvisioningError: The function's language or a layer cannot be run here.
@@ -78,13 +80,21 @@ class FunctionRunner:
             if function.arn not in self._folders:
                 self._folders[function.arn] = self._unpack(function)
             folder = self._folders[function.arn]
-        finished = self._processes.run(
-            self._command(function),
-            folder=folder / "code",
-            environment=self._environment(function, folder),
-            text=event,
-            timeout=function.timeout,
-        )
+        with TemporaryDirectory(dir=self._settings.temporary_files) as sandbox:
+            answer = Path(sandbox) / "answer.json"
+            finished = self._processes.run(
+                self._command(function),
+                folder=folder / "code",
+                environment={
+                    **self._environment(function, folder),
+                    # The CDK's kubectl handler writes to /tmp, which on Lambda is its sandbox's own.
+                    "TEST_OUTDIR": sandbox,
+                    "SLIPWAY_ANSWER": str(answer),
+                },
+                text=event,
+                timeout=function.timeout,
+            )
+            finished = replace(finished, answer=answer.read_text(encoding="utf-8") if answer.exists() else None)
         self._log(function, finished)
         return finished
 

@@ -12,7 +12,7 @@ _POLICIES = ("DeletionPolicy", "UpdateReplacePolicy")
 
 
 class Catalogue:
-    """Handlers by resource type; every ``Custom::`` type shares the custom resources' handler."""
+    """Handlers by resource type; every ``Custom::`` type without one of its own shares the custom resources'."""
 
     def __init__(self) -> None:
         self._handlers: dict[str, ResourceHandler] = {}
@@ -28,7 +28,7 @@ class Catalogue:
             TemplateError: Names every unknown type, or one without snapshots, as CloudFormation does.
         """
         policies = {(definition["Type"], definition.get(name)) for definition in definitions for name in _POLICIES}
-        unknown = sorted({name for name, _ in policies if _canonical(name) not in self._handlers})
+        unknown = sorted({name for name, _ in policies if self._canonical(name) not in self._handlers})
         if unknown:
             raise TemplateError(f"Template format error: Unrecognized resource types: [{', '.join(unknown)}]")
         for name, policy in policies:
@@ -37,13 +37,14 @@ class Catalogue:
 
     def handler(self, resource_type: str) -> ResourceHandler:
         """The handler of a type that `check` let pass."""
-        return self._handlers[_canonical(resource_type)]
+        return self._handlers[self._canonical(resource_type)]
+
+    def _canonical(self, resource_type: str) -> str:
+        """The type whose handler is asked: custom resources share one, except for those with their own."""
+        own = resource_type in self._handlers or not is_custom(resource_type)
+        return resource_type if own else CUSTOM_RESOURCE
 
 
 def is_custom(resource_type: str) -> bool:
     """Whether a Lambda function of the user stands behind the type."""
     return resource_type.startswith(_CUSTOM_PREFIX) or resource_type == CUSTOM_RESOURCE
-
-
-def _canonical(resource_type: str) -> str:
-    return CUSTOM_RESOURCE if is_custom(resource_type) else resource_type

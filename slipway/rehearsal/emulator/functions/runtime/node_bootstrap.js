@@ -1,6 +1,7 @@
 // Calls a Node.js Lambda handler once: the event comes from standard input, the handler's name from _HANDLER.
 'use strict';
 
+const fs = require('node:fs');
 const http = require('node:http');
 const https = require('node:https');
 const net = require('node:net');
@@ -31,7 +32,7 @@ async function main() {
   for await (const part of process.stdin) text += part;
   const [file, name] = process.env._HANDLER.split('.');
   const handler = require(path.join(process.env.LAMBDA_TASK_ROOT, file))[name];
-  await handler(JSON.parse(text), {
+  const answer = await handler(JSON.parse(text), {
     functionName: process.env.AWS_LAMBDA_FUNCTION_NAME,
     invokedFunctionArn: process.env.SLIPWAY_FUNCTION_ARN,
     logGroupName: process.env.AWS_LAMBDA_LOG_GROUP_NAME,
@@ -39,6 +40,7 @@ async function main() {
     awsRequestId: 'rehearsal',
     getRemainingTimeInMillis: () => 600000,
   });
+  fs.writeFileSync(process.env.SLIPWAY_ANSWER, JSON.stringify(answer ?? null));
 }
 
 main().catch((error) => {
