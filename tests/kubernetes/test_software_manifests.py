@@ -11,16 +11,19 @@ import pytest
 import yaml
 
 from slipway import facts
-from tests.assembly import ENVIRONMENTS, load
+from slipway.spec import load_environment
+from tests.assembly import ENVIRONMENTS, Assembly, load, synthesize
 from tests.conftest import AssemblyFactory
 from tests.kubernetes.installed import Installed
 from tests.kubernetes.kubectl import kustomize, unpack_kubectl
 from tests.kubernetes.manifest_validation import errors_of
 from tests.kubernetes.software_stack import VARIANTS, VERSION, installed
+from tests.kubernetes_environments import environments
 
 MANIFEST_BYTES = 200_000
 ANNOTATION_BYTES = 262_144
 KUBERNETES_ENVIRONMENTS = [name for name in ENVIRONMENTS if load(name).kubernetes]
+PAIRS = dict(environments())
 
 
 @cache
@@ -47,15 +50,26 @@ def test_every_object_is_valid_for_every_version(each_variant: Installed, versio
     assert {name: errors for name, errors in wrong.items() if errors} == {}
 
 
-@pytest.mark.parametrize("name", KUBERNETES_ENVIRONMENTS)
-def test_every_object_of_an_environment_is_valid(assemblies: AssemblyFactory, name: str) -> None:
-    assembly = assemblies(name)
+def assert_all_valid(assembly: Assembly) -> None:
     assert assembly.environment.kubernetes
     objects = Installed(assembly.template("kubernetes")).objects()
 
     assert len(objects) > 10
     for each in objects:
         assert errors_of(each, assembly.environment.kubernetes.version) == [], each["metadata"]["name"]
+
+
+@pytest.mark.parametrize("name", KUBERNETES_ENVIRONMENTS)
+def test_every_object_of_an_environment_is_valid(assemblies: AssemblyFactory, name: str) -> None:
+    assert_all_valid(assemblies(name))
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_every_object_is_valid_whatever_is_chosen(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "environment.yaml"
+    file.write_text(PAIRS[name])
+
+    assert_all_valid(synthesize(load_environment(file), tmp_path))
 
 
 @pytest.mark.parametrize("name", KUBERNETES_ENVIRONMENTS)

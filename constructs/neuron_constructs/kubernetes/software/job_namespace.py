@@ -10,8 +10,6 @@ from neuron_constructs.kubernetes.software.manifest import (
 )
 
 _INSTANCE_METADATA = "169.254.169.254/32"
-_LOOK = ["get", "list", "watch"]
-_RUN = ["create", "delete", *_LOOK]
 
 
 def job_namespace(kubernetes_version: str) -> list[Manifest]:
@@ -61,17 +59,17 @@ def _network_policy() -> Manifest:
 def job_rights(*, mpi: bool, queues: bool) -> list[Manifest]:
     """Return the service account of the jobs and of the shell, and what it may do in the namespace.
 
+    That is what the job kit does (assets/jobs/slipway_jobs/kubernetes), and no more.
+
     Args:
         mpi: whether it starts training as MPI jobs.
         queues: whether it looks at the queue.
     """
     rules = [
-        rule("jobset.x-k8s.io", ["jobsets"], _RUN),
-        *([rule("kubeflow.org", ["mpijobs"], _RUN)] if mpi else []),
-        *([rule("kueue.x-k8s.io", ["workloads"], _LOOK)] if queues else []),
-        rule("batch", ["jobs"], _LOOK),
-        rule("", ["pods", "events"], _LOOK),
-        rule("", ["pods/log"], ["get"]),
+        rule("jobset.x-k8s.io", ["jobsets"], ["create", "delete", "get", "list"]),
+        rule("", ["pods"], ["list", "delete"] if mpi else ["list"]),
+        *([rule("kubeflow.org", ["mpijobs"], ["create", "delete", "get"])] if mpi else []),
+        *([rule("kueue.x-k8s.io", ["workloads"], ["list"])] if queues else []),
     ]
     account = namespaced_object("v1", "ServiceAccount", JOBS_SERVICE_ACCOUNT, automountServiceAccountToken=False)
     return [account, *bound_role(JOBS_SERVICE_ACCOUNT, rules, namespace=NAMESPACE, account_namespace=NAMESPACE)]

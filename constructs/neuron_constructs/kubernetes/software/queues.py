@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from neuron_constructs.kubernetes.names import LOCAL_QUEUE, NAMESPACE, NODE_GROUP_LABEL
+from neuron_constructs.kubernetes.scale_from_zero import EFA_RESOURCE, NEURON_RESOURCE
 from neuron_constructs.kubernetes.software.job_nodes import JobNodes
 from neuron_constructs.kubernetes.software.manifest import Manifest, cluster_object, namespaced_object
 
 _API = "kueue.x-k8s.io/v1beta2"
 _CLUSTER_QUEUE = "training"
-_NEURON = "aws.amazon.com/neuron"
-_EFA = "vpc.amazonaws.com/efa"
+_JOBS_NAMESPACE = {"matchLabels": {"kubernetes.io/metadata.name": NAMESPACE}}
 
 # Stages on nodes without accelerators follow one another, but Kueue counts all jobs of a JobSet at once (kueue#6796):
 # a node group that runs them one by one would be too small for any run. Those nodes the autoscaler gives.
@@ -35,6 +35,8 @@ def kueue_values(*, mpi: bool) -> dict[str, Any]:
         "metrics": {"bindAddress": ":8443"},
         "webhook": {"port": 9443},
         "leaderElection": {"leaderElect": True, "resourceName": "c1f6bfd2.kueue.x-k8s.io"},
+        # Its webhooks look at pods; where it is down, no other namespace waits for it.
+        "managedJobsNamespaceSelector": _JOBS_NAMESPACE,
         "integrations": {"frameworks": ["kubeflow.org/mpijob" if mpi else "jobset.x-k8s.io/jobset"]},
         "resources": {"excludeResourcePrefixes": list(_NOT_COUNTED)},
     }
@@ -54,7 +56,9 @@ def queues(node_groups: Sequence[JobNodes]) -> list[Manifest]:
         node_groups: the node groups of jobs.
     """
     accelerated = [nodes for nodes in node_groups if nodes.neuron_devices]
-    groups = [{"coveredResources": [_NEURON, _EFA], "flavors": [_quota(nodes) for nodes in accelerated]}]
+    groups = [
+        {"coveredResources": [NEURON_RESOURCE, EFA_RESOURCE], "flavors": [_quota(nodes) for nodes in accelerated]}
+    ]
     return [
         *(_flavor(nodes) for nodes in accelerated),
         cluster_object(
@@ -62,7 +66,7 @@ def queues(node_groups: Sequence[JobNodes]) -> list[Manifest]:
             "ClusterQueue",
             _CLUSTER_QUEUE,
             spec={
-                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": NAMESPACE}},
+                "namespaceSelector": _JOBS_NAMESPACE,
                 # A run of many nodes is not overtaken again and again by runs of few.
                 "queueingStrategy": "StrictFIFO",
                 "resourceGroups": groups if accelerated else [],
@@ -78,7 +82,7 @@ def _flavor(nodes: JobNodes) -> Manifest:
 
 
 def _quota(nodes: JobNodes) -> dict[str, Any]:
-    counts = {_NEURON: nodes.neuron_devices, _EFA: nodes.efa_interfaces}
+    counts = {NEURON_RESOURCE: nodes.neuron_devices, EFA_RESOURCE: nodes.efa_interfaces}
     return {
         "name": nodes.name,
         "resources": [{"name": name, "nominalQuota": str(nodes.max_count * count)} for name, count in counts.items()],
