@@ -2,7 +2,7 @@
 
 Their daemon sets tolerate every taint as they come, and so run on nodes with Neuron devices too (read in the charts of
 vpc-cni 1.22, eks-pod-identity-agent 1.3.10, eks-node-monitoring-agent 1.7, aws-fsx-csi-driver 1.9 and
-amazon-cloudwatch-observability 5.4; kube-proxy is of AWS's own image and does so since it exists).
+amazon-cloudwatch-observability 5.4; kube-proxy has no public chart, and must be on every node).
 """
 
 import json
@@ -46,7 +46,8 @@ _ADD_ONS: Mapping[str, _AddOn] = {
     "kube-proxy": _AddOn(),
     "eks-node-monitoring-agent": _AddOn(),
     "coredns": _AddOn(waits_for_nodes=True),
-    # It mounts a file system that is there, and makes none: its pods have no rights in the account.
+    # It mounts a file system that is there, and makes none: its pods have no rights in the account, and no metadata
+    # service. The controller, which would make some, logs now and then that it cannot list any.
     "aws-fsx-csi-driver": _AddOn(waits_for_nodes=True),
     "amazon-cloudwatch-observability": _AddOn(
         waits_for_nodes=True,
