@@ -12,6 +12,7 @@ from slipway.lint.assembly import lint_assembly
 from stacks.cluster_validation import ClusterRules
 from stacks.environment import build_environment
 from tests.assembly import Assembly, cdk_context, load
+from tests.conftest import AssemblyFactory
 
 ACCEPTED = {
     # Jobs read and write on /fsx; /home and /apps are read when a job starts (stacks/training.py acknowledges it).
@@ -19,14 +20,18 @@ ACCEPTED = {
 }
 
 
-def test_every_environment_passes(each_assembly: Assembly) -> None:
-    [cluster] = lint_assembly(each_assembly.directory)
-    name = each_assembly.environment.name
+def test_every_environment_passes(each_slurm_assembly: Assembly) -> None:
+    [cluster] = lint_assembly(each_slurm_assembly.directory)
+    name = each_slurm_assembly.environment.name
     assert [found for found in cluster.result.findings if (name, found.rule) not in ACCEPTED] == []
     assert {missing.rule for missing in cluster.result.not_checked} == {
         "quotas-allow-all-nodes",
         "all-nodes-below-price-ceiling",
     }
+
+
+def test_an_environment_on_kubernetes_alone_has_no_cluster_to_lint(assemblies: AssemblyFactory) -> None:
+    assert lint_assembly(assemblies("kubernetes").directory) == []
 
 
 @pytest.fixture

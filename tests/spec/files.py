@@ -28,7 +28,7 @@ MINIMAL: Values = {
 def changed(values: Values, changes: dict[str, Any]) -> Values:
     """Return a copy with other values: `{"training.queues.0.name": "x"}`; missing mappings on the way are added."""
     result = copy.deepcopy(values)
-    for path, value in changes.items():
+    for path, value in copy.deepcopy(changes).items():  # a later change may be inside an earlier one
         *parents, last = (int(part) if part.isdigit() else part for part in path.split("."))
         holder: Any = result
         for part in parents:

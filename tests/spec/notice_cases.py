@@ -1,12 +1,17 @@
 """One line or more for each notice: a change that calls for it, and a near one that does not."""
 
-from tests.spec.rule_cases import QUEUE, RESERVATION, RESOURCE, Case
+from tests.spec.rule_cases import ON_KUBERNETES, QUEUE, RESERVATION, RESOURCE, Case
 from tests.spec.rule_cases_access import directory, ssh
 from tests.spec.rule_cases_stacks import two_stacks
 
 LUSTRE = "storage.lustre"
 CHECKPOINT = "training.checkpoint"
 LARGE = {"network.private_subnet_prefix_length": 19, f"{LUSTRE}.capacity_gib": 4800}
+
+
+def trainium(max_count: int) -> dict[str, object]:
+    """A node group of Trainium nodes, eight EFA interfaces each."""
+    return {"name": "trn1", "instance_type": "trn1.32xlarge", "max_count": max_count}
 
 
 def preparation(max_count: int) -> dict[str, object]:
@@ -46,6 +51,14 @@ NOTICE_CASES = [
         "training.queues",
         "the nodes can have 5001 network interfaces (555 trn1.32xlarge x 9 and 6 m6i.large x 1)",
         {**LARGE, f"{RESOURCE}.max_count": 555, "training.queues.1": preparation(5)},
+    ),
+    Case(
+        # 8 interfaces on each: the first is for EFA and has the node's address.
+        "network-interface-quota",
+        {**LARGE, **ON_KUBERNETES, "kubernetes.node_groups.1": trainium(625)},
+        "kubernetes.node_groups",
+        "(4 m6i.xlarge x 1, 1 m6i.8xlarge x 1 and 625 trn1.32xlarge x 8)",
+        {**LARGE, **ON_KUBERNETES, "kubernetes.node_groups.1": trainium(624)},
     ),
     Case(
         "static-nodes-without-reservation",

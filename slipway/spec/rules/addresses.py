@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 from slipway import facts
 from slipway.spec.environment import Environment
+from slipway.spec.kubernetes import Kubernetes
 from slipway.spec.problems import Finding, listed
 from slipway.spec.queues import ComputeResource
 from slipway.spec.ranges import RESERVED_ADDRESSES
 from slipway.spec.rules.kubernetes_addresses import kubernetes_addresses
 from slipway.spec.rules.registry import environment_notice, environment_rule
-from slipway.spec.rules.slurm import slurm_cluster
 from slipway.spec.training import Training
 
 _PRIVATE_PREFIX = ("network", "private_subnet_prefix_length")
@@ -56,10 +56,10 @@ def training_subnet_large_enough(environment: Environment) -> Iterator[Finding]:
 def network_interface_quota(environment: Environment) -> Iterator[Finding]:
     """The nodes can have more network interfaces than an account has in a Region unless it asks: EFA's count too."""
     nodes: Counter[tuple[str, int]] = Counter()
-    training = slurm_cluster(environment)
-    for queue in training.queues:
-        for resource in queue.compute_resources:
-            nodes[resource.instance_type, _interfaces(resource, training)] += resource.max_count
+    if environment.training:
+        nodes += _slurm_nodes(environment.training)
+    if environment.kubernetes:
+        nodes += _kubernetes_nodes(environment.kubernetes)
     needed = sum(count * interfaces for (_, interfaces), count in nodes.items())
     quota = facts.quota("network_interfaces")
     if quota.default is not None and needed > quota.default:
@@ -73,7 +73,25 @@ def network_interface_quota(environment: Environment) -> Iterator[Finding]:
             f"--region {environment.region} --service-code {quota.service_code} --quota-code {quota.quota_code} "
             f"--desired-value {needed}"
         )
-        yield Finding(("training", "queues"), message, fix)
+        yield Finding(("training", "queues") if environment.training else ("kubernetes", "node_groups"), message, fix)
+
+
+def _slurm_nodes(training: Training) -> Counter[tuple[str, int]]:
+    """Count the nodes of all queues by instance type and interfaces of each."""
+    nodes: Counter[tuple[str, int]] = Counter()
+    for queue in training.queues:
+        for resource in queue.compute_resources:
+            nodes[resource.instance_type, _interfaces(resource, training)] += resource.max_count
+    return nodes
+
+
+def _kubernetes_nodes(kubernetes: Kubernetes) -> Counter[tuple[str, int]]:
+    """Count the nodes of all node groups likewise; the EFA interface of the first card has the node's address, too."""
+    nodes = Counter({(kubernetes.core_nodes.instance_type, 1): kubernetes.core_nodes.max_count})
+    for group in kubernetes.node_groups:
+        interfaces = facts.instance_type(group.instance_type).efa_interfaces if group.uses_efa else 1
+        nodes[group.instance_type, interfaces] += group.max_count
+    return nodes
 
 
 def _addresses_per_efa_node(training: Training) -> int:
