@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -279,3 +281,10 @@ def test_the_network_is_the_same_with_a_cluster_in_it(private: Synthesized) -> N
 
 def test_two_syntheses_are_the_same(private: Synthesized, tmp_path: Path) -> None:
     assert synthesize(cluster_stack(tmp_path)).template == private.template
+
+
+def test_kubectl_is_loaded_only_for_a_cluster() -> None:
+    look = "import sys, neuron_constructs.kubernetes.cluster; print('aws_cdk.lambda_layer_kubectl_v35' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
+
+    assert run.stdout.strip() == "False"

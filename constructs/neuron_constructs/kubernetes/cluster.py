@@ -183,7 +183,7 @@ class KubernetesCluster(Construct):
 
     def _kubectl_layer(self) -> lambda_.ILayerVersion:
         """Return kubectl and Helm for the CDK's function; kubectl works one minor version up and down."""
-        # Imported here: the module is 40 MB, which environments without a cluster need not load.
+        # Imported here: it takes a second, which environments without a cluster need not wait.
         from aws_cdk.lambda_layer_kubectl_v35 import KubectlV35Layer  # noqa: PLC0415
 
         return KubectlV35Layer(self, "Kubectl")
