@@ -8,6 +8,8 @@ LUSTRE = "storage.lustre"
 CHECKPOINT = "training.checkpoint"
 LARGE = {"network.private_subnet_prefix_length": 19, f"{LUSTRE}.capacity_gib": 4800}
 
+ADMINISTERED = {**ON_KUBERNETES, "kubernetes.administrator_arns": ["arn:aws:iam::111122223333:role/platform-engineer"]}
+
 
 def trainium(max_count: int) -> dict[str, object]:
     """A node group of Trainium nodes, eight EFA interfaces each."""
@@ -55,10 +57,10 @@ NOTICE_CASES = [
     Case(
         # 8 interfaces on each: the first is for EFA and has the node's address.
         "network-interface-quota",
-        {**LARGE, **ON_KUBERNETES, "kubernetes.node_groups.1": trainium(625)},
+        {**LARGE, **ADMINISTERED, "kubernetes.node_groups.1": trainium(625)},
         "kubernetes.node_groups",
         "(4 m6i.xlarge x 1, 1 m6i.8xlarge x 1 and 625 trn1.32xlarge x 8)",
-        {**LARGE, **ON_KUBERNETES, "kubernetes.node_groups.1": trainium(624)},
+        {**LARGE, **ADMINISTERED, "kubernetes.node_groups.1": trainium(624)},
     ),
     Case(
         "static-nodes-without-reservation",

@@ -177,13 +177,6 @@ NODE_GROUPS = [
         accelerated(instance_type="trn1.2xlarge"),
     ),
     Case(
-        "node-group-type-trains",
-        accelerated(instance_type="inf2.xlarge"),
-        "kubernetes.node_groups[0].instance_type",
-        "inf2.xlarge is for inference, not for training",
-        accelerated(instance_type="m6i.2xlarge"),
-    ),
-    Case(
         "node-group-type-offered",
         accelerated(instance_type="trn2.48xlarge"),
         "kubernetes.node_groups[0].instance_type",
@@ -292,6 +285,13 @@ KUBERNETES_NOTICES = [
         "kubernetes",
         "nobody can use kubectl, by which jobs are submitted: not even the role that deploys",
         cluster(administrator_arns=[ADMINISTRATOR]),
+    ),
+    Case(
+        "node-group-is-for-inference",
+        accelerated(instance_type="inf2.xlarge"),
+        "kubernetes.node_groups[0].instance_type",
+        "no recipe runs on inf2.xlarge, which is for inference",
+        accelerated(instance_type="trn1.2xlarge"),
     ),
     Case(
         "static-node-group-without-reservation",

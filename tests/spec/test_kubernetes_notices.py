@@ -23,9 +23,7 @@ def notices_on(day: date, version: str, directory: Path, monkeypatch: pytest.Mon
 def test_half_a_year_before_support_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [notice] = notices_on(END - timedelta(days=180), "1.35", tmp_path, monkeypatch)
     assert (notice.rule, notice.path) == ("kubernetes-version-supported", "kubernetes.version")
-    assert "ends on 2027-03-27; its control plane costs 0.6 USD an hour from then on (facts of 2026-09-28)" in str(
-        notice
-    )
+    assert "ends on 2027-03-27; EKS then upgrades the control plane by itself (facts of 2026-09-28)" in str(notice)
     assert notice.fix == "Write 1.36."
 
 

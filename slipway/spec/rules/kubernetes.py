@@ -61,11 +61,9 @@ def kubernetes_version_known(environment: Environment) -> Iterator[Finding]:
 
 @environment_notice
 def kubernetes_version_supported(environment: Environment) -> Iterator[Finding]:
-    """Standard support for the Kubernetes version ends within half a year of the facts' date: it then costs more."""
+    """Standard support for the Kubernetes version ends within half a year of the facts' date: EKS then upgrades it."""
     version = facts.kubernetes_version(kubernetes_cluster(environment).version)
     if version.standard_support_until - version.as_of <= _WARNING:
-        hourly = facts.price("eks_extended_support_cluster_hour", environment.region)
-        cost = f"{hourly.usd} USD an hour" if hourly else "more"
         newer = [
             row.name
             for row in facts.kubernetes_versions().values()
@@ -73,8 +71,8 @@ def kubernetes_version_supported(environment: Environment) -> Iterator[Finding]:
         ]
         yield Finding(
             _VERSION,
-            f"standard support for {version.name} ends on {version.standard_support_until}; its control plane costs "
-            f"{cost} from then on (facts of {version.as_of})",
+            f"standard support for {version.name} ends on {version.standard_support_until}; EKS then upgrades the "
+            f"control plane by itself (facts of {version.as_of})",
             f"Write {listed(newer)}." if newer else "Look for a newer version in the EKS user guide.",
         )
 

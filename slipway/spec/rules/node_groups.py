@@ -7,7 +7,7 @@ from slipway.spec.environment import Environment
 from slipway.spec.kubernetes import NodeGroup
 from slipway.spec.problems import Finding, Path, listed, shown
 from slipway.spec.rules.kubernetes import kubernetes_cluster
-from slipway.spec.rules.offerings import node_types, not_offered, trains, unknown_type
+from slipway.spec.rules.offerings import not_offered, trains, unknown_type
 from slipway.spec.rules.registry import environment_rule, node_group_notice, node_group_rule
 
 NODE_GROUPS = ("kubernetes", "node_groups")
@@ -41,18 +41,7 @@ def node_group_without_accelerator(environment: Environment) -> Iterator[Finding
 @node_group_rule
 def node_group_type_known(environment: Environment, path: Path, group: NodeGroup) -> Iterator[Finding]:
     """A node group's instance type is one that the facts describe."""
-    yield from unknown_type((*path, "instance_type"), group.instance_type, node_types())
-
-
-@node_group_rule
-def node_group_type_trains(environment: Environment, path: Path, group: NodeGroup) -> Iterator[Finding]:
-    """A node group's accelerator is one for training: AWS has Inferentia for inference alone, and it has no EFA."""
-    instance_type = facts.instance_type(group.instance_type)
-    if instance_type.neuron_devices and not trains(instance_type):
-        family = facts.instance_family(instance_type.family)
-        message = f"{instance_type.name} is for inference, not for training (facts of {family.as_of})"
-        possible = [row.name for row in node_types() if row.neuron_devices]
-        yield Finding((*path, "instance_type"), message, f"Write {listed(possible)}.")
+    yield from unknown_type((*path, "instance_type"), group.instance_type, facts.instance_types().values())
 
 
 @node_group_rule
@@ -170,3 +159,12 @@ def static_node_group_without_reservation(environment: Environment, path: Path, 
         )
         fix = "Write `min_count: 0`, so that runs start nodes, or name a reservation."
         yield Finding((*path, "min_count"), message, fix)
+
+
+@node_group_notice
+def node_group_is_for_inference(environment: Environment, path: Path, group: NodeGroup) -> Iterator[Finding]:
+    """A node group's accelerator is one for training: no recipe runs on Inferentia, only pods of your own."""
+    instance_type = facts.instance_type(group.instance_type)
+    if instance_type.neuron_devices and not trains(instance_type):
+        message = f"no recipe runs on {instance_type.name}, which is for inference"
+        yield Finding((*path, "instance_type"), message, "Nothing to do, if pods of your own shall run there.")
