@@ -74,7 +74,7 @@ class KubernetesStack(EnvironmentStack):
             ),
         )
         self.cluster = built.cluster
-        self._node_groups(built, network)
+        node_groups = self._node_groups(built, network)
         role = pod_role(
             self,
             "JobsRole",
@@ -98,7 +98,8 @@ class KubernetesStack(EnvironmentStack):
             ClusterSoftwareProps(
                 cluster=self.cluster,
                 kubernetes_version=kubernetes.version,
-                waits_for=(built.core_nodes, *built.add_ons.values()),
+                # Those of jobs, too: when all is deleted, their pods end while their nodes live.
+                waits_for=(built.core_nodes, *built.add_ons.values(), node_groups),
                 volume=LustreVolume(
                     file_system_id=storage.lustre.file_system.file_system_id,
                     dns_name=storage.lustre.file_system.dns_name,
@@ -129,8 +130,8 @@ class KubernetesStack(EnvironmentStack):
             self, "BuildTrainingImage", value=image.command, description="How to build the image again, and wait for it"
         )
 
-    def _node_groups(self, built: KubernetesCluster, network: NetworkStack) -> None:
-        """Add the nodes of jobs, in the file system's zone: EFA does not cross zones."""
+    def _node_groups(self, built: KubernetesCluster, network: NetworkStack) -> Construct:
+        """Return the nodes of jobs, in the file system's zone: EFA does not cross zones."""
         environment = self._environment
         # Below a construct of their own: a node group may have any name.
         node_groups = Construct(self, "NodeGroups")
@@ -155,6 +156,7 @@ class KubernetesStack(EnvironmentStack):
                     tags=self._node_tags,
                 ),
             )
+        return node_groups
 
     def _secret_policies(self) -> list[iam.ManagedPolicy]:
         """Let jobs read the Hugging Face token, where there is one."""
