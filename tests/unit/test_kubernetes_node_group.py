@@ -54,6 +54,7 @@ def test_eks_takes_the_launch_template(built: Mapping[str, Built], name: str) ->
     group, template, _ = built[name]
     interfaces = template["NetworkInterfaces"]
 
+    assert group["LaunchTemplate"] == {"Id": ANY, "Version": {"Fn::GetAtt": [ANY, "LatestVersionNumber"]}}
     assert "InstanceTypes" not in group
     assert isinstance(template["InstanceType"], str)
     assert not {"ImageId", "IamInstanceProfile", "SecurityGroupIds", "SecurityGroups"} & template.keys()
@@ -63,6 +64,8 @@ def test_eks_takes_the_launch_template(built: Mapping[str, Built], name: str) ->
     assert len(group["Subnets"]) == 1
     for interface in interfaces:
         assert interface["Groups"] == [{"Fn::GetAtt": [ANY, "ClusterSecurityGroupId"]}]
+        # One that stayed would hold the subnet.
+        assert interface["DeleteOnTermination"] is True
 
 
 @pytest.mark.parametrize("name", [name for name, instance in TYPES.items() if instance.efa_interfaces])
