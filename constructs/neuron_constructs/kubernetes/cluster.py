@@ -28,7 +28,8 @@ class KubernetesClusterProps:
     """Properties of a `KubernetesCluster`."""
 
     name: str
-    """Name of the EKS cluster, one of its own in account and region; log groups hold it too."""
+    """Name of the EKS cluster, one of its own in account and region; log groups hold it too. With a name of its own it
+    is never replaced: a change that would do so fails, and nothing is deleted."""
 
     version: str
     """Kubernetes version, a row of the facts."""
@@ -81,7 +82,6 @@ class KubernetesCluster(Construct):
 
     def __init__(self, scope: Construct, id: str, props: KubernetesClusterProps) -> None:  # noqa: A002
         super().__init__(scope, id)
-        self.name = props.name
         cluster = self._cluster(props)
         for arn in props.administrator_arns:
             # Named by ARN, not by place in the list: a second entry for a principal is refused.
