@@ -10,7 +10,8 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_logs as logs
 
-from neuron_constructs.inference.image_mirror import BUILD_COMMAND, COPY_SCRIPT, ImageMirror, ImageMirrorProps
+from neuron_constructs.image_builds import script_command
+from neuron_constructs.inference.image_mirror import COPY_SCRIPT, ImageMirror, ImageMirrorProps
 
 SHELLCHECK = Path(sys.executable).with_name("shellcheck")
 SOURCE = f"sha256:{'ab' * 32}"
@@ -83,7 +84,7 @@ def test_the_script_is_clean() -> None:
 
 
 def test_the_image_is_copied_by_its_digest(folder: Path) -> None:
-    build = run(BUILD_COMMAND, folder)
+    build = run(script_command(COPY_SCRIPT), folder)
 
     assert build.returncode == 0, build.stderr
     assert copies(folder) == [
@@ -94,14 +95,14 @@ def test_the_image_is_copied_by_its_digest(folder: Path) -> None:
 
 
 def test_log_ins_are_left_to_the_credential_helper(folder: Path) -> None:
-    run(BUILD_COMMAND, folder)
+    run(script_command(COPY_SCRIPT), folder)
 
     assert json.loads((folder / "config").read_text()) == json.loads(HELPERS)
     assert "login" not in (folder / "calls").read_text()
 
 
 def test_a_second_copy_does_nothing(folder: Path) -> None:
-    first, second = run(BUILD_COMMAND, folder), run(BUILD_COMMAND, folder)
+    first, second = run(script_command(COPY_SCRIPT), folder), run(script_command(COPY_SCRIPT), folder)
 
     assert first.returncode == second.returncode == 0
     assert "nothing to do" in second.stdout
@@ -110,7 +111,7 @@ def test_a_second_copy_does_nothing(folder: Path) -> None:
 
 def test_an_image_with_another_digest_is_an_error(folder: Path) -> None:
     (folder / "other").write_text("sha256:00\n")
-    build = run(BUILD_COMMAND, folder)
+    build = run(script_command(COPY_SCRIPT), folder)
 
     assert build.returncode == 1
     assert f"The copy is sha256:00, not {SOURCE}" in build.stderr
@@ -119,7 +120,7 @@ def test_an_image_with_another_digest_is_an_error(folder: Path) -> None:
 @pytest.mark.parametrize("trouble", ["broken", "denied"])
 def test_a_failure_ends_the_build(folder: Path, trouble: str) -> None:
     (folder / trouble).touch()
-    build = run(BUILD_COMMAND, folder)
+    build = run(script_command(COPY_SCRIPT), folder)
 
     assert build.returncode != 0
     assert not (folder / "repository").exists()

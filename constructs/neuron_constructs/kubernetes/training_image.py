@@ -12,20 +12,24 @@ from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3_assets as s3_assets
 from constructs import Construct
 
 from neuron_constructs.acknowledgements import acknowledge
-from neuron_constructs.build_command import start_and_wait
+from neuron_constructs.image_builds import (
+    build_project,
+    build_role,
+    image_repository,
+    repository_variables,
+    start_and_wait,
+)
 from neuron_constructs.kubernetes.training_image_build import CONTEXT, build_arguments, build_commands
 from neuron_constructs.log_groups import stack_log_group
 
 _KEPT_IMAGES = 5
 """A run keeps the image it began with: restarts must find it after a few updates."""
 
-_TIMEOUT = cdk.Duration.hours(2)
 _NO_SOURCES = ("**/*.md", "**/__pycache__", "**/.mypy_cache", "**/.pytest_cache", "**/.ruff_cache")
 
 
@@ -65,17 +69,7 @@ class TrainingImage(Construct):
 
     def __init__(self, scope: Construct, id: str, props: TrainingImageProps) -> None:  # noqa: A002
         super().__init__(scope, id)
-        self.repository = ecr.Repository(
-            self,
-            "Repository",
-            image_tag_mutability=ecr.TagMutability.IMMUTABLE,
-            image_scan_on_push=True,
-            encryption=ecr.RepositoryEncryption.KMS,
-            lifecycle_rules=[ecr.LifecycleRule(max_image_count=_KEPT_IMAGES, description="The newest few")],
-            # Everything in it can be built again.
-            removal_policy=cdk.RemovalPolicy.DESTROY,
-            empty_on_delete=True,
-        )
+        self.repository = image_repository(self, "Repository", kept_images=_KEPT_IMAGES)
         context = s3_assets.Asset(
             self,
             "Context",
@@ -99,46 +93,8 @@ class TrainingImage(Construct):
         commands: Sequence[str],
         variables: dict[str, str],
     ) -> codebuild.Project:
-        variables |= {
-            "REPOSITORY_NAME": self.repository.repository_name,
-            "REPOSITORY_URI": self.repository.repository_uri,
-            "DOCKER_CREDENTIAL_HELPERS": json.dumps({"credHelpers": {self.repository.registry_uri: "ecr-login"}}),
-        }
         log_group = stack_log_group(self, "Logs", retention=props.log_retention)
-        return codebuild.Project(
-            self,
-            "Build",
-            # The CDK would add rights to log groups, reports and the whole bucket of assets.
-            role=self._role(context, log_group).without_policy_updates(),
-            description=f"Builds the training image of {props.training_stack}",
-            source=codebuild.Source.s3(bucket=context.bucket, path=context.s3_object_key),
-            build_spec=codebuild.BuildSpec.from_object(
-                {"version": "0.2", "env": {"shell": "bash"}, "phases": {"build": {"commands": list(commands)}}}
-            ),
-            environment=codebuild.BuildEnvironment(
-                # It has the AWS CLI, Docker with its daemon, and docker-credential-ecr-login.
-                build_image=codebuild.LinuxBuildImage.AMAZON_LINUX_2023_5,
-                # 128 GB of disk, the least that holds an image of some 15 GB, its layers and what pip unpacks.
-                compute_type=codebuild.ComputeType.MEDIUM,
-                # docker build needs a Docker daemon, which needs the privileged mode (CodeBuild user guide, "Docker
-                # images in a build"). Each build has a machine of its own, and its role reaches one archive and one
-                # repository. BuildKit without root would need user namespaces, which CodeBuild does not promise.
-                privileged=True,
-            ),
-            environment_variables={
-                name: codebuild.BuildEnvironmentVariable(value=value) for name, value in variables.items()
-            },
-            encryption_key=kms.Alias.from_alias_name(self, "Key", "alias/aws/s3"),
-            logging=codebuild.LoggingOptions(cloud_watch=codebuild.CloudWatchLoggingOptions(log_group=log_group)),
-            # Two builds at a time would push the same tag.
-            concurrent_build_limit=1,
-            timeout=_TIMEOUT,
-        )
-
-    def _role(self, context: s3_assets.Asset, log_group: logs.LogGroup) -> iam.Role:
-        role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("codebuild.amazonaws.com"))
-        log_group.grant_write(role)
-        self.repository.grant_pull_push(role)
+        role = build_role(self, "Role", repository=self.repository, log_group=log_group)
         # What CodeBuild's user guide asks for of a source in Amazon S3 ("Allow CodeBuild to interact with other AWS
         # services"), on the one object.
         for actions, resource in (
@@ -146,14 +102,21 @@ class TrainingImage(Construct):
             (["s3:GetBucketAcl", "s3:GetBucketLocation"], context.bucket.bucket_arn),
         ):
             role.add_to_policy(iam.PolicyStatement(actions=actions, resources=[resource]))
-        acknowledge(
-            role,
-            {
-                "AwsSolutions-IAM5[Resource::*]": "ecr:GetAuthorizationToken, the log-in, knows no resource.",
-                "NIST.800.53.R5-IAMNoInlinePolicy": "The role and its one policy live and die with this construct.",
-            },
+        return build_project(
+            self,
+            "Build",
+            description=f"Builds the training image of {props.training_stack}",
+            role=role,
+            log_group=log_group,
+            commands=commands,
+            variables=variables | repository_variables(self.repository),
+            # 128 GB of disk, the least that holds an image of some 15 GB, its layers and what pip unpacks.
+            compute_type=codebuild.ComputeType.MEDIUM,
+            # Each build has a machine of its own, and its role reaches one archive and one repository. BuildKit without
+            # root would need user namespaces, which CodeBuild does not promise.
+            docker_daemon=True,
+            source=codebuild.Source.s3(bucket=context.bucket, path=context.s3_object_key),
         )
-        return role
 
     def _build_with_the_stack(self) -> None:
         role = iam.Role(self, "StartRole", assumed_by=iam.ServicePrincipal("events.amazonaws.com"))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from neuron_constructs.cluster.node_scripts import lock_file, neuron_lock
+from neuron_constructs.image_builds import SCRIPT_START, script_command
 from slipway import facts
 
 _IMAGE_FOLDER = "kubernetes/training_image"
@@ -27,25 +28,8 @@ CONTEXT = (
 )
 """What of the folder `assets` is the build's context, as patterns of gitignore."""
 
-BUILD_SCRIPT = """\
-set -euo pipefail
-
-digest_in_repository() {
-  aws ecr batch-get-image --region "$AWS_REGION" --repository-name "$REPOSITORY_NAME" --image-ids "imageTag=$TAG" \\
-    --query 'images[0].imageId.imageDigest' --output text
-}
-
-there=$(digest_in_repository)
-if [ "$there" != None ]; then
-  echo "$REPOSITORY_URI:$TAG is there already ($there): nothing to do"
-  exit 0
-fi
-
-# Credentials come from a helper when they are needed: no token is in a file, a variable or a command line.
-DOCKER_CONFIG=$(mktemp -d)
-export DOCKER_CONFIG
-printf '%s' "$DOCKER_CREDENTIAL_HELPERS" > "$DOCKER_CONFIG/config.json"
-
+BUILD_SCRIPT = f"""\
+{SCRIPT_START}\
 docker build --progress plain --pull --provenance=false --file kubernetes/training_image/Dockerfile \\
   --build-arg "BASE_IMAGE=$BASE_IMAGE" --build-arg "TRAINING_STACK=$TRAINING_STACK" \\
   --build-arg "NEURON_RELEASE=$NEURON_RELEASE" --build-arg "EFA_INSTALLER=$EFA_INSTALLER" \\
@@ -59,8 +43,8 @@ if [ "$pushed" = None ]; then
 fi
 echo "$REPOSITORY_URI:$TAG is $pushed"
 """
-"""What a build runs, in bash, in the context. Environment variables: REPOSITORY_NAME, REPOSITORY_URI, TAG,
-DOCKER_CREDENTIAL_HELPERS (Docker's configuration file), AWS_REGION, and those of `build_arguments`."""
+"""What a build runs, in bash, in the context. Environment variables: those of the script's start and of
+`build_arguments`."""
 
 
 def base_operating_system(training_stack: str) -> str:
@@ -89,12 +73,10 @@ def build_arguments(training_stack: str) -> dict[str, str]:
 def build_commands(training_stack: str) -> Sequence[str]:
     """Return the build's commands: they write the generated files into the context, then run the script.
 
-    Each is a shell of its own: `set` and `exit` touch nothing of CodeBuild's.
-
     Raises:
         slipway.facts.UnknownFact: there is no row for the training stack, its operating system or its EFA installer.
     """
-    return (*_here_documents(_generated_files(training_stack)), f"bash <<'BUILD'\n{BUILD_SCRIPT}BUILD\n")
+    return (*_here_documents(_generated_files(training_stack)), script_command(BUILD_SCRIPT))
 
 
 def _generated_files(training_stack: str) -> Mapping[str, str]:
