@@ -43,7 +43,7 @@ def only(found: Installed, resource_type: str, beginning: str) -> str:
         ("torchrun", {"neuron", "efa", "jobset", "cluster-autoscaler"}),
         ("mpi", {"neuron", "efa", "jobset", "cluster-autoscaler"}),
         ("kueue", {"neuron", "efa", "jobset", "cluster-autoscaler", "kueue"}),
-        ("without-accelerators", {"neuron", "jobset", "cluster-autoscaler", "kueue"}),
+        ("without-accelerators", {"jobset", "cluster-autoscaler", "kueue"}),
     ],
 )
 def test_charts_of_the_facts_are_installed_where_they_are_needed(name: str, releases: set[str]) -> None:
@@ -67,13 +67,30 @@ def test_the_mpi_operator_comes_with_mpi_only() -> None:
 
 def test_everything_waits_for_core_nodes_and_jobs_come_last() -> None:
     found = variant("mpi-kueue")
-    refusals, jobs = only(found, MANIFESTS, "SoftwareRefusals"), only(found, MANIFESTS, "SoftwareJobs")
     core = only(found, "AWS::EKS::Nodegroup", "Core")
+    refusals, jobs = only(found, MANIFESTS, "SoftwareRefusals"), only(found, MANIFESTS, "SoftwareJobs")
+    others = {*found.resources(CHARTS), *found.resources(MANIFESTS)} - {refusals, jobs}
 
     assert core in depends_on(found, refusals)
-    for chart in found.resources(CHARTS):
-        assert {core, refusals} <= depends_on(found, chart)
-        assert chart in depends_on(found, jobs)
+    for each in others:
+        assert {core, refusals} <= depends_on(found, each)
+    assert others < depends_on(found, jobs)
+
+
+def test_the_queue_lives_as_long_as_its_controller() -> None:
+    found = variant("kueue")
+
+    assert only(found, CHARTS, "SoftwareChartkueue") in depends_on(found, only(found, MANIFESTS, "SoftwareQueue"))
+
+
+def test_what_only_one_choice_brings_is_a_manifest_of_its_own() -> None:
+    plain, full = variant("torchrun").manifests(), variant("mpi-kueue").manifests()
+    new = {each["kind"] for logical_id in full.keys() - plain.keys() for each in full[logical_id]}
+
+    assert new == {
+        *("CustomResourceDefinition", "Namespace", "ServiceAccount", "Role", "RoleBinding"),
+        *("ClusterRole", "ClusterRoleBinding", "ResourceFlavor", "ClusterQueue"),
+    }
 
 
 def test_controllers_are_ready_before_their_objects_come() -> None:

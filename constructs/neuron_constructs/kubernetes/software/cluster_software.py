@@ -19,8 +19,8 @@ from neuron_constructs.kubernetes.software.device_plugins import efa_values, neu
 from neuron_constructs.kubernetes.software.job_namespace import environment_config_map, job_namespace, job_rights
 from neuron_constructs.kubernetes.software.job_nodes import JobNodes
 from neuron_constructs.kubernetes.software.manifest import Manifest
-from neuron_constructs.kubernetes.software.mpi_operator import mpi_operator
-from neuron_constructs.kubernetes.software.queues import kueue_values, queues
+from neuron_constructs.kubernetes.software.mpi_operator import mpi_operator, mpi_operator_base
+from neuron_constructs.kubernetes.software.queues import cluster_queue, kueue_values, local_queue
 from neuron_constructs.kubernetes.software.shell import shell
 from neuron_constructs.kubernetes.software.tensorboard import tensorboard
 from neuron_constructs.kubernetes.software.volume import LustreVolume, volume_and_claim
@@ -74,7 +74,8 @@ class ClusterSoftware(Construct):
 
     Three steps, each of which waits for the one before: what the cluster refuses, the controllers, and what the jobs
     need. Removal goes the other way: the namespace of the jobs goes first, with every pod in it, while the controllers
-    that must let go of their objects still run, and while the driver can still unmount the file system.
+    that must let go of their objects still run, and while the driver can still unmount the file system. What only one
+    choice brings is a manifest of its own, which goes when the choice is another.
 
     Raises:
         slipway.facts.UnknownFact: the facts lack a chart, an image or an instance type.
@@ -83,28 +84,36 @@ class ClusterSoftware(Construct):
     def __init__(self, scope: Construct, id: str, props: ClusterSoftwareProps) -> None:  # noqa: A002
         super().__init__(scope, id)
         self._props = props
-        refusals = self._manifest("Refusals", admission_policies(), after=props.waits_for)
-        controllers = self._controllers(after=[refusals])
-        self._manifest("Jobs", self._job_objects(), after=controllers)
+        self._mpi = props.launcher == "mpi"
+        self._queueing = props.queueing == "kueue"
+        refusals = self._manifest("Refusals", admission_policies())
+        refusals.node.add_dependency(*props.waits_for)
+        controllers = self._controllers()
+        for each in controllers:
+            each.node.add_dependency(refusals)
+        self._manifest("Jobs", self._job_objects()).node.add_dependency(*controllers)
 
-    def _controllers(self, *, after: Sequence[IDependable]) -> list[IConstruct]:
-        """Install what the cluster needs for jobs; each waits for `after`, none for another."""
+    def _controllers(self) -> list[IConstruct]:
+        """Install what the cluster needs for jobs."""
         props = self._props
-        namespace = "kube-system"
-        installed: list[IConstruct] = [
-            # The plugins' pods come and go with the nodes of jobs: there is nothing to wait for.
-            self._chart("neuron", namespace, neuron_values(props.node_groups), waits=False),
-            self._chart("jobset", "jobset-system", _JOBSET_VALUES, waits=True),
-            self._autoscaler(),
-        ]
+        jobset = self._chart("jobset", "jobset-system", _JOBSET_VALUES, waits=True)
+        installed: list[IConstruct] = [jobset, self._autoscaler()]
+        # The plugins' pods come and go with the nodes of jobs: there is nothing to wait for.
+        if any(nodes.neuron_devices for nodes in props.node_groups):
+            installed.append(self._chart("neuron", "kube-system", neuron_values(props.node_groups), waits=False))
         if any(nodes.efa_interfaces for nodes in props.node_groups):
-            installed.append(self._chart("efa", namespace, efa_values(props.node_groups), waits=False))
-        if props.queueing == "kueue":
-            values = kueue_values(mpi=props.launcher == "mpi")
-            installed.append(self._chart("kueue", "kueue-system", values, waits=True))
-        for each in installed:
-            each.node.add_dependency(*after)
+            installed.append(self._chart("efa", "kube-system", efa_values(props.node_groups), waits=False))
+        if self._mpi:
+            installed.append(self._manifest("MpiOperator", mpi_operator_base(props.kubernetes_version)))
+        if self._queueing:
+            installed += self._kueue()
         return installed
+
+    def _kueue(self) -> list[IConstruct]:
+        chart = self._chart("kueue", "kueue-system", kueue_values(mpi=self._mpi), waits=True)
+        queue = self._manifest("Queue", cluster_queue(self._props.node_groups))
+        queue.node.add_dependency(chart)
+        return [chart, queue]
 
     def _autoscaler(self) -> eks.HelmChart:
         cluster = self._props.cluster
@@ -118,16 +127,14 @@ class ClusterSoftware(Construct):
     def _job_objects(self) -> list[Manifest]:
         """Return what the jobs need, in the order in which it can be created."""
         props = self._props
-        mpi = props.launcher == "mpi"
-        queueing = props.queueing == "kueue"
         environment = cdk.Stack.of(self).to_json_string(props.environment)
         return [
             *job_namespace(props.kubernetes_version),
             *volume_and_claim(props.volume),
-            *job_rights(mpi=mpi, queues=queueing),
+            *job_rights(mpi=self._mpi, queues=self._queueing),
             environment_config_map(environment),
-            *(mpi_operator(props.kubernetes_version) if mpi else []),
-            *(queues(props.node_groups) if queueing else []),
+            *(mpi_operator() if self._mpi else []),
+            *([local_queue()] if self._queueing else []),
             shell(props.image),
             *tensorboard(props.image, props.training_stack),
         ]
@@ -149,14 +156,8 @@ class ClusterSoftware(Construct):
             timeout=cdk.Duration.minutes(10),
         )
 
-    def _manifest(
-        self,
-        id: str,  # noqa: A002
-        objects: list[Manifest],
-        *,
-        after: Sequence[IDependable],
-    ) -> eks.KubernetesManifest:
-        manifest = eks.KubernetesManifest(
+    def _manifest(self, id: str, objects: list[Manifest]) -> eks.KubernetesManifest:  # noqa: A002
+        return eks.KubernetesManifest(
             self,
             id,
             cluster=self._props.cluster,
@@ -164,5 +165,3 @@ class ClusterSoftware(Construct):
             # kubectl apply instead of create: what a failed attempt left behind does not fail the next.
             overwrite=True,
         )
-        manifest.node.add_dependency(*after)
-        return manifest

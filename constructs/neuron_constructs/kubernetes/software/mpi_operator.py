@@ -33,16 +33,13 @@ _LEADER_RULES = [
 ]
 
 
-def mpi_operator(kubernetes_version: str) -> list[Manifest]:
-    """Return the operator, which looks after MPI jobs in the namespace of the jobs only.
+def mpi_operator_base(kubernetes_version: str) -> list[Manifest]:
+    """Return what the operator needs before it starts: its resource definition, its namespace, rights outside of jobs.
 
     It has a namespace of its own: whoever may start pods beside it could take its rights.
 
     Args:
         kubernetes_version: version whose Pod Security Standards hold.
-
-    Raises:
-        slipway.facts.UnknownFact: the facts have no image of the operator.
     """
     standard = "pod-security.kubernetes.io"
     labels = {f"{standard}/enforce": "restricted", f"{standard}/enforce-version": f"v{kubernetes_version}"}
@@ -50,15 +47,18 @@ def mpi_operator(kubernetes_version: str) -> list[Manifest]:
         mpi_job_definition(),
         cluster_object("v1", "Namespace", _NAME, labels=labels),
         namespaced_object("v1", "ServiceAccount", _NAME, namespace=_NAME),
-        *_rights_in_jobs_namespace(),
         *bound_role(_NAME, _LEADER_RULES, namespace=_NAME, account_namespace=_NAME),
         *_right_to_read_priorities(),
-        _deployment(),
     ]
 
 
-def _rights_in_jobs_namespace() -> list[Manifest]:
-    return bound_role(_NAME, _RULES, namespace=NAMESPACE, account_namespace=_NAME)
+def mpi_operator() -> list[Manifest]:
+    """Return the operator, which looks after MPI jobs in the namespace of the jobs only, and its rights there.
+
+    Raises:
+        slipway.facts.UnknownFact: the facts have no image of the operator.
+    """
+    return [*bound_role(_NAME, _RULES, namespace=NAMESPACE, account_namespace=_NAME), _deployment()]
 
 
 def _right_to_read_priorities() -> list[Manifest]:

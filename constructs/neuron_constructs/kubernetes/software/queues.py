@@ -49,8 +49,8 @@ def kueue_values(*, mpi: bool) -> dict[str, Any]:
     }
 
 
-def queues(node_groups: Sequence[JobNodes]) -> list[Manifest]:
-    """Return the queue of the jobs' namespace, and what it may give away: all devices of all accelerated nodes.
+def cluster_queue(node_groups: Sequence[JobNodes]) -> list[Manifest]:
+    """Return the queue of the cluster, and what it may give away: all devices of all accelerated nodes.
 
     Args:
         node_groups: the node groups of jobs.
@@ -72,8 +72,12 @@ def queues(node_groups: Sequence[JobNodes]) -> list[Manifest]:
                 "resourceGroups": groups if accelerated else [],
             },
         ),
-        namespaced_object(_API, "LocalQueue", LOCAL_QUEUE, spec={"clusterQueue": _CLUSTER_QUEUE}),
     ]
+
+
+def local_queue() -> Manifest:
+    """Return the door to that queue in the namespace of the jobs."""
+    return namespaced_object(_API, "LocalQueue", LOCAL_QUEUE, spec={"clusterQueue": _CLUSTER_QUEUE})
 
 
 def _flavor(nodes: JobNodes) -> Manifest:

@@ -44,6 +44,8 @@ def shell(image: str) -> Manifest:
             "serviceAccountName": JOBS_SERVICE_ACCOUNT,
             # slipway-job talks to the cluster.
             "automountServiceAccountToken": True,
+            # Each service of the namespace would become environment variables.
+            "enableServiceLinks": False,
             # Nothing is lost with it, and sleep does not hear the signal.
             "terminationGracePeriodSeconds": 5,
             "initContainers": [_directories(image)],

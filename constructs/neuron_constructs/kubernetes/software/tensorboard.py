@@ -20,6 +20,7 @@ def tensorboard(image: str, training_stack: str) -> list[Manifest]:
     """
     pod = {
         "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
         "containers": [_container(image, training_stack)],
         "volumes": [FSX_VOLUME, TEMPORARY_VOLUME],
     }
@@ -47,7 +48,9 @@ def _container(image: str, training_stack: str) -> Manifest:
         "image": image,
         # The network policy keeps other namespaces away from the port.
         "command": [
-            f"/apps/neuron/{training_stack}/bin/tensorboard",
+            f"/apps/neuron/{training_stack}/bin/python",
+            "-m",
+            "tensorboard.main",
             "--logdir=/fsx/runs",
             "--bind_all",
             f"--port={_PORT}",
