@@ -32,7 +32,7 @@ class Home(NamedTuple):
 
 
 HOMES = (Home("us-east-2", "use2-az3", "use2-az1"), Home("sa-east-1", "sae1-az1", "sae1-az3"))
-"""Between them they offer every instance type that trains; most are in the first one."""
+"""Between them they offer every instance type; most are in the first one."""
 
 RESERVATION = {"capacity_reservation_id": "NUMBERED"}
 """A reservation of the node group's own; no two may name the same one."""
@@ -57,11 +57,7 @@ CLUSTER_CHOICES: Choices = {
 """What there is to choose about the cluster. `slurm` says whether a Slurm cluster is beside it."""
 
 NODE_GROUP_CHOICES: Choices = {
-    "instance_type": {
-        row.name: {"instance_type": row.name}
-        for row in facts.instance_types().values()
-        if not row.neuron_devices or facts.instance_family(row.family).trains
-    },
+    "instance_type": {name: {"instance_type": name} for name in facts.instance_types()},
     "capacity": {
         "on_demand": {},
         "reserved": RESERVATION,

@@ -75,17 +75,13 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_type_is_bought_in_every_way_and_with_efa_where_there_is_efa() -> None:
     rows = [row for cluster in clusters() for row in cluster.node_groups]
-    trains_or_plain = [
-        row
-        for row in facts.instance_types().values()
-        if not row.neuron_devices or facts.instance_family(row.family).trains
-    ]
+    types = facts.instance_types().values()
 
     assert {(row["instance_type"], row["capacity"]) for row in rows} == {
-        (row.name, way) for row, way in product(trains_or_plain, WAYS) if WAYS[way] in row.usage_classes
+        (row.name, way) for row, way in product(types, WAYS) if WAYS[way] in row.usage_classes
     }
     assert {row["instance_type"] for row in rows if row["efa"] == "on"} == {
-        row.name for row in trains_or_plain if row.efa_interfaces
+        row.name for row in types if row.efa_interfaces
     }
 
 

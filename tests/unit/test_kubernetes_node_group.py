@@ -46,6 +46,7 @@ def test_the_image_fits_the_instance_type(built: Mapping[str, Built], name: str)
 
     assert group["AmiType"] == ("AL2023_x86_64_NEURON" if TYPES[name].neuron_devices else "AL2023_x86_64_STANDARD")
     assert group["ReleaseVersion"] == facts.kubernetes_version("1.35").ami_release
+    assert group["Version"] == "1.35"
 
 
 @pytest.mark.parametrize("name", [*(name.replace(".", "-") for name in BY_TYPE), *BOUGHT])

@@ -13,6 +13,7 @@ from constructs import Construct
 from neuron_constructs.kubernetes.names import NEURON_TAINT, NODE_GROUP_LABEL
 from neuron_constructs.kubernetes.node_interfaces import network_interfaces
 from neuron_constructs.kubernetes.node_user_data import node_user_data
+from neuron_constructs.kubernetes.nodes import follow_version
 from neuron_constructs.kubernetes.scale_from_zero import node_resource_tags
 from slipway import facts
 
@@ -123,6 +124,7 @@ class NodeGroup(Construct):
             # Pods that a disruption budget protects stop an update.
             force_update=False,
         )
+        follow_version(self.node_group, props.kubernetes_version)
         resource = self.node_group.node.default_child
         assert isinstance(resource, eks.CfnNodegroup)
         # Escape hatch: the L2 node group knows no update strategy.
