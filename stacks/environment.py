@@ -59,6 +59,7 @@ def build_environment(app: cdk.App, environment: Environment) -> None:
         nat_gateway_ids=network.network.nat_gateway_ids,
         storage=storage,
         training=training,
+        kubernetes=kubernetes,
         inference=inference,
     )
     if training:

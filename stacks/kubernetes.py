@@ -33,6 +33,8 @@ class KubernetesStack(EnvironmentStack):
     """
 
     cluster: eks.ICluster
+    cluster_name: str
+    """The EKS cluster's name: the stack's."""
 
     def __init__(
         self,
@@ -73,7 +75,7 @@ class KubernetesStack(EnvironmentStack):
                 tags=self._node_tags,
             ),
         )
-        self.cluster = built.cluster
+        self.cluster, self.cluster_name = built.cluster, self.stack_name
         node_groups = self._node_groups(built, network)
         role = pod_role(
             self,
@@ -135,6 +137,8 @@ class KubernetesStack(EnvironmentStack):
         environment = self._environment
         # Below a construct of their own: a node group may have any name.
         node_groups = Construct(self, "NodeGroups")
+        # A node is ready once the cluster has its network, which core nodes wait for, too.
+        node_groups.node.add_dependency(built.core_nodes)
         for group in self._kubernetes.node_groups:
             NodeGroup(
                 node_groups,

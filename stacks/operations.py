@@ -11,6 +11,8 @@ from neuron_constructs.operations.compute_fleet import watch_compute_fleet
 from neuron_constructs.operations.file_systems import watch_lustre, watch_open_zfs
 from neuron_constructs.operations.head_node import watch_head_node
 from neuron_constructs.operations.inference_endpoint import watch_inference_endpoint
+from neuron_constructs.operations.kubernetes_cluster import watch_kubernetes_cluster
+from neuron_constructs.operations.kubernetes_neuron_devices import watch_kubernetes_neuron_devices
 from neuron_constructs.operations.nat_gateways import watch_nat_gateways
 from neuron_constructs.operations.neuron_devices import watch_neuron_devices
 from neuron_constructs.operations.notifications import Notifications
@@ -21,6 +23,7 @@ from slipway.spec.environment import Environment
 from slipway.spec.scaling import DEFAULT_TARGETS
 from stacks.environment_stack import ENVIRONMENT_TAG, EnvironmentStack
 from stacks.inference import InferenceStack
+from stacks.kubernetes import KubernetesStack
 from stacks.served_model import ServedModel
 from stacks.storage import StorageStack
 from stacks.training import TrainingStack
@@ -41,6 +44,7 @@ class OperationsStack(EnvironmentStack):
         nat_gateway_ids: Sequence[str],
         storage: StorageStack,
         training: TrainingStack | None,
+        kubernetes: KubernetesStack | None,
         inference: InferenceStack | None,
     ) -> None:
         """Create the stack.
@@ -51,6 +55,7 @@ class OperationsStack(EnvironmentStack):
             nat_gateway_ids: the network's NAT gateways.
             storage: the stack with the file systems and the accounting database.
             training: the stack with the Slurm cluster, if the environment has one.
+            kubernetes: the stack with the EKS cluster, if the environment has one.
             inference: the inference stack, if the environment has one.
         """
         super().__init__(scope, "operations", environment, description="Slipway: budget, alarms, dashboard")
@@ -71,6 +76,7 @@ class OperationsStack(EnvironmentStack):
             "Watch",
             parts=[
                 *_watched_cluster(environment, training),
+                *_watched_kubernetes(environment, kubernetes),
                 *_watched_storage(environment, storage),
                 watch_nat_gateways(nat_gateway_ids),
                 *_watched_endpoint(environment, inference),
@@ -88,6 +94,12 @@ def _watched_cluster(environment: Environment, stack: TrainingStack | None) -> I
         yield watch_head_node(training.cluster_name, stack.cluster.head_node_instance_id)
         yield watch_compute_fleet(training.cluster_name, training.scaledown_idletime_minutes)
         yield watch_neuron_devices(training.cluster_name)
+
+
+def _watched_kubernetes(environment: Environment, stack: KubernetesStack | None) -> Iterator[WatchedPart]:
+    if stack and environment.kubernetes:
+        yield watch_kubernetes_cluster(stack.cluster_name, environment.kubernetes.core_nodes.min_count)
+        yield watch_kubernetes_neuron_devices(stack.cluster_name)
 
 
 def _watched_endpoint(environment: Environment, inference: InferenceStack | None) -> Iterator[WatchedPart]:
