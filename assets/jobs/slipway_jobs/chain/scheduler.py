@@ -35,6 +35,7 @@ class Pod(NamedTuple):
     """Where a job runs on Kubernetes."""
 
     name: str
+    namespace: str
     node: str
 
 

@@ -6,10 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from slipway_jobs.chain.scheduler import JobState, Pod
 from slipway_jobs.kubernetes.api import Object
+from slipway_jobs.kubernetes.manifests import STAGE_LABEL
 from slipway_jobs.run import STAGES, Stage
-
-STAGE_LABEL = "slipway/stage"
-"""Label of a pod: the replicated job it is of."""
 
 _EXPLAINED = {
     "Unschedulable": "waits for free nodes, or for the autoscaler to start them",
@@ -122,7 +120,7 @@ def _placed(pods: Sequence[Object], stage: Stage) -> tuple[Pod, ...]:
 
 
 def _pod(pod: Object) -> Pod:
-    return Pod(pod["metadata"]["name"], pod["spec"]["nodeName"])
+    return Pod(pod["metadata"]["name"], pod["metadata"]["namespace"], pod["spec"]["nodeName"])
 
 
 def _condition(found: Object, kind: str) -> Object:

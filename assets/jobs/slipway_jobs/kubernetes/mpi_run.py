@@ -16,21 +16,20 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn, TypeVar
 
 from slipway_jobs.chain.record import Attempt, read_attempts, submission_job
 from slipway_jobs.chain.scheduler import SchedulerError
+from slipway_jobs.chain.scripts import STOPPED_STATUS
 from slipway_jobs.environment import read_environment
 from slipway_jobs.kubernetes.api import MPI_JOBS, PODS, Api, ApiError, Object
 from slipway_jobs.kubernetes.manifests import job_set_name, mpi_job
 from slipway_jobs.run import Run, Stage, read_run
 
 T = TypeVar("T")
-
-STOPPED_STATUS = 75
-"""Exit status after a stop that is no failure (EX_TEMPFAIL of sysexits.h), which the JobSet does not count."""
 
 POLL_SECONDS = 10.0
 """How often it looks at the MPIJob."""
@@ -96,12 +95,16 @@ def stop(api: Api, name: str) -> None:
     Raises:
         SchedulerError: the API does not answer or refuses.
     """
-    for pod in api.list_labelled(PODS, LAUNCHER.format(name)):
-        launcher = pod["metadata"]["name"]
-        if api.delete(PODS, launcher):
-            api.wait_gone(PODS, launcher, GONE_SECONDS)
-    api.delete(MPI_JOBS, name)
-    api.wait_gone(MPI_JOBS, name, GONE_SECONDS)
+    for launcher in _launchers(api, name):
+        _patiently(partial(api.delete, PODS, launcher))
+    while _launchers(api, name):
+        time.sleep(POLL_SECONDS)
+    _patiently(lambda: api.delete(MPI_JOBS, name))
+
+
+def _launchers(api: Api, name: str) -> list[str]:
+    pods = _patiently(lambda: api.list_labelled(PODS, LAUNCHER.format(name)))
+    return [pod["metadata"]["name"] for pod in pods]
 
 
 def _make(api: Api, manifest: Object, name: str, owner: str) -> None:

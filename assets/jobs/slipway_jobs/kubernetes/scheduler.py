@@ -16,14 +16,8 @@ from slipway_jobs.chain.scripts import render
 from slipway_jobs.environment import Environment, Kubernetes
 from slipway_jobs.kubernetes.api import JOB_SETS, PAUSE_SECONDS, PODS, WORKLOADS, Api, ApiError, Object
 from slipway_jobs.kubernetes.job_states import ended, job_states
-from slipway_jobs.kubernetes.manifests import job_set, job_set_name
+from slipway_jobs.kubernetes.manifests import RUN_LABEL, SUBMISSION_LABEL, job_set, job_set_name
 from slipway_jobs.run import Run, Stage
-
-RUN_LABEL = "slipway/run"
-"""Label of a run's JobSet and pods: the run's name."""
-
-SUBMISSION_LABEL = "slipway/submission"
-"""Label of a run's JobSet and pods: which submission made them."""
 
 CLEAR_SECONDS = 120.0
 """How long the deletion of an ended JobSet may take: its pods run no more."""

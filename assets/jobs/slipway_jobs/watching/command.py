@@ -18,10 +18,15 @@ from rich.text import Text
 from slipway_jobs.environment import environment_file, read_environment
 from slipway_jobs.run import Run, Stage
 from slipway_jobs.watching.log_following import follow, show_end
-from slipway_jobs.watching.port_forwarding import find_instance_command, instance_id, port_forwarding_command
+from slipway_jobs.watching.port_forwarding import (
+    find_instance_command,
+    instance_id,
+    port_forwarding_command,
+    service_forwarding_command,
+)
 from slipway_jobs.watching.report import RunReport
 from slipway_jobs.watching.report_table import run_details, runs_table
-from slipway_jobs.watching.run_folders import NoSuchRun, all_runs, find_run, scheduler_here
+from slipway_jobs.watching.run_folders import NoSuchRun, all_runs, environment_here, find_run, scheduler_here
 from slipway_jobs.watching.run_report import run_reports
 
 FAILED_STATUS = 3
@@ -35,6 +40,9 @@ REFRESH_SECONDS = 5.0
 
 PIPE_COLUMNS = 160
 """Width of what is written into a file or pipe."""
+
+TENSORBOARD_PORT = 6006
+"""Port of the service `tensorboard` in a Kubernetes cluster, and TensorBoard's own default."""
 
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="The run's name.")]
 
@@ -99,11 +107,11 @@ def logs(
 
 def tensorboard(
     run: RunName,
-    port: Annotated[int, typer.Option(min=1024, max=65535, help="TCP port, on both sides.")] = 6006,
+    port: Annotated[int, typer.Option(min=1024, max=65535, help="TCP port on your computer.")] = TENSORBOARD_PORT,
 ) -> None:
     """Tell how to look at a run's TensorBoard from your own computer, with no port open to anyone.
 
-    Nothing is started: it prints the command for this machine and the one for your computer.
+    Nothing is started: it prints the command for your computer, and with Slurm the one for this machine.
     """
     try:
         found = find_run(run)
@@ -111,7 +119,10 @@ def tensorboard(
         _fail(str(error))
     if not found.tensorboard_directory.exists():
         typer.echo(f"The training has not written anything yet to {found.tensorboard_directory}.\n", err=True)
-    typer.echo(_tensorboard_instructions(found, port))
+    if kubernetes := environment_here().kubernetes:
+        typer.echo(_cluster_tensorboard(found, kubernetes.namespace, port))
+    else:
+        typer.echo(_tensorboard_instructions(found, port))
 
 
 def _look(name: str | None) -> tuple[list[RunReport], list[str]]:
@@ -163,6 +174,14 @@ def _console() -> Console:
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = PIPE_COLUMNS
     return console
+
+
+def _cluster_tensorboard(run: Run, namespace: str, port: int) -> str:
+    return f"""The cluster has a TensorBoard of all runs. On your own computer, with the AWS CLI and kubectl:
+
+  {service_forwarding_command(namespace, "tensorboard", port, TENSORBOARD_PORT)}
+
+Then open http://127.0.0.1:{port} on your computer, and filter the runs by {run.name}. Ctrl-C ends it."""
 
 
 def _tensorboard_instructions(run: Run, port: int) -> str:

@@ -43,6 +43,14 @@ def port_forwarding_command(instance: str, region: str, port: int) -> str:
     return shlex.join([*words, "--document-name", "AWS-StartPortForwardingSession", "--parameters", ports])
 
 
+def service_forwarding_command(namespace: str, service: str, port: int, service_port: int) -> str:
+    """Return the command for one's own computer: it forwards a local port to a service in a Kubernetes cluster.
+
+    The cluster's API carries it; the service has no address outside of the cluster.
+    """
+    return shlex.join(["kubectl", "port-forward", "-n", namespace, f"svc/{service}", f"{port}:{service_port}"])
+
+
 def find_instance_command(cluster: str, region: str) -> str:
     """Return the command that prints the instance id of a cluster's head node."""
     filters = [

@@ -30,6 +30,9 @@ class PodReport(Section):
     name: str
     """The pod's name."""
 
+    namespace: str
+    """Its namespace."""
+
     node: str
     """The node's name."""
 

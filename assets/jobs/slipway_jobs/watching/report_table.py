@@ -128,6 +128,9 @@ def _places(report: RunReport, now: float) -> list[tuple[str, str]]:
         ("run", report.directory),
         ("log", log),
     ]
+    if pods := [pod for stage in report.stages for pod in stage.pods]:
+        rows.append(("pods", ", ".join(f"{pod.name} on {pod.node}" for pod in pods)))
+        rows.append(("NeuronCores", f"kubectl exec -n {pods[0].namespace} -it {pods[0].name} -- neuron-top"))
     return [*rows, ("model", report.converted_directory)] if report.converted_directory else rows
 
 

@@ -24,10 +24,15 @@ def scheduler_here() -> Scheduler:
     Raises:
         NoSuchRun: the environment's file cannot be read.
     """
-    return scheduler_of(_environment())
+    return scheduler_of(environment_here())
 
 
-def _environment() -> Environment:
+def environment_here() -> Environment:
+    """Return the environment of this place.
+
+    Raises:
+        NoSuchRun: its file cannot be read.
+    """
     file = environment_file()
     try:
         return read_environment(file)
@@ -44,7 +49,7 @@ def find_run(name: str) -> Run:
     Raises:
         NoSuchRun: there is none, or its file cannot be read.
     """
-    directory = Path(_environment().runs_directory)
+    directory = Path(environment_here().runs_directory)
     names = run_names(directory)
     if name not in names:
         near = get_close_matches(name, names, n=3)
@@ -59,7 +64,7 @@ def all_runs() -> tuple[list[Run], list[str]]:
     Raises:
         NoSuchRun: the environment's file cannot be read.
     """
-    directory = Path(_environment().runs_directory)
+    directory = Path(environment_here().runs_directory)
     runs, problems = [], []
     for name in run_names(directory):
         try:

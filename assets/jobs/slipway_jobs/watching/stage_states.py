@@ -43,7 +43,7 @@ def stage_report(
         node_hours=hours,
         usd=0.0 if not attempts else None if usd is None else hours * usd,
         log=str(run.log(stage)),
-        pods=tuple(PodReport(name=pod.name, node=pod.node) for pod in known.pods) if known else (),
+        pods=tuple(PodReport(**pod._asdict()) for pod in known.pods) if known else (),
     )
 
 
