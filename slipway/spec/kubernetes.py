@@ -61,7 +61,7 @@ class NodeGroup(Section):
     """Name of the node group; recipes name it as `queue`."""
 
     instance_type: str
-    """EC2 instance type of the nodes: with Neuron devices for training, or without to prepare and convert."""
+    """EC2 instance type of the nodes: with Neuron devices to train, or without to prepare and convert."""
 
     min_count: Annotated[int, Field(ge=0)] = 0
     """Nodes that always run, and are paid, from the first minute."""
@@ -107,7 +107,7 @@ class Kubernetes(Section):
     """The EKS cluster. Its network cannot change: another one builds another cluster."""
 
     version: str = "1.35"
-    """Kubernetes version; a row of the facts. It can only go up, one version at a time."""
+    """Kubernetes version. It only goes up, by one at a time; EKS raises it by itself when its standard support ends."""
 
     training_stack: str = "xla-2.28.1"
     """Runtime, compiler and framework packages in the training image, of one AWS Neuron SDK release."""

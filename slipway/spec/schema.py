@@ -35,7 +35,6 @@ def schema_text() -> str:
 def _keywords_from_facts() -> dict[tuple[str, str], dict[str, Any]]:
     """Return what the facts add to a field's schema, by section and field: an editor offers the values."""
     plain = _one_of(row.name for row in plain_types())
-    nodes = _one_of(row.name for row in node_types())
     stacks = _one_of(facts.training_stacks())
     open_zfs = facts.open_zfs_deployment(OPEN_ZFS_DEPLOYMENT)
     release = facts.parallelcluster_release(Training.model_fields["parallelcluster_version"].default)
@@ -46,7 +45,7 @@ def _keywords_from_facts() -> dict[tuple[str, str], dict[str, Any]]:
         ("Kubernetes", "version"): _one_of(facts.kubernetes_versions()),
         ("Kubernetes", "training_stack"): _one_of(row.name for row in facts.training_stacks().values() if row.job_kit),
         ("CoreNodes", "instance_type"): plain,
-        ("NodeGroup", "instance_type"): nodes,
+        ("NodeGroup", "instance_type"): _one_of(facts.instance_types()),
         ("Home", "capacity_gib"): {
             "minimum": open_zfs.smallest_capacity_gib,
             "maximum": open_zfs.largest_capacity_gib,
@@ -63,7 +62,7 @@ def _keywords_from_facts() -> dict[tuple[str, str], dict[str, Any]]:
         ("Queue", "name"): queue_name,
         ("Queue", "training_stack"): stacks,
         ("ComputeResource", "name"): queue_name,
-        ("ComputeResource", "instance_type"): nodes,
+        ("ComputeResource", "instance_type"): _one_of(row.name for row in node_types()),
         ("ServedModel", "engine"): _one_of(facts.inference_engines()),
         ("ServedModel", "instance_type"): _one_of(row.name for row in serving_types()),
     }

@@ -55,7 +55,7 @@ def test_shipped_environment_fits(name: str, validator: jsonschema.Draft202012Va
         cluster(core_nodes={"instance_type": "trn1.2xlarge"}),
         cluster(core_nodes={"min_count": 1}),
         cluster(node_groups=[]),
-        cluster({**TRN1, "instance_type": "inf2.xlarge"}),
+        cluster({**TRN1, "instance_type": "p4d.24xlarge"}),
         cluster({**TRN1, "name": "Trn1"}),
         cluster(hugging_face_token_secret_arn="hf_token"),
         {"network.cidr": "10.0.0.0"},

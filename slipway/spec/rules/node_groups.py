@@ -163,7 +163,7 @@ def static_node_group_without_reservation(environment: Environment, path: Path, 
 
 @node_group_notice
 def node_group_is_for_inference(environment: Environment, path: Path, group: NodeGroup) -> Iterator[Finding]:
-    """A node group's accelerator is one for training: no recipe runs on Inferentia, only pods of your own."""
+    """A node group's accelerator is for inference alone: no recipe runs there, only pods of your own."""
     instance_type = facts.instance_type(group.instance_type)
     if instance_type.neuron_devices and not trains(instance_type):
         message = f"no recipe runs on {instance_type.name}, which is for inference"
