@@ -53,10 +53,11 @@ class TrainingImage(Construct):
     The tag is the training stack and a checksum of all that the image is built from, and cannot be changed: the same
     content is built once, and pods never get another image under the same name. A build starts when CloudFormation has
     created or updated the stack, by an event of its own (AWS CloudFormation user guide, "Stack Status Change event
-    detail"), and when somebody asks for it (`command`). It takes about half an hour; where the image is there already
-    it ends at once. Pods that come before the image wait for it.
+    detail"), and when somebody asks for it (`command`). The first takes about half an hour, one with a changed kit
+    minutes; where the image is there already it ends at once. Pods that come before the image wait for it.
 
-    That the image builds was not proved: AWS's package sources and EFA installer were out of reach.
+    The Dockerfile was run by buildah on Debian with stand-ins of the Neuron packages and of the EFA installer; neither
+    AWS's own packages nor CodeBuild and its Docker were in reach.
     """
 
     image_uri: str
@@ -95,6 +96,7 @@ class TrainingImage(Construct):
     ) -> codebuild.Project:
         log_group = stack_log_group(self, "Logs", retention=props.log_retention)
         role = build_role(self, "Role", repository=self.repository, log_group=log_group)
+        self.repository.grant(role, "ecr:DescribeImages")
         # What CodeBuild's user guide asks for of a source in Amazon S3 ("Allow CodeBuild to interact with other AWS
         # services"), on the one object.
         for actions, resource in (

@@ -30,7 +30,18 @@ CONTEXT = (
 
 BUILD_SCRIPT = f"""\
 {SCRIPT_START}\
+# Parts whose sources are the same come from the newest image there (Docker documentation, "Inline cache"; mounted files
+# count like copied ones, moby/buildkit issue 1903): a changed kit is then one small layer, to build as to fetch. A newer
+# base image changes all parts.
+newest=$(aws ecr describe-images --region "$AWS_REGION" --repository-name "$REPOSITORY_NAME" \\
+  --query 'sort_by(imageDetails, &imagePushedAt)[-1].imageTags[0]' --output text)
+cache=()
+if [ "$newest" != None ]; then
+  cache=(--cache-from "$REPOSITORY_URI:$newest")
+fi
+
 docker build --progress plain --pull --provenance=false --file kubernetes/training_image/Dockerfile \\
+  --build-arg BUILDKIT_INLINE_CACHE=1 "${{cache[@]}}" \\
   --build-arg "BASE_IMAGE=$BASE_IMAGE" --build-arg "TRAINING_STACK=$TRAINING_STACK" \\
   --build-arg "NEURON_RELEASE=$NEURON_RELEASE" --build-arg "EFA_INSTALLER=$EFA_INSTALLER" \\
   --tag "$REPOSITORY_URI:$TAG" .
