@@ -13,6 +13,7 @@ from slipway import facts
     [
         facts.database_engine,
         facts.database_instance_type,
+        facts.efa_installer,
         facts.inference_engine,
         facts.instance_family,
         facts.instance_type,

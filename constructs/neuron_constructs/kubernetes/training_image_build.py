@@ -31,8 +31,8 @@ CONTEXT = (
 BUILD_SCRIPT = f"""\
 {SCRIPT_START}\
 # Parts whose sources are the same come from the newest image there (Docker documentation, "Inline cache"; mounted files
-# count like copied ones, moby/buildkit issue 1903): a changed kit is then one small layer, to build as to fetch. A newer
-# base image changes all parts.
+# count like copied ones, moby/buildkit issue 1903): a changed kit is then one small layer, to build as to fetch. With a
+# newer base image all parts are new.
 newest=$(aws ecr describe-images --region "$AWS_REGION" --repository-name "$REPOSITORY_NAME" \\
   --query 'sort_by(imageDetails, &imagePushedAt)[-1].imageTags[0]' --output text)
 cache=()
