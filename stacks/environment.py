@@ -62,6 +62,6 @@ def build_environment(app: cdk.App, environment: Environment) -> None:
         kubernetes=kubernetes,
         inference=inference,
     )
-    if training:
-        # Its alarm on the head node's heartbeat would ring until there is a head node.
-        operations.add_stack_dependency(training)
+    for cluster in filter(None, (training, kubernetes)):
+        # Alarms that ring when a head node or core nodes say nothing would ring until there are some.
+        operations.add_stack_dependency(cluster)

@@ -87,11 +87,13 @@ def test_every_alarm_is_on_the_dashboard(each_assembly: Assembly) -> None:
         assert {"Fn::GetAtt": [alarm, "Arn"]} in parts
 
 
-def test_only_a_head_node_that_says_nothing_is_in_trouble_for_that(each_slurm_assembly: Assembly) -> None:
-    silence = {key: alarm["TreatMissingData"] for key, alarm in alarms(each_slurm_assembly).items()}
+def test_only_head_node_and_core_nodes_that_say_nothing_are_in_trouble_for_that(each_assembly: Assembly) -> None:
+    environment = each_assembly.environment
+    silent = {key for key, alarm in alarms(each_assembly).items() if alarm["TreatMissingData"] == "breaching"}
 
-    assert silence.pop("HeadNodeSilent") == "breaching"
-    assert set(silence.values()) == {"notBreaching"}
+    assert ("HeadNodeSilent" in silent) is bool(environment.training)
+    assert ("KubernetesNodesMissing" in silent) is bool(environment.kubernetes)
+    assert silent <= {"HeadNodeSilent", "KubernetesNodesMissing"}
 
 
 def test_the_heartbeat_is_the_one_that_this_cluster_logs(each_slurm_assembly: Assembly) -> None:
@@ -229,8 +231,11 @@ def test_nodes_send_every_neuron_metric_that_is_watched(default: Assembly) -> No
     assert {metric for metric in watched if not re.search(rf"\b{metric}\b", sent)} == set()
 
 
-def test_it_waits_for_the_cluster_whose_silence_it_tells(each_slurm_assembly: Assembly) -> None:
-    name = each_slurm_assembly.environment.name
-    manifest = json.loads((each_slurm_assembly.directory / "manifest.json").read_text())
+def test_it_waits_for_the_clusters_whose_silence_it_tells(each_assembly: Assembly) -> None:
+    environment = each_assembly.environment
+    manifest = json.loads((each_assembly.directory / "manifest.json").read_text())
+    clusters = {"training": environment.training, "kubernetes": environment.kubernetes}
 
-    assert f"slipway-{name}-training" in manifest["artifacts"][f"slipway-{name}-operations"]["dependencies"]
+    dependencies = manifest["artifacts"][f"slipway-{environment.name}-operations"]["dependencies"]
+
+    assert {f"slipway-{environment.name}-{role}" for role, there in clusters.items() if there} <= set(dependencies)
