@@ -1,1 +1,1 @@
-"""Slipway's job kit: turns a recipe into a chain of Slurm jobs, and shows how it goes."""
+"""Slipway's job kit: turns a recipe into a chain of jobs of Slurm or Kubernetes, and shows how it goes."""

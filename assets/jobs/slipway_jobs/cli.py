@@ -8,9 +8,9 @@ from slipway_jobs.watching.command import logs, status, tensorboard
 
 app = typer.Typer(
     name="slipway-job",
-    help="Train a model on this cluster: a recipe becomes a chain of Slurm jobs (prepare, compile, train, convert, "
-    "publish). Look at the recipes, check one, submit it, watch the run. A stopped run goes on from its latest "
-    "checkpoint when its recipe is submitted again.",
+    help="Train a model on this cluster: a recipe becomes a chain of jobs (prepare, compile, train, convert, publish) "
+    "of Slurm or Kubernetes. Look at the recipes, check one, submit it, watch the run. A stopped run goes on from its "
+    "latest checkpoint when its recipe is submitted again.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
