@@ -101,6 +101,9 @@ def _templates() -> Templates:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        # Jinja's own begin like the shell's `${#list[@]}`.
+        comment_start_string="<#",
+        comment_end_string="#>",
         finalize=lambda value: value if isinstance(value, Plain) else shlex.quote(str(value)),
     )
     templates.filters["plain"] = Plain
