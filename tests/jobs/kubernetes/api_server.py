@@ -35,6 +35,7 @@ class ApiServer:
         self.calls: list[Call] = []
         self.allowed: set[Call] | None = None
         """What the role allows; everything where it is none."""
+        self.token = TOKEN
         self.kinds = {"jobsets", "mpijobs", "workloads", "pods"}
         """Resources that the cluster has definitions of."""
         self.lingering = False
@@ -101,7 +102,7 @@ class ApiServer:
 
     def _handler(self, verb: str) -> Callable[[web.Request], Any]:
         async def handle(request: web.Request) -> web.Response:
-            if request.headers.get("Authorization", "").casefold() != f"bearer {TOKEN}":
+            if request.headers.get("Authorization", "").casefold() != f"bearer {self.token}":
                 return _failure(401, "Unauthorized")
             group, resource = request.match_info.get("group", ""), request.match_info["resource"]
             self.before(verb, resource)
@@ -110,7 +111,7 @@ class ApiServer:
                 account = f"system:serviceaccount:{NAMESPACE}:jobs"
                 return _failure(403, f'{resource}.{group} is forbidden: User "{account}" cannot {verb} resource')
             if resource not in self.kinds:
-                return _failure(404, "the server could not find the requested resource")
+                return web.Response(status=404, text="404 page not found\n")
             planned = next((one for one in self.answers if one[0] == verb), None)
             if planned is not None:
                 self.answers.remove(planned)

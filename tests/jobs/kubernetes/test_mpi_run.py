@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import signal
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from kubernetes.config import incluster_config  # type: ignore[import-untyped]
 
+from slipway_jobs.kubernetes import api as api_module
 from slipway_jobs.kubernetes import mpi_run
 from slipway_jobs.run import Run
 from tests.jobs.kubernetes.api_server import ApiServer
@@ -211,3 +215,22 @@ def test_a_stop_while_the_api_is_away_is_a_stop(run: Run, api: ApiServer, capsys
 
     assert call(run) == 75
     assert "the MPIJob ends with this pod's Job" in capsys.readouterr().err
+
+
+def test_a_token_that_the_cluster_renews_is_read_again(
+    run: Run, api: ApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [datetime.datetime(2026, 11, 22, 6, 0)]
+    now = SimpleNamespace(now=lambda: clock[0])
+    monkeypatch.setattr(incluster_config, "datetime", SimpleNamespace(datetime=now, timedelta=datetime.timedelta))
+
+    def renewed() -> None:
+        api.token = "renewed"
+        (api_module.CREDENTIALS / "token").write_text("renewed", encoding="utf-8")
+        clock[0] += datetime.timedelta(minutes=2)
+        after(api, 1, ends(api, "Failed"))
+
+    after(api, 1, renewed)
+
+    assert call(run) == 1
+    assert api.objects["mpijobs", "tiny"]["status"]["conditions"][0]["type"] == "Failed"

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import trustme
 
 from slipway_jobs.chain.record import read_chain
 from slipway_jobs.chain.submission import plan, submit_run
+from slipway_jobs.kubernetes import api as api_module
 from slipway_jobs.kubernetes import scheduler
 from slipway_jobs.kubernetes.api import Api, Kind, Object
 from slipway_jobs.run import STAGES
@@ -246,6 +248,14 @@ def _nobody_listens(monkeypatch: pytest.MonkeyPatch, _api: ApiServer) -> None:
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "1")
 
 
+def _another_authority(_monkeypatch: pytest.MonkeyPatch, _api: ApiServer) -> None:
+    trustme.CA().cert_pem.write_to_path(str(api_module.CREDENTIALS / "ca.crt"))
+
+
+def _another_token(_monkeypatch: pytest.MonkeyPatch, api: ApiServer) -> None:
+    api.token = "another"
+
+
 def _no_definitions(_monkeypatch: pytest.MonkeyPatch, api: ApiServer) -> None:
     api.kinds.clear()
 
@@ -255,6 +265,8 @@ def _no_definitions(_monkeypatch: pytest.MonkeyPatch, api: ApiServer) -> None:
     [
         (_no_pod, "this is no pod of the cluster (Service host/port is not set.): open its shell with kubectl exec"),
         (_nobody_listens, "Kubernetes does not answer: "),
+        (_another_authority, "certificate verify failed"),
+        (_another_token, "Kubernetes does not accept this pod's service account token: Unauthorized"),
         (_no_definitions, "the cluster has no jobsets.jobset.x-k8s.io: its software is not installed"),
     ],
 )

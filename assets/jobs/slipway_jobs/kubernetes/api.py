@@ -191,7 +191,8 @@ def _refusal(error: client.ApiException, kind: Kind) -> str:
         return f"Kubernetes does not accept this pod's service account token: {line}"
     if error.status == 403:
         return f"Kubernetes does not allow it: {line}"
-    if error.status == 404 and "could not find the requested resource" in line:
+    # Of an object that is not there nobody is told: this is an address that the API does not know.
+    if error.status == 404 and "namespaces" not in line:
         return f"the cluster has no {kind.plural}.{kind.group}: its software is not installed"
     if error.status == 429 or error.status >= 500:
         return f"Kubernetes cannot answer at the moment (HTTP status {error.status}): {line}"
