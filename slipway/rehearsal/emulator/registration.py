@@ -11,6 +11,7 @@ from slipway.rehearsal.emulator.resources.custom_resource import CustomResourceH
 from slipway.rehearsal.emulator.resources.databases import DatabaseHandler
 from slipway.rehearsal.emulator.resources.helm_charts import HelmChartHandler
 from slipway.rehearsal.emulator.resources.lambda_functions import FunctionHandler, LayerHandler
+from slipway.rehearsal.emulator.resources.node_groups import NodeGroupHandler
 from slipway.rehearsal.emulator.resources.record_handler import RecordHandler
 from slipway.rehearsal.emulator.resources.row_handler import RowHandler
 from slipway.rehearsal.emulator.resources.rows import api_rows, records
@@ -26,6 +27,7 @@ _LAYER = "AWS::Lambda::LayerVersion"
 _BUCKET_POLICY = "AWS::S3::BucketPolicy"
 _DATABASE = "AWS::RDS::DBInstance"
 _EGRESS = "AWS::EC2::SecurityGroupEgress"
+_NODE_GROUP = "AWS::EKS::Nodegroup"
 _SECRET = "AWS::SecretsManager::Secret"
 _VOLUME = "AWS::EC2::Volume"
 
@@ -55,6 +57,7 @@ def fill_catalogue(
             _FUNCTION: FunctionHandler(rows[_FUNCTION], clients, runner),
             _HELM_CHART: HelmChartHandler(records()[_HELM_CHART], kubernetes),
             _LAYER: LayerHandler(rows[_LAYER], clients, runner),
+            _NODE_GROUP: NodeGroupHandler(rows[_NODE_GROUP], clients),
             _SECRET: SecretHandler(rows[_SECRET], clients, ledger),
             _VOLUME: VolumeHandler(rows[_VOLUME], clients),
         }

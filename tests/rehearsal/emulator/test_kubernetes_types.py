@@ -117,27 +117,34 @@ def test_a_subnet_of_a_cluster_cannot_be_deleted_before_it(emulator: RunningEmul
     assert emulator.delete("eks-subnet") == "DELETE_COMPLETE"
 
 
-def test_size_labels_and_release_change_in_place(emulator: RunningEmulator) -> None:
+def test_size_labels_and_versions_change_in_place(emulator: RunningEmulator) -> None:
     assert emulator.create("eks-change", resources("eks-change")) == "CREATE_COMPLETE"
     before = only_group(emulator, "eks-change")
-    changed = resources(
-        "eks-change",
-        launched={"EbsOptimized": True},
-        ScalingConfig={"MinSize": 1, "DesiredSize": 1, "MaxSize": 5},
-        Labels={"pool": "cpu", "new": "yes"},
-        ReleaseVersion="1.35.2-20260714",
-    )
-    changed["Cluster"]["Properties"]["Version"] = "1.36"
-    assert emulator.update("eks-change", changed) == "UPDATE_COMPLETE"
+    larger: dict[str, Any] = {
+        "ScalingConfig": {"MinSize": 1, "DesiredSize": 1, "MaxSize": 5},
+        "Labels": {"pool": "cpu", "new": "yes"},
+    }
+    assert emulator.update("eks-change", resources("eks-change", **larger)) == "UPDATE_COMPLETE"
+    newer = resources("eks-change", launched={"EbsOptimized": True}, **larger, ReleaseVersion="1.36.2-20260714")
+    newer["Cluster"]["Properties"]["Version"] = "1.36"
+    assert emulator.update("eks-change", newer) == "UPDATE_COMPLETE"
     after = only_group(emulator, "eks-change")
     assert after["nodegroupName"] == before["nodegroupName"]
     assert (after["scalingConfig"]["maxSize"], after["labels"]["new"]) == (5, "yes")
     # The backend has no call for versions: they are reported as changes without a home.
-    (nodes,) = emulator.ledger(stack="eks-change", logical_id="Nodes", action="update")
+    *_, nodes = emulator.ledger(stack="eks-change", logical_id="Nodes", action="update")
     (cluster,) = emulator.ledger(stack="eks-change", logical_id="Cluster", action="update")
     assert nodes["unmapped"] == ["LaunchTemplate", "ReleaseVersion"]
     assert cluster["unmapped"] == ["Version"]
     assert emulator.delete("eks-change") == "DELETE_COMPLETE"
+
+
+def test_a_version_does_not_change_with_anything_else(emulator: RunningEmulator) -> None:
+    assert emulator.create("eks-both", resources("eks-both")) == "CREATE_COMPLETE"
+    both = resources("eks-both", Labels={"pool": "other"}, ReleaseVersion="1.35.2-20260714")
+    assert emulator.update("eks-both", both) == "UPDATE_ROLLBACK_COMPLETE"
+    assert "cannot be combined with other updates" in emulator.reasons("eks-both")["Nodes"]
+    assert emulator.delete("eks-both") == "DELETE_COMPLETE"
 
 
 def test_other_subnets_replace_a_node_group(emulator: RunningEmulator) -> None:
@@ -190,6 +197,23 @@ def test_what_only_stands_in_the_ledger_says_so(emulator: RunningEmulator) -> No
     assert emulator.outputs("eks-records")["Identity"].startswith("a-")
     assert ":access-entry/eks-records/" in emulator.outputs("eks-records")["Entry"]
     assert emulator.delete("eks-records") == "DELETE_COMPLETE"
+
+
+def test_a_chart_is_written_down_for_a_cluster_that_is_there(emulator: RunningEmulator) -> None:
+    template = resources("eks-chart")
+    chart = {"Release": "kueue", "Chart": "kueue", "Namespace": "kueue-system", "CreateNamespace": True}
+    for logical_id, cluster in {"Chart": {"Ref": "Cluster"}, "Stray": "eks-elsewhere"}.items():
+        template[logical_id] = {
+            "Type": "Custom::AWSCDK-EKS-HelmChart",
+            "Properties": {"ServiceToken": "unused", "ClusterName": cluster, **chart},
+        }
+    assert emulator.create("eks-chart", template) == "ROLLBACK_COMPLETE"
+    assert emulator.reasons("eks-chart")["Stray"] == "No cluster found for name: eks-elsewhere."
+    del template["Stray"]
+    assert emulator.create("eks-charts", template) == "CREATE_COMPLETE"
+    (created,) = emulator.ledger(stack="eks-charts", logical_id="Chart", action="create")
+    assert created["backing"] == "record"
+    assert emulator.delete("eks-charts") == "DELETE_COMPLETE"
 
 
 def test_a_rule_of_eventbridge_goes_with_its_targets(emulator: RunningEmulator) -> None:

@@ -29,6 +29,7 @@ class Objects:
         self.version = version
         self._kinds = {(kind.group_version, kind.plural): kind for kind in builtin_kinds()}
         self._objects: dict[tuple[str, str, str, str], Manifest] = {}
+        self._ending: set[str] = set()
         self._lock = threading.RLock()
         for name in _NAMESPACES:
             self.add_namespace(name)
@@ -66,6 +67,7 @@ class Objects:
         name = str(manifest["metadata"]["name"])
         self._check(kind, manifest)
         with self._lock:
+            self._end_namespaces(kind)
             if kind.namespaced and ("v1", "namespaces", "", namespace) not in self._objects:
                 raise not_found("namespaces", namespace)
             key = (kind.group_version, kind.plural, namespace, name)
@@ -80,16 +82,14 @@ class Objects:
     def get(self, kind: Kind, namespace: str, name: str) -> Manifest:
         """Return an object."""
         with self._lock:
-            key = (kind.group_version, kind.plural, namespace, name)
-            if key not in self._objects:
-                raise not_found(kind.plural, name)
-            return self._objects[key]
+            self._end_namespaces(kind)
+            return self._existing(kind, namespace, name)
 
     def replace(self, kind: Kind, namespace: str, name: str, manifest: Manifest) -> Manifest:
         """Put a manifest in the place of an object that is there."""
         self._check(kind, manifest)
         with self._lock:
-            before = self.get(kind, namespace, name)
+            before = self._existing(kind, namespace, name)
             after = self._stored(manifest, namespace, uid=before["metadata"]["uid"])
             self._objects[kind.group_version, kind.plural, namespace, name] = after
             if kind.kind == _DEFINITION:
@@ -97,12 +97,17 @@ class Objects:
             return after
 
     def delete(self, kind: Kind, namespace: str, name: str) -> Manifest:
-        """Forget an object; with a namespace all that is in it, with a definition its kinds and their objects."""
+        """Forget an object; with a definition its kinds and their objects, with a namespace all that is in it.
+
+        A namespace and what is in it stay until somebody asks for namespaces: Kubernetes, too, deletes them later, and
+        kubectl goes on with the objects before it waits for the namespace's end.
+        """
         with self._lock:
-            gone = self.get(kind, namespace, name)
-            del self._objects[kind.group_version, kind.plural, namespace, name]
+            gone = self._existing(kind, namespace, name)
             if kind.kind == _NAMESPACE:
-                self._objects = {key: value for key, value in self._objects.items() if key[2] != name}
+                self._ending.add(name)
+                return gone
+            del self._objects[kind.group_version, kind.plural, namespace, name]
             if kind.kind == _DEFINITION:
                 dropped = {(kind.group_version, kind.plural) for kind in kinds_of_definition(gone)}
                 self._objects = {key: value for key, value in self._objects.items() if key[:2] not in dropped}
@@ -119,6 +124,7 @@ class Objects:
             name: Only the one with this name.
         """
         with self._lock:
+            self._end_namespaces(kind)
             found = [
                 value
                 for (group_version, plural, inside, own_name), value in self._objects.items()
@@ -127,6 +133,21 @@ class Objects:
                 and name in (None, own_name)
             ]
         return [value for value in found if labels.items() <= value["metadata"].get("labels", {}).items()]
+
+    def _existing(self, kind: Kind, namespace: str, name: str) -> Manifest:
+        key = (kind.group_version, kind.plural, namespace, name)
+        if key not in self._objects:
+            raise not_found(kind.plural, name)
+        return self._objects[key]
+
+    def _end_namespaces(self, asked: Kind) -> None:
+        if asked.kind == _NAMESPACE and self._ending:
+            ending, self._ending = self._ending, set()
+            self._objects = {
+                key: value
+                for key, value in self._objects.items()
+                if key[2] not in ending and not (key[1] == asked.plural and key[3] in ending)
+            }
 
     # ---- rules ---------------------------------------------------------------------------------------------
 
