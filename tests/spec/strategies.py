@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from slipway import facts
 from tests.spec.strategies_access import accesses, login_addresses
 from tests.spec.strategies_inference import endpoint_addresses, inferences
+from tests.spec.strategies_kubernetes import FEWEST_ADDRESSES, clusters, core_types
 from tests.spec.strategies_training import SITES, Values, trainings, with_some
 
 _LARGEST_CAPACITY_STEPS = 20
@@ -33,6 +34,8 @@ def environments(draw: st.DrawFn) -> Values:
     # /fsx; /home and the database; the head node.
     addresses -= 1 + capacity // 1200 + 3 + 1
     addresses -= login_addresses(access) + endpoint_addresses(inference)
+    kubernetes = draw(_clusters(region, zones, addresses // 2))
+    addresses -= addresses // 2 if kubernetes else 0
     home_on_volume = "home" not in storage
     values: Values = {
         "name": draw(st.from_regex(r"\A[a-z][a-z0-9-]{0,19}\Z").filter(lambda name: "aws" not in name)),
@@ -48,7 +51,26 @@ def environments(draw: st.DrawFn) -> Values:
         "permissions_boundary_arn": "arn:aws:iam::111122223333:policy/developer-boundary",
     }
     values = draw(with_some(optional, values))
+    if kubernetes is not None:
+        values = draw(_with_cluster(values, kubernetes))
     return values if inference is None else {**values, "inference": inference}
+
+
+def _clusters(region: str, zones: list[str], addresses: int) -> st.SearchStrategy[Values | None]:
+    """Draw a Kubernetes cluster now and then, where there is room for one."""
+    if addresses < FEWEST_ADDRESSES or not core_types(region, zones):
+        return st.none()
+    return st.none() | clusters(region, zones, addresses)
+
+
+@st.composite
+def _with_cluster(draw: st.DrawFn, values: Values, kubernetes: Values) -> Values:
+    """Add a Kubernetes cluster, and leave out Slurm now and then, with what is Slurm's alone."""
+    if draw(st.booleans()):
+        slurm = ("home", "accounting_database")
+        storage = {key: value for key, value in values["storage"].items() if key not in slurm}
+        values = {key: value for key, value in values.items() if key != "training"} | {"storage": storage}
+    return {**values, "kubernetes": kubernetes}
 
 
 @st.composite
