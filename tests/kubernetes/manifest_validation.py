@@ -1,7 +1,7 @@
 """Whether a Kubernetes object is valid: built-in kinds by Kubernetes' own schemas, others by those of their makers.
 
 `kubernetes-validate` ships the schemas of Kubernetes, strict about unknown fields. Kinds of other makers are checked
-with the schema that `CUSTOM_SCHEMAS` holds for them, and what is in their pod templates as if it were a pod's.
+with the schema that `CUSTOM_SCHEMAS` holds for them, and their templates as the jobs and pods that are made of them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,13 +11,18 @@ import jsonschema  # type: ignore[import-untyped]
 import kubernetes_validate  # type: ignore[import-untyped]
 
 from neuron_constructs.kubernetes.software.mpi_job_definition import mpi_job_definition
+from tests.kubernetes.job_set_schema import JOB_SET_SCHEMA, job_set_errors
 from tests.kubernetes.queue_schemas import QUEUE_SCHEMAS
 
 Schema = dict[str, Any]
 
 _MPI_SCHEMA: Schema = mpi_job_definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
 
-CUSTOM_SCHEMAS: dict[tuple[str, str], Schema] = {("kubeflow.org/v2beta1", "MPIJob"): _MPI_SCHEMA, **QUEUE_SCHEMAS}
+CUSTOM_SCHEMAS: dict[tuple[str, str], Schema] = {
+    ("kubeflow.org/v2beta1", "MPIJob"): _MPI_SCHEMA,
+    ("jobset.x-k8s.io/v1alpha2", "JobSet"): JOB_SET_SCHEMA,
+    **QUEUE_SCHEMAS,
+}
 """openAPIV3Schema of kinds that Kubernetes does not have, by API version and kind."""
 
 
@@ -30,10 +35,10 @@ def errors_of(manifest: Mapping[str, Any], kubernetes_version: str) -> list[str]
     """
     kind = (manifest["apiVersion"], manifest["kind"])
     if kind in CUSTOM_SCHEMAS:
-        return [
-            *_schema_errors(manifest, CUSTOM_SCHEMAS[kind]),
-            *(error for pod in _pod_templates(manifest) for error in _pod_errors(pod, kubernetes_version)),
-        ]
+        errors = _schema_errors(manifest, CUSTOM_SCHEMAS[kind])
+        if kind[1] == "JobSet" and not errors:
+            errors = job_set_errors(manifest)
+        return [*errors, *(error for each in _templates(manifest) for error in errors_of(each, kubernetes_version))]
     try:
         kubernetes_validate.validate(dict(manifest), kubernetes_version, strict=True)
     except kubernetes_validate.ValidationError as error:
@@ -72,19 +77,21 @@ def as_json_schema(schema: Schema) -> Schema:
     return made
 
 
-def _pod_templates(value: Any) -> Iterator[dict[str, Any]]:
-    """Yield each `template` with containers below a value; a template of jobs is looked into."""
+def _templates(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield the jobs and pods that a value has templates of; the pod of a job is checked with its job."""
     if isinstance(value, list):
         for each in value:
-            yield from _pod_templates(each)
+            yield from _templates(each)
     if isinstance(value, dict):
         for key, each in value.items():
-            if key == "template" and "containers" in each.get("spec", {}):
-                yield each
+            spec = each.get("spec", {}) if key == "template" else {}
+            if "template" in spec:
+                yield {"apiVersion": "batch/v1", "kind": "Job", **_named(each)}
+            elif "containers" in spec:
+                yield {"apiVersion": "v1", "kind": "Pod", **_named(each)}
             else:
-                yield from _pod_templates(each)
+                yield from _templates(each)
 
 
-def _pod_errors(template: Mapping[str, Any], kubernetes_version: str) -> list[str]:
-    metadata = {"name": "pod", **template.get("metadata", {})}
-    return errors_of({"apiVersion": "v1", "kind": "Pod", **template, "metadata": metadata}, kubernetes_version)
+def _named(template: Mapping[str, Any]) -> dict[str, Any]:
+    return {**template, "metadata": {"name": "template", **template.get("metadata", {})}}

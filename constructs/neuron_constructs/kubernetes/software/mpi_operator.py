@@ -19,7 +19,7 @@ _NONROOT = 65532
 # What pkg/controller/mpi_job_controller.go calls, and what its caches list and watch (kubeflow/mpi-operator @caa3c47,
 # v0.8.2); upstream's role holds for all namespaces and allows more.
 _RULES = [
-    rule("kubeflow.org", ["mpijobs"], ["get", "list", "watch"]),
+    rule("kubeflow.org", ["mpijobs"], ["list", "watch"]),
     rule("kubeflow.org", ["mpijobs/status", "mpijobs/finalizers"], ["update"]),
     rule("", ["configmaps", "secrets", "services"], ["create", "update", "list", "watch"]),
     rule("", ["pods"], ["create", "delete", "list", "watch"]),
