@@ -88,7 +88,7 @@ JOB_SET_SCHEMA: Schema = _object(
 
 
 def job_set_errors(manifest: Mapping[str, Any]) -> list[str]:
-    """Return what JobSet's webhook refuses in a JobSet that fits the schema: names that do not agree or are too long."""
+    """Return what JobSet's webhook refuses in a JobSet that fits the schema: names that clash or are too long."""
     jobs = manifest["spec"]["replicatedJobs"]
     rules = manifest["spec"].get("failurePolicy", {}).get("rules", [])
     names = [job["name"] for job in jobs]
