@@ -22,6 +22,9 @@ HOURS_PER_MONTH = 730
 Properties = Mapping[str, Any]
 Resources = Mapping[str, Mapping[str, Any]]
 
+NODE_GROUP_LABEL = "slipway/node-group"
+"""Label of nodes with their node group's name, as the constructs write it."""
+
 _NODE_GROUP = "AWS::EKS::Nodegroup"
 
 
@@ -100,7 +103,7 @@ def _node_group(properties: Properties) -> Iterable[Charge]:
     count, kind = properties["ScalingConfig"]["MinSize"], properties.get("CapacityType", "ON_DEMAND")
     if count and kind == "ON_DEMAND":
         launched = properties["LaunchTemplate"]
-        name = properties.get("NodegroupName", "the core node group")
+        name = properties["Labels"][NODE_GROUP_LABEL]
         yield Charge(f"nodes that always run in {name}, {launched['InstanceType']}", launched["InstanceType"], count)
         volumes = [device["Ebs"]["VolumeSize"] for device in launched["BlockDeviceMappings"]]
         yield Charge(f"their root volumes in {name}, gp3", "gp3_gb_month", count * sum(volumes))

@@ -4,9 +4,11 @@ from collections import Counter
 
 import pytest
 
+from neuron_constructs.kubernetes import names
 from slipway import facts
-from slipway.plan.standing_cost import HOURS_PER_MONTH, Charge, machine_prices, standing_charges
+from slipway.plan.standing_cost import HOURS_PER_MONTH, NODE_GROUP_LABEL, Charge, machine_prices, standing_charges
 from tests.assembly import Assembly
+from tests.conftest import AssemblyFactory
 
 
 def test_the_default_environment_bills_nat_file_system_head_node_volumes_and_load_balancer(default: Assembly) -> None:
@@ -92,7 +94,7 @@ def node_group(name: str, min_count: int, **properties: object) -> dict[str, obj
     return {
         "Type": "AWS::EKS::Nodegroup",
         "Properties": {
-            "NodegroupName": name,
+            "Labels": {NODE_GROUP_LABEL: name},
             "ScalingConfig": scaling,
             "LaunchTemplate": launch_template,
             **properties,
@@ -130,3 +132,14 @@ def test_a_kubernetes_cluster_bills_its_control_plane_and_the_nodes_that_always_
     ]
     assert all(charge.usd_per_hour("us-west-2") for charge in standing_charges([KUBERNETES]))
     assert [charge.item for charge in machine_prices([KUBERNETES])] == ["m6i.xlarge"]
+
+
+def test_the_kubernetes_environment_bills_its_control_plane_and_core_nodes(assemblies: AssemblyFactory) -> None:
+    charged = {
+        charge.what: charge.quantity for charge in standing_charges(assemblies("kubernetes").templates().values())
+    }
+
+    assert NODE_GROUP_LABEL == names.NODE_GROUP_LABEL
+    assert charged["control plane of the Kubernetes cluster"] == 1
+    assert charged["nodes that always run in core, m6i.xlarge"] == 2
+    assert not any("trn1" in what for what in charged)
