@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from slipway import facts
+from slipway.spec.rules.kubernetes_addresses import NODE_ADDRESSES
 from tests.kubernetes_cluster_stack import ADMINISTRATORS, NAME, Synthesized, cluster_stack, synthesize
 
 VERSION = facts.kubernetes_version("1.35")
@@ -182,7 +183,12 @@ def test_nodes_come_after_what_makes_them_ready_and_before_what_runs_on_them(pri
 
 
 def test_network_policies_are_enforced(private: Synthesized) -> None:
-    assert configuration(add_ons(private)["vpc-cni"]) == {"enableNetworkPolicy": "true"}
+    assert configuration(add_ons(private)["vpc-cni"])["enableNetworkPolicy"] == "true"
+
+
+def test_a_node_takes_the_addresses_that_the_rules_count(private: Synthesized) -> None:
+    targets = configuration(add_ons(private)["vpc-cni"])["env"]
+    assert targets == {"MINIMUM_IP_TARGET": str(NODE_ADDRESSES - 1), "WARM_IP_TARGET": "2"}
 
 
 def test_the_cloudwatch_agent_measures_nodes_and_traces_no_process(private: Synthesized) -> None:

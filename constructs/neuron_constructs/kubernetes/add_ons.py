@@ -22,6 +22,9 @@ from slipway import facts
 
 _CNI_POLICY = "AmazonEKS_CNI_Policy"
 
+POD_ADDRESSES = 10
+"""Addresses that a node has for its pods, besides its own, until it runs more than eight that need one."""
+
 CONTAINER_INSIGHTS_LOGS = ("application", "dataplane", "host", "performance")
 """Last parts of the names of the log groups that the CloudWatch agent and Fluent Bit write to."""
 
@@ -42,7 +45,14 @@ class _AddOn:
 _ADD_ONS: Mapping[str, _AddOn] = {
     # In this order: the agent gives vpc-cni its rights, and nodes are not ready before they have a network.
     "eks-pod-identity-agent": _AddOn(),
-    "vpc-cni": _AddOn(configuration={"enableNetworkPolicy": "true"}),
+    "vpc-cni": _AddOn(
+        configuration={
+            "enableNetworkPolicy": "true",
+            # By default a node takes whole interfaces ahead of its pods: 100 addresses on a trn1.32xlarge, which runs
+            # one pod of a job and a few of its own (amazon-vpc-cni-k8s, docs/eni-and-ip-target.md).
+            "env": {"MINIMUM_IP_TARGET": str(POD_ADDRESSES), "WARM_IP_TARGET": "2"},
+        }
+    ),
     "kube-proxy": _AddOn(),
     "eks-node-monitoring-agent": _AddOn(),
     "coredns": _AddOn(waits_for_nodes=True),

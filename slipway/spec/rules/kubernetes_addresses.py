@@ -4,8 +4,8 @@ from slipway.spec.environment import Environment
 
 # Amazon EKS user guide, VPC and subnet requirements: each of the cluster's subnets needs 6 free ones, 16 are advised.
 _CONTROL_PLANE_ADDRESSES = 16
-# A node's own, and those that the VPC CNI keeps for its pods (MINIMUM_IP_TARGET): interfaces for EFA alone have none.
-_NODE_ADDRESSES = 1 + 10
+NODE_ADDRESSES = 1 + 10
+"""Addresses of a node: its own, and those that the VPC CNI keeps for pods; interfaces for EFA alone have none."""
 
 
 def kubernetes_addresses(environment: Environment) -> dict[str, int]:
@@ -17,4 +17,4 @@ def kubernetes_addresses(environment: Environment) -> dict[str, int]:
     if cluster is None:
         return {}
     nodes = cluster.core_nodes.max_count + sum(group.max_count for group in cluster.node_groups)
-    return {"Kubernetes nodes and their pods": nodes * _NODE_ADDRESSES, "the Kubernetes API": _CONTROL_PLANE_ADDRESSES}
+    return {"Kubernetes nodes and their pods": nodes * NODE_ADDRESSES, "the Kubernetes API": _CONTROL_PLANE_ADDRESSES}
