@@ -1,0 +1,186 @@
+"""What pods do when something goes wrong: their real scripts, with stand-ins for the processes."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from slipway_jobs.chain import scripts
+from slipway_jobs.chain.record import read_attempts
+from slipway_jobs.chain.scripts import render
+from slipway_jobs.run import Stage
+from tests.jobs.kubernetes.manifest_case import LAUNCHERS, NAMES, SECRET, placed
+from tests.jobs.kubernetes.script_runs import Record, ScriptRun, script_run
+
+RECIPE = "tiny-llama"
+
+
+def until(there: Callable[[], bool], seconds: float = 30) -> None:
+    """Wait for something."""
+    end = time.monotonic() + seconds
+    while not there():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.05)
+
+
+def prepared(on: ScriptRun, *more: Stage) -> ScriptRun:
+    """Let stages be done."""
+    for stage in ("prepare", *more):
+        on.run.done_file(stage).touch()
+    return on
+
+
+def purposes(records: list[Record]) -> list[tuple[str, str]]:
+    """Return purpose and node of each start of torchrun."""
+    started = [record for record in records if record.arguments[1] == "torch.distributed.run"]
+    return sorted((record.option("--purpose"), record.option("--node_rank")) for record in started)
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+@pytest.mark.parametrize("name", NAMES)
+def test_scripts_of_pods_please_shellcheck(name: str, launcher: Literal["torchrun", "mpi"], tmp_path: Path) -> None:
+    run, environment = placed(name, launcher, secret=SECRET)
+    files = []
+    for script, text in render(run, environment).items():
+        assert "SLURM" not in text
+        assert "\nset -euo pipefail\n" in text
+        files.append(tmp_path / script.name)
+        files[-1].write_text(text, encoding="utf-8")
+
+    shellcheck = Path(sys.executable).with_name("shellcheck")
+    command: list[str | Path] = [shellcheck, "--severity=style", *files]
+    check = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert check.returncode == 0, check.stdout + check.stderr
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_a_pod_that_is_asked_to_end_has_its_workers_save_and_does_not_count(
+    launcher: Literal["torchrun", "mpi"], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on = prepared(script_run(tmp_path / "u", monkeypatch, RECIPE, launcher), "compile")
+    on.tell("holds-train")
+    pods = on.work()
+    workers = [f"{node}-{local}" for node in (0, 1) for local in (1, 2)]
+    until(lambda: all((on.told / f"ready-{worker}").exists() for worker in workers))
+
+    for pod in pods:
+        pod.send_signal(signal.SIGTERM)
+
+    assert set(on.wait(pods)) == {75}
+    assert all((on.told / f"got-USR1-{worker}").exists() for worker in workers)
+    last = read_attempts(on.run, "train")[-1]
+    assert (last.outcome, last.counted) == ("stopped", False)
+    assert "asked to stop by a signal" in on.log("train")
+
+
+def test_the_time_limit_of_the_recipe_stops_the_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    on = script_run(tmp_path / "u", monkeypatch, RECIPE, "torchrun", nodes=1)
+    prepared(on, "compile").tell("holds-train")
+    hours = on.run.recipe.restarts.time_limit_hours
+    file = scripts.script(on.run, "train")
+    text = file.read_text(encoding="utf-8")
+    assert f"timer {hours * 3600} " in text
+    # The stand-in of sleep waits 0.1 s for what is less than 1000 s.
+    file.write_text(text.replace(f"timer {hours * 3600} ", "timer 900 "), encoding="utf-8")
+
+    assert on.wait(on.work()) == [75]
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_a_failure_of_the_training_is_told_from_a_stop(
+    launcher: Literal["torchrun", "mpi"], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on = prepared(script_run(tmp_path / "u", monkeypatch, RECIPE, launcher), "compile")
+    on.tell("fails-train-0", "fails-train-1")
+
+    assert set(on.wait(on.work())) == {1}
+    last = read_attempts(on.run, "train")[-1]
+    assert (last.outcome, last.counted, last.status) == ("failed", True, 13)
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_a_restart_skips_what_is_done(
+    launcher: Literal["torchrun", "mpi"], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on = prepared(script_run(tmp_path / "u", monkeypatch, RECIPE, launcher), "compile")
+
+    assert set(on.wait(on.work(restart=1))) == {0}
+    assert purposes(on.records()) == [("train", "0"), ("train", "1")]
+
+    assert set(on.wait(on.work(restart=2))) == {0}
+    assert not on.records()
+    assert [attempt.outcome for attempt in read_attempts(on.run, "train")] == ["finished"]
+
+
+def test_all_pods_compile_again_when_one_has_failed_and_none_hangs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on = prepared(script_run(tmp_path / "u", monkeypatch, RECIPE, "torchrun"))
+    on.tell("fails-compile-1", "hangs-compile-0")
+
+    assert set(on.wait(on.work())) == {0}
+    assert purposes(on.records()) == sorted([("compile", "0"), ("compile", "1")] * 2 + [("train", "0"), ("train", "1")])
+    assert "compilation failed with status 137: try 2 of 3" in on.log("compile")
+
+
+def test_files_of_an_earlier_start_mislead_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    on = prepared(script_run(tmp_path / "u", monkeypatch, RECIPE, "torchrun"))
+    meetings = Path(on.run.directory, "meetings")
+    (meetings / "uid-9-0").mkdir(parents=True)
+    (meetings / "first").write_text("uid-9-0 10.9.9.9\n", encoding="utf-8")
+    (meetings / "uid-9-0" / "all").write_text("uid-9-1\n", encoding="utf-8")
+    (meetings / "uid-9-0" / "verdict-compile").write_text("0\n", encoding="utf-8")
+
+    assert set(on.wait(on.work())) == {0}
+    started = [record for record in on.records() if record.arguments[1] == "torch.distributed.run"]
+    assert {record.option("--master_addr") for record in started} == {"10.0.0.1"}
+
+
+def test_a_pod_does_not_wait_for_ever_for_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    on = script_run(tmp_path / "u", monkeypatch, RECIPE, "torchrun", waits={"START_SECONDS": 10})
+    template = prepared(on).replicated_jobs()["train"]["spec"]["template"]
+
+    assert on.wait(on.pods(template, 1)) == [1]
+    assert "FAILED: not all of 2 pods have started within 10 s" in on.log("compile")
+    assert read_attempts(on.run, "compile")[-1].outcome == "failed"
+
+
+def test_mpirun_does_not_wait_for_ever_for_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    on = prepared(script_run(tmp_path / "u", monkeypatch, RECIPE, "mpi", waits={"NAMES_SECONDS": 1}))
+    on.tell("no-names")
+
+    assert on.wait(on.work()) == [1]
+    assert "FAILED: no address of worker-0.tiny.slipway.svc" in on.log("compile")
+
+
+def test_a_worker_of_mpirun_ends_after_what_runs_on_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    on = prepared(script_run(tmp_path / "u", monkeypatch, RECIPE, "mpi", nodes=1), "compile")
+    on.tell("holds-train")
+    launcher = on.work()
+    until((on.told / "ready-0-2").exists)
+
+    # What kubelet runs in the worker before it ends its sshd.
+    before_stop = on.start(["bash", str(scripts.node_script(on.run)), "stop"], {"TMPDIR": str(on.told / "tmp-0")})
+
+    assert on.wait([before_stop]) == [0]
+    assert (on.told / "got-USR1-0-2").exists()
+    # Nobody asked the launcher, and there is no new checkpoint.
+    assert on.wait(launcher) == [1]
+
+
+def test_logs_of_other_pods_are_beside_the_stages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    on = prepared(script_run(tmp_path / "u", monkeypatch, RECIPE, "torchrun"))
+
+    on.wait(on.work())
+
+    names = {file.name for file in Path(on.run.directory, "logs").iterdir()}
+    assert names == {"compile.log", "compile.1.log", "train.log", "train.1.log"}
+    assert "train finished (status 0): finish" in on.log("train")
