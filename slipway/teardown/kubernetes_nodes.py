@@ -38,6 +38,7 @@ class NodeGroup:
         wanted: nodes that shall run.
         least: nodes that always run.
         most: most nodes.
+        auto_scaling_groups: names of the EC2 Auto Scaling groups that start its nodes.
     """
 
     id: str
@@ -45,6 +46,7 @@ class NodeGroup:
     wanted: int
     least: int
     most: int
+    auto_scaling_groups: tuple[str, ...]
 
 
 def cluster_stands(account: Account, cluster: str) -> bool:
@@ -69,7 +71,8 @@ def _described(account: Account, cluster: str, ids: list[str]) -> Iterator[NodeG
         row = account.eks.describe_nodegroup(clusterName=cluster, nodegroupName=id_)["nodegroup"]
         name, scaling = row.get("labels", {}).get(NODE_GROUP_LABEL), row["scalingConfig"]
         if name and name != CORE:
-            yield NodeGroup(id_, name, scaling["desiredSize"], scaling["minSize"], scaling["maxSize"])
+            groups = tuple(group["name"] for group in row.get("resources", {}).get("autoScalingGroups", []))
+            yield NodeGroup(id_, name, scaling["desiredSize"], scaling["minSize"], scaling["maxSize"], groups)
 
 
 def job_nodes(account: Account, cluster: str) -> list[ComputeNode]:
@@ -97,7 +100,7 @@ def _node(instance: dict[str, Any], names: dict[str, str]) -> ComputeNode:
 def end_job_nodes(account: Account, cluster: str, *, timeout_seconds: float, tell: Callable[[str], None]) -> None:
     """Scale the node groups of jobs to zero and wait until EC2 has let go of the last node.
 
-    Again and again: for a pod that waits, the autoscaler starts a node anew.
+    Nothing starts a node any more: a run that was cut off begins anew, and for its pods the autoscaler would.
 
     Args:
         account: where the cluster is.
@@ -109,6 +112,7 @@ def end_job_nodes(account: Account, cluster: str, *, timeout_seconds: float, tel
         UnfinishedError: nodes are still there after that time.
     """
     deadline = time.monotonic() + timeout_seconds
+    _hold_launches(account, [name for group in job_node_groups(account, cluster) for name in group.auto_scaling_groups])
     while True:
         for group in job_node_groups(account, cluster):
             _scale_to_zero(account, cluster, group)
@@ -122,6 +126,14 @@ def end_job_nodes(account: Account, cluster: str, *, timeout_seconds: float, tel
             )
         tell(f"{cluster}: {by_state(nodes)}")
         time.sleep(POLL_SECONDS)
+
+
+def _hold_launches(account: Account, names: list[str]) -> None:
+    if not names:
+        return
+    pages = account.autoscaling.get_paginator("describe_auto_scaling_groups").paginate(AutoScalingGroupNames=names)
+    for name in [group["AutoScalingGroupName"] for page in pages for group in page["AutoScalingGroups"]]:
+        account.autoscaling.suspend_processes(AutoScalingGroupName=name, ScalingProcesses=["Launch"])
 
 
 def _scale_to_zero(account: Account, cluster: str, group: NodeGroup) -> None:

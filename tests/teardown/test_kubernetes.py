@@ -224,6 +224,26 @@ def test_a_node_that_the_autoscaler_starts_meanwhile_goes_too(
     assert job_node_groups(cluster, KUBERNETES)[0].wanted == 0
 
 
+def test_no_node_is_launched_any_more(cluster: Account) -> None:
+    [group] = job_node_groups(cluster, KUBERNETES)
+    [name] = group.auto_scaling_groups
+    cluster.autoscaling.create_launch_configuration(
+        LaunchConfigurationName="nodes", ImageId="ami-12c6146b", InstanceType="trn1.32xlarge"
+    )
+    cluster.autoscaling.create_auto_scaling_group(
+        AutoScalingGroupName=name,
+        LaunchConfigurationName="nodes",
+        MinSize=0,
+        MaxSize=4,
+        AvailabilityZones=["us-west-2a"],
+    )
+
+    end_job_nodes(cluster, KUBERNETES, timeout_seconds=60, tell=lambda _line: None)
+
+    [row] = cluster.autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"]
+    assert [process["ProcessName"] for process in row["SuspendedProcesses"]] == ["Launch"]
+
+
 def test_nodes_that_do_not_end_are_told_and_no_stack_is_deleted(cluster: Account) -> None:
     start_nodes(cluster, "Trn1-3c4d", 1)
 
