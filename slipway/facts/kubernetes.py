@@ -25,6 +25,7 @@ class KubernetesVersion(Row):
         extended_support_until: Last day of extended support; EKS upgrades the cluster by itself afterwards.
         ami_release: Release of the EKS optimized Amazon Linux 2023 images, as a managed node group names it.
         kernel: Linux kernel of the images.
+        cluster_autoscaler: Tag of the cluster autoscaler's image, whose minor version is that of the cluster.
         add_ons: Versions of the EKS add-ons, by the add-on's name.
     """
 
@@ -33,6 +34,7 @@ class KubernetesVersion(Row):
     extended_support_until: date
     ami_release: Text
     kernel: Text
+    cluster_autoscaler: Text
     add_ons: FrozenMapping[Text]
 
 

@@ -83,7 +83,7 @@ def _acknowledge(policy: iam.ManagedPolicy, cluster: eks.ICluster) -> None:
     )
 
 
-def autoscaler_values(cluster_name: str, region: str) -> dict[str, Any]:
+def autoscaler_values(cluster_name: str, region: str, image_tag: str) -> dict[str, Any]:
     """Return the values of the chart.
 
     A node goes when for five minutes nothing on it needs it. Pods that say `safe-to-evict: "false"` (those of jobs and
@@ -92,10 +92,12 @@ def autoscaler_values(cluster_name: str, region: str) -> dict[str, Any]:
     Args:
         cluster_name: name of the EKS cluster, by which EKS tags the groups of its nodes.
         region: AWS Region.
+        image_tag: tag of its image; the chart's own is of one Kubernetes version.
     """
     return {
         "cloudProvider": "aws",
         "awsRegion": region,
+        "image": {"tag": image_tag},
         "autoDiscovery": {"clusterName": cluster_name},
         "fullnameOverride": AUTOSCALER,
         "rbac": {"serviceAccount": {"name": AUTOSCALER}},

@@ -118,7 +118,8 @@ class ClusterSoftware(Construct):
     def _autoscaler(self) -> eks.HelmChart:
         cluster = self._props.cluster
         role = autoscaler_role(self, cluster)
-        values = autoscaler_values(cluster.cluster_name, cdk.Stack.of(self).region)
+        tag = facts.kubernetes_version(self._props.kubernetes_version).cluster_autoscaler
+        values = autoscaler_values(cluster.cluster_name, cdk.Stack.of(self).region, tag)
         chart = self._chart(AUTOSCALER, AUTOSCALER_NAMESPACE, values, waits=True)
         # A pod that is there before its role's association never gets the role.
         chart.node.add_dependency(role)
