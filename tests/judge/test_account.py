@@ -183,3 +183,18 @@ def test_a_reference_to_what_cannot_be_made_is_a_problem(bucket: dict[str, Any],
     problems = account.make_all()
     assert problems
     assert message in problems[0]
+
+
+def test_a_policy_may_name_a_kubernetes_cluster() -> None:
+    statement = {"Effect": "Allow", "Action": "eks:DescribeCluster", "Resource": {"Fn::GetAtt": ["Cluster", "Arn"]}}
+    document = {"Version": "2012-10-17", "Statement": [statement]}
+    account, stack = account_of(
+        {
+            "Policy": {"Type": "AWS::IAM::ManagedPolicy", "Properties": {"PolicyDocument": document}},
+            "Cluster": {"Type": "AWS::EKS::Cluster", "Properties": {"Name": "trainium"}},
+        }
+    )
+    assert account.make_all() == []
+    assert account.references.resolve({"Ref": "Cluster"}, stack) == "trainium"
+    policies = boto3.client("iam", region_name=REGION).list_policies(Scope="Local")["Policies"]
+    assert [policy["PolicyName"] for policy in policies] == ["stack-Policy"]

@@ -223,6 +223,12 @@ def _log_group(region: Region, properties: Properties, name: str) -> Made:
     return Made(physical_name, {"Arn": f"arn:aws:logs:{region.name}:123456789012:log-group:{physical_name}:*"})
 
 
+def _kubernetes_cluster(region: Region, properties: Properties, name: str) -> Made:
+    # The same: the policy of the autoscaler in an EKS cluster names it.
+    physical_name = properties.get("Name", name)
+    return Made(physical_name, {"Arn": f"arn:aws:eks:{region.name}:123456789012:cluster/{physical_name}"})
+
+
 MAKERS: Mapping[str, Callable[[Region, Properties, str], Made]] = {
     "AWS::AutoScaling::AutoScalingGroup": _auto_scaling_group,
     "AWS::EC2::EIP": _elastic_ip,
@@ -238,6 +244,7 @@ MAKERS: Mapping[str, Callable[[Region, Properties, str], Made]] = {
     "AWS::EC2::SubnetRouteTableAssociation": _route_table_association,
     "AWS::EC2::VPC": _vpc,
     "AWS::EC2::VPCGatewayAttachment": _gateway_attachment,
+    "AWS::EKS::Cluster": _kubernetes_cluster,
     "AWS::FSx::FileSystem": _file_system,
     "AWS::IAM::ManagedPolicy": _managed_policy,
     "AWS::Logs::LogGroup": _log_group,
