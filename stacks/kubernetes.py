@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import aws_cdk as cdk
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct
@@ -14,6 +15,7 @@ from neuron_constructs.kubernetes.pod_identity import pod_role
 from neuron_constructs.kubernetes.software import ClusterSoftware, ClusterSoftwareProps, JobNodes, LustreVolume
 from neuron_constructs.kubernetes.training_image import TrainingImage, TrainingImageProps
 from neuron_constructs.provided_functions import own_provided_functions
+from slipway import facts
 from slipway.spec.environment import Environment
 from slipway.spec.kubernetes import Kubernetes
 from stacks.environment_stack import ENVIRONMENT_TAG, EnvironmentStack
@@ -66,6 +68,7 @@ class KubernetesStack(EnvironmentStack):
                 version=kubernetes.version,
                 vpc=network.network.vpc,
                 private_subnets=tuple(network.network.private_subnets.values()),
+                core_subnets=self._core_subnets(network),
                 public_access_cidrs=kubernetes.public_access_cidrs,
                 administrator_arns=kubernetes.administrator_arns,
                 core_instance_type=kubernetes.core_nodes.instance_type,
@@ -131,6 +134,11 @@ class KubernetesStack(EnvironmentStack):
         cdk.CfnOutput(
             self, "BuildTrainingImage", value=image.command, description="How to build the image again, and wait for it"
         )
+
+    def _core_subnets(self, network: NetworkStack) -> tuple[ec2.ISubnet, ...]:
+        """Return the private subnets in whose zones EC2 offers the core nodes' type; a rule wants two or more."""
+        offered = facts.offered_zone_ids(self._kubernetes.core_nodes.instance_type, self._environment.region)
+        return tuple(subnet for zone, subnet in network.network.private_subnets.items() if zone in offered)
 
     def _node_groups(self, built: KubernetesCluster, network: NetworkStack) -> Construct:
         """Return the nodes of jobs, in the file system's zone: EFA does not cross zones."""

@@ -72,6 +72,7 @@ def cluster_stack(
             version=version,
             vpc=vpc,
             private_subnets=vpc.private_subnets,
+            core_subnets=vpc.private_subnets,
             public_access_cidrs=public_access_cidrs,
             administrator_arns=administrator_arns,
             core_instance_type="m6i.xlarge",

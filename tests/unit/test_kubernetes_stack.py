@@ -2,17 +2,33 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from slipway import facts
+from slipway.spec import load_environment
 from slipway_jobs.environment import Environment
-from tests.assembly import Assembly
+from tests.assembly import Assembly, synthesize
 from tests.conftest import AssemblyFactory
 from tests.kubernetes.installed import Installed, resolved
 
 GROUP = "AWS::EKS::Nodegroup"
+
+_IN_LONDON = """
+name: london
+region: eu-west-2
+lifecycle: ephemeral
+network:
+  cidr: 10.60.0.0/16
+  training_availability_zone_id: euw2-az1
+  # A young zone without m6i.
+  other_availability_zone_ids: [euw2-az4, euw2-az2]
+storage: {lustre: {capacity_gib: 1200, throughput_mb_s_per_tib: 250}}
+kubernetes:
+  node_groups: [{name: cpu, instance_type: m6i.8xlarge}]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +54,13 @@ def job_groups(assembly: Assembly) -> dict[str, Any]:
     groups = assembly.resources("kubernetes", GROUP).values()
     by_name = {group["Properties"]["Labels"]["slipway/node-group"]: group["Properties"] for group in groups}
     return {name: group for name, group in by_name.items() if name != "core"}
+
+
+def core_zones(assembly: Assembly) -> set[str]:
+    """The zones of the core nodes."""
+    groups = assembly.resources("kubernetes", GROUP).values()
+    (core,) = (group["Properties"] for group in groups if "core" in group["Properties"]["Labels"].values())
+    return {zone_of(assembly, subnet) for subnet in core["Subnets"]}
 
 
 def zone_of(assembly: Assembly, subnet: Mapping[str, Any]) -> str:
@@ -104,6 +127,18 @@ def test_every_node_group_of_the_file_is_there_and_in_the_training_zone(each: As
     assert {zone_of(each, subnet) for group in groups.values() for subnet in group["Subnets"]} == {
         each.environment.network.training_availability_zone_id
     }
+
+
+def test_core_nodes_are_in_every_zone_that_has_their_type_and_in_no_other(each: Assembly, tmp_path: Path) -> None:
+    file = tmp_path / "environment.yaml"
+    file.write_text(_IN_LONDON, encoding="utf-8")
+    london = synthesize(load_environment(file), tmp_path)
+
+    assert core_zones(each) == {
+        each.environment.network.training_availability_zone_id,
+        *each.environment.network.other_availability_zone_ids,
+    }
+    assert core_zones(london) == {"euw2-az1", "euw2-az2"}
 
 
 def test_nodes_live_when_software_comes_and_when_it_goes(each: Assembly) -> None:

@@ -38,7 +38,12 @@ class KubernetesClusterProps:
     """The VPC."""
 
     private_subnets: Sequence[ec2.ISubnet]
-    """Where control plane and core nodes have their network interfaces: two or more, in as many zones."""
+    """Where the control plane has its network interfaces: two or more, in as many zones. EKS lets a cluster
+    have other subnets later, but no other zones (user guide, "VPC requirements and considerations")."""
+
+    core_subnets: Sequence[ec2.ISubnet]
+    """Where core nodes are, in zones where EC2 offers their type: with any other EKS refuses the node group
+    (eksctl-io/eksctl#6461)."""
 
     public_access_cidrs: Sequence[str]
     """IPv4 ranges that reach the cluster's API over the internet; without any it is reached from the VPC only."""
@@ -96,7 +101,7 @@ class KubernetesCluster(Construct):
                 cluster=self.cluster,
                 node_role=self.node_role,
                 version=props.version,
-                subnets=props.private_subnets,
+                subnets=props.core_subnets,
                 instance_type=props.core_instance_type,
                 min_count=props.core_min_count,
                 max_count=props.core_max_count,

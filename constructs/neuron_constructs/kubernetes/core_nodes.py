@@ -34,7 +34,7 @@ class CoreNodesProps:
     """Kubernetes version, a row of the facts; it pins the release of the nodes' image."""
 
     subnets: Sequence[ec2.ISubnet]
-    """Private subnets, one in each zone: the loss of a zone leaves nodes."""
+    """Private subnets, one in each zone that offers the instance type: the loss of a zone leaves nodes."""
 
     instance_type: str
     """EC2 instance type, x86_64."""
