@@ -40,6 +40,21 @@ def of_type(built: Mapping[str, Built], instance_type: str) -> Built:
     return built[instance_type.replace(".", "-")]
 
 
+def node_config(template: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What nodeadm is told in a launch template's user data; nothing where there is none."""
+    if "UserData" not in template:
+        return {}
+    message = email.message_from_string(template["UserData"]["Fn::Base64"], policy=email.policy.default)
+    assert message.get_content_type() == "multipart/mixed"
+    (part,) = message.iter_parts()
+    assert part.get_content_type() == "application/node.eks.aws"
+    config = yaml.safe_load(part.get_content().decode())
+    assert (config.pop("apiVersion"), config.pop("kind")) == ("node.eks.aws/v1alpha1", "NodeConfig")
+    spec: Mapping[str, Any] = config.pop("spec")
+    assert not config
+    return spec
+
+
 @pytest.mark.parametrize("name", TYPES)
 def test_the_image_fits_the_instance_type(built: Mapping[str, Built], name: str) -> None:
     group = of_type(built, name).group
@@ -137,20 +152,29 @@ def test_without_efa_the_autoscaler_expects_none(built: Mapping[str, Built]) -> 
 
 @pytest.mark.parametrize("name", TYPES)
 def test_local_disks_are_one(built: Mapping[str, Built], name: str) -> None:
-    template = of_type(built, name).template
-    if not TYPES[name].nvme_volumes:
-        assert "UserData" not in template
-        return
-    message = email.message_from_string(template["UserData"]["Fn::Base64"], policy=email.policy.default)
-    (part,) = message.iter_parts()
+    told = node_config(of_type(built, name).template)
 
-    assert message.get_content_type() == "multipart/mixed"
-    assert part.get_content_type() == "application/node.eks.aws"
-    assert yaml.safe_load(part.get_content().decode()) == {
-        "apiVersion": "node.eks.aws/v1alpha1",
-        "kind": "NodeConfig",
-        "spec": {"instance": {"localStorage": {"strategy": "RAID0"}}},
-    }
+    assert told.get("instance") == ({"localStorage": {"strategy": "RAID0"}} if TYPES[name].nvme_volumes else None)
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_containers_may_lock_memory_where_efa_pins_it(built: Mapping[str, Built], name: str) -> None:
+    told = node_config(of_type(built, name).template)
+    if not TYPES[name].efa_interfaces:
+        assert "containerd" not in told
+        return
+    limits = {limit["type"]: limit for limit in told["containerd"]["baseRuntimeSpec"]["process"]["rlimits"]}
+    locked = limits["RLIMIT_MEMLOCK"]["soft"]
+
+    # Those of nodeadm itself, which a list of others replaces.
+    assert limits["RLIMIT_NOFILE"] == {"type": "RLIMIT_NOFILE", "soft": 65536, "hard": 1048576}
+    assert locked == limits["RLIMIT_MEMLOCK"]["hard"] > facts.kubernetes_node(name).memory_mib << 20
+    # nodeadm's JSON numbers are floating point; containerd's limits have 64 bits.
+    assert int(float(locked)) == locked < 1 << 64
+
+
+def test_without_efa_containers_lock_what_containerd_may(built: Mapping[str, Built]) -> None:
+    assert "containerd" not in node_config(built["without-efa"].template)
 
 
 def test_nodes_are_encrypted_tagged_and_keep_their_role(built: Mapping[str, Built]) -> None:

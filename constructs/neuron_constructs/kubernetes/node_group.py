@@ -135,7 +135,7 @@ class NodeGroup(Construct):
             self,
             "LaunchTemplate",
             instance_type=ec2.InstanceType(instance.name),
-            user_data=node_user_data(instance),
+            user_data=node_user_data(instance, efa=props.efa),
             block_devices=[
                 ec2.BlockDevice(
                     device_name="/dev/xvda",
