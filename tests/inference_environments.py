@@ -5,20 +5,13 @@ themselves; models are then spread over the endpoints until each choice of a mod
 Several models share an endpoint, so that few syntheses are enough.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations, product
-from typing import Any
-
-import covertable  # type: ignore[import-untyped]
-import yaml
 
 from slipway import facts
-
-Values = dict[str, Any]
-Row = Mapping[str, str]
-"""A value for each choice."""
+from tests.covering_array import Choices, Row, Values, covering, keys_of, written
 
 Pair = frozenset[tuple[str, str]]
 """Two choices with their values."""
@@ -44,9 +37,6 @@ _RECORD = {"dns_record": {"name": "llm.example.com", "zone_name": "example.com",
 _ECR_IMAGE = f"111122223333.dkr.ecr.{_REGION}.amazonaws.com/engine:1.2.3"
 _NIGHT = {"name": "night", "cron": "0 20 ? * * *", "time_zone": "Asia/Tokyo", "min_count": 0, "max_count": 0}
 _DAY = {**_NIGHT, "name": "day", "cron": "0 8 ? * MON-FRI *", "min_count": 1, "max_count": 3}
-
-Choices = Mapping[str, Mapping[str, Values]]
-"""For each choice its values, with the keys of the section that each one means."""
 
 ENDPOINT_CHOICES: Choices = {
     "exposure": {name: {"exposure": name} for name in ("internal", "public")},
@@ -174,11 +164,10 @@ def environment_of(endpoint: Row, models: Sequence[Row]) -> str:
         },
         "inference": {
             "models": [_model(f"model-{number}", row) for number, row in enumerate(models)],
-            "endpoint": _keys(ENDPOINT_CHOICES, endpoint),
+            "endpoint": keys_of(ENDPOINT_CHOICES, endpoint),
         },
     }
-    text: str = yaml.dump(values, Dumper=_WithoutAliases, sort_keys=False)
-    return text
+    return written(values)
 
 
 @cache
@@ -187,8 +176,8 @@ def endpoints_with_models() -> Sequence[tuple[Row, Sequence[Row]]]:
 
     Each model is placed where it brings most pairs together that have not met before.
     """
-    models = _covering(MODEL_CHOICES)
-    spread: list[tuple[Row, list[Row]]] = [(endpoint, []) for endpoint in _covering(ENDPOINT_CHOICES)]
+    models = covering(MODEL_CHOICES, CONFLICTS)
+    spread: list[tuple[Row, list[Row]]] = [(endpoint, []) for endpoint in covering(ENDPOINT_CHOICES, CONFLICTS)]
     missing = {pair for endpoint, _ in spread for model in models for pair in _meetings(endpoint, model)}
     unplaced = list(models)
     while missing or unplaced:
@@ -229,36 +218,9 @@ def _meetings(endpoint: Row, model: Row) -> set[Pair]:
     return {frozenset(pair) for pair in product(endpoint.items(), model.items())}
 
 
-def _covering(choices: Choices) -> list[Row]:
-    """Return rows in which every pair of these choices occurs that goes together."""
-    constraints = [
-        {
-            "operator": "fn",
-            "requires": list(conflict.choices),
-            "evaluate": lambda row, conflict=conflict: not conflict.meets(*(row[name] for name in conflict.choices)),
-        }
-        for conflict in CONFLICTS
-        if choices.keys() >= set(conflict.choices)
-    ]
-    rows = covertable.make({name: list(values) for name, values in choices.items()}, constraints=constraints)
-    return [{name: row[name] for name in choices} for row in rows]
-
-
-def _keys(choices: Choices, row: Row) -> Values:
-    """Return the keys that a row's values mean."""
-    return {key: value for choice, name in row.items() for key, value in choices[choice][name].items()}
-
-
 def _model(name: str, row: Row) -> Values:
     """Return a model's entry in the file."""
-    keys = _keys(MODEL_CHOICES, row)
+    keys = keys_of(MODEL_CHOICES, row)
     if "route" in keys:
         keys["route"] = {kind: value.replace("NAME", name) for kind, value in keys["route"].items()}
     return {"name": name, **keys}
-
-
-class _WithoutAliases(yaml.SafeDumper):
-    """Writes a value that occurs twice twice: environment files have no aliases."""
-
-    def ignore_aliases(self, data: object) -> bool:
-        return True

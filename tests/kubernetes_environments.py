@@ -4,23 +4,14 @@ Covering arrays (covertable) pair the choices about a cluster, and those about a
 groups, so few syntheses are enough for all of them.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import cycle
-from typing import Any, NamedTuple
-
-import covertable  # type: ignore[import-untyped]
-import yaml
+from typing import NamedTuple
 
 from slipway import facts
-
-Values = dict[str, Any]
-Row = Mapping[str, str]
-"""A value for each choice."""
-
-Choices = Mapping[str, Mapping[str, Values]]
-"""For each choice its values, with the keys of the section that each one means."""
+from tests.covering_array import Choices, Row, Values, covering, keys_of, written
 
 
 class Home(NamedTuple):
@@ -117,12 +108,12 @@ def clusters() -> Sequence[Cluster]:
 
     Node groups are spread evenly over the clusters of the first place that offers their instance type.
     """
-    covering = _covering(CLUSTER_CHOICES)
+    rows = covering(CLUSTER_CHOICES, CONFLICTS)
     # One is enough elsewhere, and ParallelCluster need not be there.
-    there = [(HOMES[0], row) for row in covering] + [(home, {**covering[0], "slurm": "without"}) for home in HOMES[1:]]
+    there = [(HOMES[0], row) for row in rows] + [(home, {**rows[0], "slurm": "without"}) for home in HOMES[1:]]
     groups: list[list[Row]] = [[] for _ in there]
     turns = {home: cycle([index for index, (place, _) in enumerate(there) if place == home]) for home in HOMES}
-    for row in _covering(NODE_GROUP_CHOICES):
+    for row in covering(NODE_GROUP_CHOICES, CONFLICTS):
         groups[next(turns[_home_of(row["instance_type"])])].append(row)
     return [Cluster(home, row, found) for (home, row), found in zip(there, groups, strict=True)]
 
@@ -149,7 +140,7 @@ def environment_of(cluster: Cluster) -> str:
         },
         "storage": {"lustre": {"capacity_gib": 1200, "throughput_mb_s_per_tib": 125}},
         "kubernetes": {
-            **_keys(CLUSTER_CHOICES, cluster.choices),
+            **keys_of(CLUSTER_CHOICES, cluster.choices),
             "node_groups": [
                 {"name": "prepare", "instance_type": "m6i.2xlarge"},
                 *(_node_group(number, row) for number, row in enumerate(cluster.node_groups)),
@@ -159,13 +150,12 @@ def environment_of(cluster: Cluster) -> str:
     if cluster.choices["slurm"] == "beside":
         nodes = {"name": "cpu", "compute_resources": [{"name": "m6i", "instance_type": "m6i.large"}]}
         values["training"] = {"cluster_name": "pairs", "queues": [nodes]}
-    text: str = yaml.dump(values, Dumper=_WithoutAliases, sort_keys=False)
-    return text.replace("REGION", home.region)
+    return written(values).replace("REGION", home.region)
 
 
 def _node_group(number: int, row: Row) -> Values:
     """Return a node group's entry in the file."""
-    keys = _keys(NODE_GROUP_CHOICES, row)
+    keys = keys_of(NODE_GROUP_CHOICES, row)
     if "capacity_reservation_id" in keys:
         keys["capacity_reservation_id"] = f"cr-{number:017x}"
     return {"name": f"group-{number}", **keys}
@@ -173,30 +163,3 @@ def _node_group(number: int, row: Row) -> Values:
 
 def _home_of(instance_type: str) -> Home:
     return next(home for home in HOMES if home.training_zone in facts.offered_zone_ids(instance_type, home.region))
-
-
-def _covering(choices: Choices) -> list[Row]:
-    """Return rows in which every pair of these choices occurs that goes together."""
-    constraints = [
-        {
-            "operator": "fn",
-            "requires": list(conflict.choices),
-            "evaluate": lambda row, conflict=conflict: not conflict.meets(*(row[name] for name in conflict.choices)),
-        }
-        for conflict in CONFLICTS
-        if choices.keys() >= set(conflict.choices)
-    ]
-    rows = covertable.make({name: list(values) for name, values in choices.items()}, constraints=constraints)
-    return [{name: row[name] for name in choices} for row in rows]
-
-
-def _keys(choices: Choices, row: Row) -> Values:
-    """Return the keys that a row's values mean."""
-    return {key: value for choice, name in row.items() for key, value in choices[choice][name].items()}
-
-
-class _WithoutAliases(yaml.SafeDumper):
-    """Writes a value that occurs twice twice: environment files have no aliases."""
-
-    def ignore_aliases(self, data: object) -> bool:
-        return True

@@ -21,10 +21,13 @@ class Region(Row):
     Attributes:
         name: For example ``us-west-2``.
         availability_zone_ids: Its zone ids, sorted.
+        without_eks: Those in which EKS puts no control plane: it refuses a cluster with a subnet there (Amazon EKS User
+            Guide, "Subnet requirements for clusters", 2026-08).
     """
 
     name: Text
     availability_zone_ids: FrozenList[Text]
+    without_eks: FrozenList[Text] = ()
 
     @property
     def parallelcluster(self) -> bool:

@@ -79,8 +79,9 @@ KUBERNETES = [
             **cluster(),
             "region": "us-east-1",
             "network.training_availability_zone_id": "use1-az6",
-            "network.other_availability_zone_ids": ["use1-az3", "use1-az4"],
+            "network.other_availability_zone_ids": ["use1-az4"],
         },
+        frozenset({"kubernetes-in-every-zone"}),
     ),
     Case(
         "core-node-counts-in-order",
@@ -161,6 +162,24 @@ NODE_GROUPS = [
         "kubernetes.node_groups[0].name",
         "the core nodes have the name 'core'",
         accelerated(name="core2"),
+    ),
+    Case(
+        "kubernetes-in-every-zone",
+        {
+            "region": "us-east-1",
+            "network": {"training_availability_zone_id": "use1-az6", "other_availability_zone_ids": ["use1-az3"]},
+            "training": None,
+            **cluster(),
+        },
+        "network.other_availability_zone_ids[0]",
+        "EKS refuses a cluster with a subnet in use1-az3",
+        {
+            "region": "us-east-1",
+            "network": {"training_availability_zone_id": "use1-az6", "other_availability_zone_ids": ["use1-az1"]},
+            "training": None,
+            **cluster(),
+        },
+        frozenset({"core-nodes-in-two-zones"}),
     ),
     Case(
         "node-group-without-accelerator",

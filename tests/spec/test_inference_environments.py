@@ -8,12 +8,12 @@ import pytest
 from slipway import facts
 from slipway.spec import load_environment
 from slipway.spec.problems import dotted
+from tests.covering_array import Row
 from tests.inference_environments import (
     CHOICES,
     ENDPOINT_CHOICES,
     MODEL_CHOICES,
     Pair,
-    Row,
     allowed_environments,
     endpoints_with_models,
     environment_of,

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from slipway import facts
 from slipway.spec.environment import Environment
-from slipway.spec.problems import Finding, Path, listed
+from slipway.spec.problems import Finding, Path
 from slipway.spec.queues import ComputeResource, Queue
 from slipway.spec.rules.arns import other_region
+from slipway.spec.rules.offerings import not_sold
 from slipway.spec.rules.registry import compute_resource_rule, environment_rule, queue_rule
 from slipway.spec.rules.slurm import slurm_cluster
 
@@ -16,11 +16,7 @@ def capacity_type_sold(
     environment: Environment, path: Path, queue: Queue, resource: ComputeResource
 ) -> Iterator[Finding]:
     """EC2 sells the instance type in the way that the queue asks for."""
-    instance_type = facts.instance_type(resource.instance_type)
-    sold = [usage_class.replace("-", "_") for usage_class in instance_type.usage_classes]
-    if queue.capacity_type not in sold:
-        message = f"{instance_type.name} is not sold as {queue.capacity_type} (facts of {instance_type.as_of})"
-        yield Finding((*path, "instance_type"), message, f"Set the queue's capacity_type to {listed(sold)}.")
+    yield from not_sold((*path, "instance_type"), resource.instance_type, queue.capacity_type, "the queue's")
 
 
 @queue_rule

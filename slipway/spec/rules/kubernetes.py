@@ -7,7 +7,7 @@ from datetime import timedelta
 from slipway import facts
 from slipway.spec.environment import Environment
 from slipway.spec.kubernetes import Kubernetes
-from slipway.spec.problems import Finding, listed, shown
+from slipway.spec.problems import Finding, Path, listed, shown
 from slipway.spec.ranges import PRIVATE_RANGES, parse_range, range_finding
 from slipway.spec.rules.arns import other_partition, other_region
 from slipway.spec.rules.offerings import not_offered, plain_types, unknown_type
@@ -197,3 +197,20 @@ def hugging_face_secret_in_region(environment: Environment) -> Iterator[Finding]
         fix = "Keep the secret there: jobs read those of their own Region."
         yield from other_partition(_TOKEN_SECRET, arn, environment.region)
         yield from other_region(_TOKEN_SECRET, arn, environment.region, fix)
+
+
+@environment_rule
+def kubernetes_in_every_zone(environment: Environment) -> Iterator[Finding]:
+    """EKS puts a control plane into every zone of the network: the cluster is in all private subnets."""
+    kubernetes_cluster(environment)
+    network, region = environment.network, facts.region(environment.region)
+    others = enumerate(network.other_availability_zone_ids)
+    zones: list[tuple[Path, str]] = [
+        (("network", "training_availability_zone_id"), network.training_availability_zone_id),
+        *((("network", "other_availability_zone_ids", index), zone) for index, zone in others),
+    ]
+    for path, zone in zones:
+        if zone in region.without_eks:
+            message = f"EKS refuses a cluster with a subnet in {zone} (facts of {region.as_of})"
+            possible = [name for name in region.availability_zone_ids if name not in region.without_eks]
+            yield Finding(path, message, f"Write {listed(possible)}.")

@@ -7,7 +7,7 @@ from slipway.spec.environment import Environment
 from slipway.spec.kubernetes import NodeGroup
 from slipway.spec.problems import Finding, Path, listed, shown
 from slipway.spec.rules.kubernetes import kubernetes_cluster
-from slipway.spec.rules.offerings import not_offered, trains, unknown_type
+from slipway.spec.rules.offerings import no_efa, not_offered, not_sold, trains, unknown_type, unused_efa
 from slipway.spec.rules.registry import environment_rule, node_group_notice, node_group_rule
 
 NODE_GROUPS = ("kubernetes", "node_groups")
@@ -67,20 +67,13 @@ def training_stack_on_node_group(environment: Environment, path: Path, group: No
 @node_group_rule
 def node_group_efa_available(environment: Environment, path: Path, group: NodeGroup) -> Iterator[Finding]:
     """A node group has EFA only where its instance type has it."""
-    instance_type = facts.instance_type(group.instance_type)
-    if group.efa and not instance_type.efa_interfaces:
-        message = f"{instance_type.name} has no EFA (facts of {instance_type.as_of})"
-        yield Finding((*path, "efa"), message, "Remove this line, or take a type with EFA such as trn1.32xlarge.")
+    yield from no_efa((*path, "efa"), group.instance_type, efa=group.efa)
 
 
 @node_group_rule
 def node_group_efa_between_nodes(environment: Environment, path: Path, group: NodeGroup) -> Iterator[Finding]:
     """A node group is without EFA only for one node where its type trains over several network cards."""
-    instance_type = facts.instance_type(group.instance_type)
-    several_cards = instance_type.neuron_devices and instance_type.network_cards > 1
-    if group.efa is False and several_cards and group.max_count > 1:
-        message = f"{group.max_count} nodes would not use the {instance_type.efa_interfaces} EFA interfaces of each"
-        yield Finding((*path, "efa"), message, "Remove this line, or write `max_count: 1`.")
+    yield from unused_efa((*path, "efa"), group.instance_type, efa=group.efa, nodes=group.max_count)
 
 
 @node_group_rule
@@ -105,11 +98,7 @@ def node_group_counts_in_order(environment: Environment, path: Path, group: Node
 @node_group_rule
 def node_group_type_sold(environment: Environment, path: Path, group: NodeGroup) -> Iterator[Finding]:
     """EC2 sells a node group's instance type in the way that the group asks for."""
-    instance_type = facts.instance_type(group.instance_type)
-    sold = [usage_class.replace("-", "_") for usage_class in instance_type.usage_classes]
-    if group.capacity_type not in sold:
-        message = f"{instance_type.name} is not sold as {group.capacity_type} (facts of {instance_type.as_of})"
-        yield Finding((*path, "instance_type"), message, f"Set the node group's capacity_type to {listed(sold)}.")
+    yield from not_sold((*path, "instance_type"), group.instance_type, group.capacity_type, "the node group's")
 
 
 @node_group_rule

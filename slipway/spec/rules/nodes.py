@@ -6,7 +6,7 @@ from slipway import facts
 from slipway.spec.environment import Environment
 from slipway.spec.problems import Finding, Path, listed
 from slipway.spec.queues import ComputeResource, Queue
-from slipway.spec.rules.offerings import node_types, not_offered, trains, unknown_type
+from slipway.spec.rules.offerings import no_efa, node_types, not_offered, trains, unknown_type, unused_efa
 from slipway.spec.rules.registry import compute_resource_notice, compute_resource_rule, queue_rule
 
 
@@ -64,10 +64,7 @@ def node_type_offered(
 @compute_resource_rule
 def efa_available(environment: Environment, path: Path, queue: Queue, resource: ComputeResource) -> Iterator[Finding]:
     """EFA is asked for only where the instance type has it."""
-    instance_type = facts.instance_type(resource.instance_type)
-    if resource.efa and not instance_type.efa_interfaces:
-        message = f"{instance_type.name} has no EFA (facts of {instance_type.as_of})"
-        yield Finding((*path, "efa"), message, "Remove this line, or take a type with EFA such as trn1.32xlarge.")
+    yield from no_efa((*path, "efa"), resource.instance_type, efa=resource.efa)
 
 
 @compute_resource_rule
@@ -75,11 +72,7 @@ def efa_between_nodes(
     environment: Environment, path: Path, queue: Queue, resource: ComputeResource
 ) -> Iterator[Finding]:
     """EFA is off only for a single node where the type trains over several network cards: jobs of two would crawl."""
-    instance_type = facts.instance_type(resource.instance_type)
-    several_cards = instance_type.neuron_devices and instance_type.network_cards > 1
-    if resource.efa is False and several_cards and resource.max_count > 1:
-        message = f"{resource.max_count} nodes would not use the {instance_type.efa_interfaces} EFA interfaces of each"
-        yield Finding((*path, "efa"), message, "Remove this line, or write `max_count: 1`.")
+    yield from unused_efa((*path, "efa"), resource.instance_type, efa=resource.efa, nodes=resource.max_count)
 
 
 @queue_rule

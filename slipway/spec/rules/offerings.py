@@ -65,3 +65,39 @@ def not_offered(path: Path, name: str, region: str, zones: tuple[str, ...]) -> I
             if offered
             else f"Regions with it: {listed(sorted(elsewhere), 'and') or 'none'}.",
         )
+
+
+def not_sold(path: Path, name: str, capacity_type: str, whose: str) -> Iterator[Finding]:
+    """Yield a finding when EC2 does not sell an instance type in the way that a queue or a node group asks for.
+
+    Args:
+        path: Field with the instance type.
+        name: The instance type.
+        capacity_type: `on_demand`, `spot` or `capacity_block`.
+        whose: Whose `capacity_type` it is, for example `the queue's`.
+
+    Raises:
+        UnknownFact: There are no facts about the instance type.
+    """
+    instance_type = facts.instance_type(name)
+    sold = [usage_class.replace("-", "_") for usage_class in instance_type.usage_classes]
+    if capacity_type not in sold:
+        message = f"{name} is not sold as {capacity_type} (facts of {instance_type.as_of})"
+        yield Finding(path, message, f"Set {whose} capacity_type to {listed(sold)}.")
+
+
+def no_efa(path: Path, name: str, *, efa: bool | None) -> Iterator[Finding]:
+    """Yield a finding when EFA is asked for and an instance type does not have it; `path` is the field `efa`."""
+    instance_type = facts.instance_type(name)
+    if efa and not instance_type.efa_interfaces:
+        message = f"{name} has no EFA (facts of {instance_type.as_of})"
+        yield Finding(path, message, "Remove this line, or take a type with EFA such as trn1.32xlarge.")
+
+
+def unused_efa(path: Path, name: str, *, efa: bool | None, nodes: int) -> Iterator[Finding]:
+    """Yield a finding when several nodes train over several network cards without EFA; `path` is the field `efa`."""
+    instance_type = facts.instance_type(name)
+    several_cards = instance_type.neuron_devices and instance_type.network_cards > 1
+    if efa is False and several_cards and nodes > 1:
+        message = f"{nodes} nodes would not use the {instance_type.efa_interfaces} EFA interfaces of each"
+        yield Finding(path, message, "Remove this line, or write `max_count: 1`.")
