@@ -22,11 +22,11 @@ _LIMITS = [
     {"type": "RLIMIT_NOFILE", "soft": 65536, "hard": 1048576},
     {"type": "RLIMIT_MEMLOCK", "soft": _LOCKED_BYTES, "hard": _LOCKED_BYTES},
 ]
-"""Limits of every container. Libfabric pins the buffers that EFA sends from and wants no limit on that (ofiwg/libfabric,
-prov/efa/docs/overview.md; Bottlerocket lifts it by itself where there is EFA, bottlerocket-core-kit#140). Containers
-get the limit of containerd, which systemd sets to 8 MiB where nobody says otherwise, and a pod can ask for no other
-one; the capability that lifts it does not reach containers that are not root (NVIDIA/nvidia-container-toolkit#2037).
-EFA's own installer lifts it for people who log in, which containers do not."""
+"""Limits of every container. Libfabric pins the buffers that EFA sends from, and wants no limit on that
+(ofiwg/libfabric, prov/efa/docs/overview.md; Bottlerocket lifts it where there is EFA, bottlerocket-core-kit#140).
+Containers get the limit of containerd, which systemd sets to 8 MiB where nobody says otherwise, and a pod can ask for
+no other one; the capability that lifts it does not reach containers that are not root
+(NVIDIA/nvidia-container-toolkit#2037). EFA's own installer lifts it for people who log in, which containers do not."""
 
 
 def node_user_data(instance: facts.InstanceType, *, efa: bool) -> ec2.UserData | None:
