@@ -11,6 +11,7 @@ from slipway.judge.explanations import explanation_of, load_explanations
 from slipway.judge.inside_parallelcluster.answer import Answer, Level
 from slipway.judge.proceedings import ask_parallelcluster
 from tests.assembly import Assembly
+from tests.conftest import AssemblyFactory
 
 pytestmark = pytest.mark.judge
 
@@ -83,6 +84,13 @@ def test_users_of_a_directory_in_a_group_of_reservations_pass(directory: Assembl
     ((source, message),) = open_findings(judged(assembly, tmp_path))
     assert source == "PasswordSecretArnValidator"
     assert "directory-reader-AbCdEf" in message
+
+
+def test_a_kubernetes_cluster_beside_it_is_no_matter_to_slurms(assemblies: AssemblyFactory, tmp_path: Path) -> None:
+    assembly = read_assembly(assemblies("beside").directory)
+    assembly["stacks"].append(OWNERS)
+
+    assert open_findings(judged(assembly, tmp_path)) == []
 
 
 @pytest.mark.parametrize("port", [111, 20001])
