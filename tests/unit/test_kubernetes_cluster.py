@@ -294,3 +294,13 @@ def test_kubectl_is_loaded_only_for_a_cluster() -> None:
     run = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
 
     assert run.stdout.strip() == "False"
+
+
+def test_roles_of_the_functions_in_the_vpc_outlive_the_cluster(private: Synthesized) -> None:
+    cluster_id, cluster = private.one("EKS::Cluster")
+    functions = [function["Properties"] for function in private.resources("Lambda::Function").values()]
+    roles = {function["Role"]["Fn::GetAtt"][0] for function in functions if "VpcConfig" in function}
+
+    assert len(roles) == 2
+    assert roles <= set(cluster["DependsOn"])
+    assert all(cluster_id not in waits_for(private, role) for role in roles)

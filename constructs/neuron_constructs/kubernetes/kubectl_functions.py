@@ -1,4 +1,4 @@
-"""The functions with which the CDK installs charts and manifests: their logs, and what scanners say about them."""
+"""The functions with which the CDK installs charts and manifests: their logs and roles, and what scanners say."""
 
 import aws_cdk as cdk
 from aws_cdk import aws_eks_v2 as eks
@@ -22,6 +22,10 @@ def own_kubectl_functions(cluster: eks.Cluster, *, retention: logs.RetentionDays
 
     The CDK's own groups are kept for ever, and go before the last manifest does: Lambda would make them anew.
 
+    Their roles stay until the cluster is gone. Lambda deletes a function's network interfaces minutes after the
+    function, with the rights of its role (AWS Knowledge Center, "lambda-eni-find-delete"; aws/aws-cdk#34400): without
+    it they stay, and hold their security group, the subnets and the VPC (go-to-k/delstack#637).
+
     Args:
         cluster: a cluster with a kubectl provider.
         retention: how long the logs are kept while the stack stands.
@@ -36,9 +40,19 @@ def own_kubectl_functions(cluster: eks.Cluster, *, retention: logs.RetentionDays
         # Escape hatch: the provider has no log group property.
         resource.add_property_override("LoggingConfig.LogGroup", group.log_group_name)
         _accept(function, resource)
+        _keep_role(cluster, function)
     handler = next(function for function in functions if function.node.id == "Handler")
     _accept_handler(handler)
     _accept_framework(next(function for function in functions if function is not handler), handler)
+
+
+def _keep_role(cluster: eks.Cluster, function: lambda_.Function) -> None:
+    assert function.role
+    resource, role = cluster.node.default_child, function.role.node.default_child
+    assert isinstance(resource, cdk.CfnResource)
+    assert isinstance(role, cdk.CfnResource)
+    # The role alone: its policy names the cluster.
+    resource.add_dependency(role)
 
 
 def _accept(function: lambda_.Function, resource: lambda_.CfnFunction) -> None:
