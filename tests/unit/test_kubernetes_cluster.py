@@ -304,3 +304,16 @@ def test_roles_of_the_functions_in_the_vpc_outlive_the_cluster(private: Synthesi
     assert len(roles) == 2
     assert roles <= set(cluster["DependsOn"])
     assert all(cluster_id not in waits_for(private, role) for role in roles)
+
+
+def test_functions_reach_the_api_by_a_group_of_their_own_as_long_as_there_is_one(private: Synthesized) -> None:
+    _, cluster = private.one("EKS::Cluster")
+    rule_id, rule = private.one("EC2::SecurityGroupIngress")
+    functions = [function["Properties"] for function in private.resources("Lambda::Function").values()]
+    groups = [group for function in functions for group in function.get("VpcConfig", {}).get("SecurityGroupIds", [])]
+
+    assert groups == [rule["Properties"]["SourceSecurityGroupId"]] * 2
+    assert cluster["Properties"]["ResourcesVpcConfig"]["SecurityGroupIds"] == [rule["Properties"]["GroupId"]]
+    assert (rule["Properties"]["FromPort"], rule["Properties"]["ToPort"]) == (443, 443)
+    # Made before the cluster, gone after it: all that the functions remove is removed by then.
+    assert rule_id in cluster["DependsOn"]

@@ -13,7 +13,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from neuron_constructs.acknowledgements import acknowledge
+from neuron_constructs.acknowledgements import acknowledge, allow_redundant_depends_on
 from neuron_constructs.kubernetes.add_ons import AddOns, AddOnsProps
 from neuron_constructs.kubernetes.core_nodes import CoreNodesProps, core_nodes
 from neuron_constructs.kubernetes.kubectl_functions import own_kubectl_functions
@@ -129,6 +129,7 @@ class KubernetesCluster(Construct):
         access = eks.EndpointAccess.PRIVATE
         if props.public_access_cidrs:
             access = eks.EndpointAccess.PUBLIC_AND_PRIVATE.only_from(*props.public_access_cidrs)
+        control_plane, functions = self._security_groups(props)
         cluster = eks.Cluster(
             self,
             "Cluster",
@@ -144,7 +145,10 @@ class KubernetesCluster(Construct):
             bootstrap_self_managed_addons=False,
             cluster_logging=list(eks.ClusterLoggingTypes),
             secrets_encryption_key=self._secrets_key(),
-            kubectl_provider_options=eks.KubectlProviderOptions(kubectl_layer=self._kubectl_layer()),
+            security_group=control_plane,
+            kubectl_provider_options=eks.KubectlProviderOptions(
+                kubectl_layer=self._kubectl_layer(), security_group=functions
+            ),
         )
         acknowledge(
             cluster.role,
@@ -159,11 +163,24 @@ class KubernetesCluster(Construct):
         assert isinstance(resource, eks.CfnCluster)
         # Escape hatch: the L2 cluster has no upgrade policy.
         resource.upgrade_policy = eks.CfnCluster.UpgradePolicyProperty(support_type="STANDARD")
-        resource.node.add_dependency(self._control_plane_logs(props))
+        # The group with its rule: the functions remove what is installed, and must reach the API until the end.
+        resource.node.add_dependency(self._control_plane_logs(props), control_plane)
+        allow_redundant_depends_on(resource)
         # The L2 cluster marks subnets for load balancers, which nothing in this cluster may make.
         for key in _LOAD_BALANCER_TAGS:
             cdk.Tags.of(props.vpc).remove(key)
         return cluster
+
+    def _security_groups(self, props: KubernetesClusterProps) -> tuple[ec2.SecurityGroup, ec2.SecurityGroup]:
+        """Return the groups of the control plane, and of the CDK's functions that talk to it.
+
+        By default the functions are in the group that EKS makes. Lambda's interfaces outlive them and would hold it:
+        EKS could not delete it with the cluster, and nobody else would.
+        """
+        control_plane = ec2.SecurityGroup(self, "ControlPlane", vpc=props.vpc, description="Kubernetes API")
+        functions = ec2.SecurityGroup(self, "KubectlFunctions", vpc=props.vpc, description="kubectl of the CDK")
+        control_plane.add_ingress_rule(functions, ec2.Port.HTTPS, "kubectl of the CDK")
+        return control_plane, functions
 
     def _control_plane_logs(self, props: KubernetesClusterProps) -> logs.LogGroup:
         """Return the group that EKS writes to.
