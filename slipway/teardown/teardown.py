@@ -14,6 +14,7 @@ from slipway.teardown.errors import UnfinishedError
 from slipway.teardown.extent import Cluster, Extent
 from slipway.teardown.inspection import Inspection
 from slipway.teardown.kubernetes_nodes import cluster_stands, end_job_nodes
+from slipway.teardown.lambda_interfaces import release_lambda_interfaces
 from slipway.teardown.made_by_kubernetes import delete, log_groups, made_by
 from slipway.teardown.programs import Programs
 from slipway.teardown.remains import Remainder, find_remains
@@ -106,6 +107,14 @@ class Teardown:
                 left = [*made_by(self.account, cluster), *log_groups(self.account, cluster)]
                 delete(self.account, left, self.tell)
 
+    def _release_lambda_interfaces(self) -> None:
+        """Wait for the interfaces of functions that went with an EKS cluster; while it stands they are in use."""
+        clusters = self.extent.kubernetes_clusters
+        if clusters and not any(cluster_stands(self.account, cluster) for cluster in clusters):
+            release_lambda_interfaces(
+                self.account, self.extent.environment, timeout_seconds=self.node_timeout_seconds, tell=self.tell
+            )
+
     def delete_stacks(self) -> None:
         """Run `cdk destroy`; when it fails, once more after the nodes that a cluster may have started meanwhile.
 
@@ -119,9 +128,10 @@ class Teardown:
             for line in failed_deletions(self.account.cloudformation, self.found.stack_ids):
                 self.tell(f"failed: {line}")
             if attempt < ATTEMPTS:
-                self.tell("cdk destroy failed; waiting for compute nodes, then once more")
+                self.tell("cdk destroy failed; waiting for compute nodes and Lambda's interfaces, then once more")
                 for cluster in self.extent.clusters:
                     self._empty(cluster)
+                self._release_lambda_interfaces()
         raise UnfinishedError(
             f"cdk destroy failed {ATTEMPTS} times. Mend what its output names and run this again; "
             "docs/teardown.md says what usually holds a stack"

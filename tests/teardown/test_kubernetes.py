@@ -9,7 +9,7 @@ from moto.eks.models import EKSBackend
 from typer.testing import CliRunner, Result
 
 from slipway.cli import app
-from slipway.teardown import kubernetes_nodes
+from slipway.teardown import kubernetes_nodes, lambda_interfaces
 from slipway.teardown.account import Account
 from slipway.teardown.errors import UnfinishedError
 from slipway.teardown.kubernetes_nodes import end_job_nodes, job_node_groups, job_nodes
@@ -68,7 +68,7 @@ def programs(programs: FakePrograms, account: Account) -> FakePrograms:
     """A CDK CLI that deletes the cluster, too."""
 
     def delete_cluster() -> None:
-        if programs.attempts >= programs.failures:
+        if KUBERNETES in account.eks.list_clusters()["clusters"]:
             for name in account.eks.list_nodegroups(clusterName=KUBERNETES)["nodegroups"]:
                 account.eks.delete_nodegroup(clusterName=KUBERNETES, nodegroupName=name)
             account.eks.delete_cluster(name=KUBERNETES)
@@ -312,6 +312,60 @@ def test_a_load_balancer_of_a_cluster_that_is_gone_goes_before_the_network(
     assert result.exit_code == 0, result.output
     assert standing == [0]
     assert NETWORK not in standing_stacks(cluster.cloudformation)
+
+
+def lambda_interface(account: Account) -> str:
+    """An interface that Lambda has made in the environment's VPC."""
+    vpc = account.ec2.create_vpc(
+        CidrBlock="10.0.0.0/16", TagSpecifications=[{"ResourceType": "vpc", "Tags": tag_list(TAGS)}]
+    )["Vpc"]["VpcId"]
+    subnet = account.ec2.create_subnet(VpcId=vpc, CidrBlock="10.0.0.0/24")["Subnet"]["SubnetId"]
+    answer = account.ec2.create_network_interface(
+        SubnetId=subnet, Description=f"AWS Lambda VPC ENI-{KUBERNETES}-Kubectl"
+    )
+    id_: str = answer["NetworkInterface"]["NetworkInterfaceId"]
+    return id_
+
+
+def test_interfaces_of_functions_go_as_soon_as_lambda_lets_them(
+    cluster: Account, assembly: Path, programs: FakePrograms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interface = lambda_interface(cluster)
+    states = iter(["in-use", "in-use", "available"])
+    asked = lambda_interfaces.lambda_interfaces
+    monkeypatch.setattr(
+        lambda_interfaces,
+        "lambda_interfaces",
+        lambda account, environment: {id_: next(states) for id_ in asked(account, environment)},
+    )
+    monkeypatch.setattr(lambda_interfaces, "POLL_SECONDS", 0)
+    # The network's stack fails on its subnet.
+    programs.failures = 1
+
+    result = destroy(assembly, "--yes")
+
+    assert result.exit_code == 0, result.output
+    assert result.output.count("waiting for Lambda to let go of network interfaces: 1") == 3
+    assert interface not in asked(cluster, ENVIRONMENT)
+    assert programs.attempts == 2
+
+
+def test_interfaces_that_lambda_keeps_are_waited_for_no_longer_than_told(cluster: Account) -> None:
+    lambda_interface(cluster)
+    said: list[str] = []
+    cluster.ec2.meta.events.register(
+        "before-call.ec2.DeleteNetworkInterface", lambda **_: pytest.fail("an interface in use is left alone")
+    )
+
+    def in_use(**parameters: Any) -> None:
+        for row in parameters["parsed"].get("NetworkInterfaces", []):
+            row["Status"] = "in-use"
+
+    cluster.ec2.meta.events.register("after-call.ec2.DescribeNetworkInterfaces", in_use)
+
+    lambda_interfaces.release_lambda_interfaces(cluster, ENVIRONMENT, timeout_seconds=0, tell=said.append)
+
+    assert said == []
 
 
 def test_a_volume_that_is_left_holds_data_and_is_only_told(
