@@ -121,6 +121,9 @@ def test_the_environment_of_a_llama_on_trn1_is_upstreams(tmp_path: Path) -> None
     assert given["MALLOC_ARENA_MAX"] == "64"
     assert "NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS" not in variables(recipe, efa=True, release="2.31.0")
     assert not [name for name in variables(recipe, efa=False, release="2.28.1") if name.startswith("FI_")]
+    assert "FI_EFA_USE_HUGE_PAGE" not in given
+    in_pods = variables(recipe, efa=True, release="2.28.1", scheduler="kubernetes")
+    assert in_pods == {**given, "FI_EFA_USE_HUGE_PAGE": "0"}
 
 
 @pytest.mark.parametrize("name", NAMES)

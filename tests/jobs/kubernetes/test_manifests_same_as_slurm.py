@@ -13,8 +13,9 @@ from tests.jobs.kubernetes.script_runs import Record, script_run
 
 OF_THE_SCHEDULER = re.compile(
     r"(SLURM|OMPI|SLIPWAY_(SUBMISSION|RESTART|NODE|NODES|NODE_GROUP)$|POD|JOB|PWD$|OLDPWD$|SHLVL$|TMPDIR$|_$)\w*"
+    r"|FI_EFA_USE_HUGE_PAGE$"
 )
-"""Variables by which a scheduler tells a process where it is, and the shell's own."""
+"""Variables by which a scheduler tells a process where it is, and the shell's own; and that pods use no huge pages."""
 
 
 def told(record: Record, directory: Path) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:

@@ -177,7 +177,7 @@ def _worker_context(run: Run, environment: Environment) -> dict[str, object]:
     return {
         "run": run,
         "launcher": _launcher(environment),
-        "variables": variables(run.recipe, efa=efa, release=run.neuron_release),
+        "variables": variables(run.recipe, efa=efa, release=run.neuron_release, scheduler=run.scheduler),
         # On processors only a stand-in of the compiler can fill it.
         "cached": run.recipe.hardware.device == "neuron" or run.recipe.compile.ahead_of_time,
         "cache_name": f"neuronxcc-{run.compiler}",

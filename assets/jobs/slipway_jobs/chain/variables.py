@@ -52,11 +52,16 @@ class Variable:
     before: Version | None = None
     """Only with Neuron releases before this one."""
 
+    scheduler: Literal["slurm", "kubernetes"] | None = None
+    """Scheduler whose jobs it is for."""
+
 
 VARIABLES: Sequence[Variable] = (
     # nxd, samples: several nodes talk over EFA, with direct access to the devices' memory.
     Variable("FI_PROVIDER", "efa", efa=True),
     Variable("FI_EFA_USE_DEVICE_RDMA", "1", efa=True),
+    # libfabric's fi_efa(7): a pod may use no huge pages, since it asks for none; mapping one may end in SIGBUS.
+    Variable("FI_EFA_USE_HUGE_PAGE", "0", efa=True, scheduler="kubernetes"),
     # nxd: all Llama scripts. The BERT samples pass no model type.
     Variable("NEURON_CC_FLAGS", "--model-type transformer", framework="xla", architecture="llama"),
     Variable("NEURON_FUSE_SOFTMAX", "1", framework="xla"),
@@ -83,16 +88,19 @@ VARIABLES: Sequence[Variable] = (
 """The table. A variable has one value at most for a recipe."""
 
 
-def variables(recipe: Recipe, *, efa: bool, release: str) -> dict[str, str]:
+def variables(
+    recipe: Recipe, *, efa: bool, release: str, scheduler: Literal["slurm", "kubernetes"] = "slurm"
+) -> dict[str, str]:
     """Return the environment variables of a recipe's compile and train jobs.
 
     Args:
         recipe: the recipe.
         efa: whether the nodes reach each other by EFA.
         release: Neuron SDK release on the nodes, for example `2.28.1`.
+        scheduler: whose jobs they are.
     """
-    rows = [row for row in VARIABLES if _applies(row, recipe, efa=efa, release=_version(release))]
-    return {row.name: row.value for row in rows}
+    rows = [row for row in VARIABLES if row.scheduler in (None, scheduler)]
+    return {row.name: row.value for row in rows if _applies(row, recipe, efa=efa, release=_version(release))}
 
 
 def _applies(row: Variable, recipe: Recipe, *, efa: bool, release: Version) -> bool:
