@@ -58,7 +58,8 @@ def environments(draw: st.DrawFn) -> Values:
 
 def _clusters(region: str, zones: list[str], addresses: int) -> st.SearchStrategy[Values | None]:
     """Draw a Kubernetes cluster now and then, where there is room for one."""
-    if addresses < FEWEST_ADDRESSES or not core_types(region, zones):
+    refused = set(zones) & set(facts.region(region).without_eks)
+    if addresses < FEWEST_ADDRESSES or refused or not core_types(region, zones):
         return st.none()
     return st.none() | clusters(region, zones, addresses)
 

@@ -6,16 +6,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.assembly import PROJECT, Assembly, cdk_context
+from tests.conftest import AssemblyFactory
 
 
-def synthesize_in_a_bare_process(directory: Path, home: Path) -> dict[str, bytes]:
+def synthesize_in_a_bare_process(name: str, directory: Path, home: Path) -> dict[str, bytes]:
     """Run app.py as the CDK CLI would, with no AWS variable and an empty home."""
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(home),
         "CDK_OUTDIR": str(directory),
-        "CDK_CONTEXT_JSON": json.dumps(cdk_context()),
+        "CDK_CONTEXT_JSON": json.dumps({**cdk_context(), "environment": name}),
         "CDK_VALIDATION": "false",
     }
     run = subprocess.run(
@@ -25,12 +28,15 @@ def synthesize_in_a_bare_process(directory: Path, home: Path) -> dict[str, bytes
     return {path.name: path.read_bytes() for path in directory.glob("*.template.json")}
 
 
-def test_two_synths_are_byte_identical_and_need_no_aws_and_no_home(default: Assembly, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["default", "kubernetes"])
+def test_two_synths_are_byte_identical_and_need_no_aws_and_no_home(
+    assemblies: AssemblyFactory, tmp_path: Path, name: str
+) -> None:
     home = tmp_path / "home"
     home.mkdir()
-    in_this_process = {path.name: path.read_bytes() for path in default.directory.glob("*.template.json")}
+    in_this_process = {path.name: path.read_bytes() for path in assemblies(name).directory.glob("*.template.json")}
 
-    assert synthesize_in_a_bare_process(tmp_path / "assembly", home) == in_this_process
+    assert synthesize_in_a_bare_process(name, tmp_path / "assembly", home) == in_this_process
 
 
 def test_no_template_asks_for_a_lookup_or_names_an_account(each_assembly: Assembly) -> None:
