@@ -71,7 +71,7 @@ def make_run(folder: Path, model: dict[str, Any], **sections: Any) -> Run:
         "master_port": 0,
         "usd_per_node_hour": None,
     }
-    values |= {name: "test" for name in Run.model_fields if name not in values}
+    values |= {name: "test" for name, field in Run.model_fields.items() if field.is_required() and name not in values}
     run = Run.model_validate_json(json.dumps(values))
     run.file.parent.mkdir(parents=True, exist_ok=True)
     run.file.write_text(run.model_dump_json())
