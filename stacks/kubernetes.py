@@ -130,7 +130,7 @@ class KubernetesStack(EnvironmentStack):
         # A pod that is there before its role's association never gets the role.
         software.node.add_dependency(role)
         own_provided_functions(self, retention=log_retention(environment))
-        self._say_how_to_connect()
+        self._say_how_to_connect(built.core_nodes.nodegroup_name)
         cdk.CfnOutput(
             self, "BuildTrainingImage", value=image.command, description="How to build the image again, and wait for it"
         )
@@ -179,7 +179,7 @@ class KubernetesStack(EnvironmentStack):
         policy.add_statements(iam.PolicyStatement(actions=["secretsmanager:GetSecretValue"], resources=[secret]))
         return [policy]
 
-    def _say_how_to_connect(self) -> None:
+    def _say_how_to_connect(self, core_nodes: str) -> None:
         region, name = self.region, self.cluster.cluster_name
         cdk.CfnOutput(self, "ClusterName", value=name, description="Name of the EKS cluster")
         cdk.CfnOutput(
@@ -192,7 +192,9 @@ class KubernetesStack(EnvironmentStack):
             cdk.CfnOutput(
                 self,
                 "Tunnel",
-                value=_tunnel_command(region, name, cdk.Fn.select(2, cdk.Fn.split("/", self.cluster.cluster_endpoint))),
+                value=_tunnel_command(
+                    region, name, core_nodes, cdk.Fn.select(2, cdk.Fn.split("/", self.cluster.cluster_endpoint))
+                ),
                 description="How kubectl reaches the API, which has no public address: keep it running",
             )
         cdk.CfnOutput(
@@ -209,10 +211,11 @@ class KubernetesStack(EnvironmentStack):
         )
 
 
-def _tunnel_command(region: str, cluster: str, api_host: str) -> str:
+def _tunnel_command(region: str, cluster: str, core_nodes: str, api_host: str) -> str:
     """Return a command that forwards local port 8443 to the API through a core node, with Session Manager."""
     instance = (
         f"$(aws ec2 describe-instances --region {region} --filters Name=tag:eks:cluster-name,Values={cluster} "
+        f"Name=tag:eks:nodegroup-name,Values={core_nodes} "
         "Name=instance-state-name,Values=running --query 'Reservations[0].Instances[0].InstanceId' --output text)"
     )
     return (

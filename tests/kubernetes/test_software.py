@@ -10,6 +10,7 @@ import aws_cdk as cdk
 import pytest
 import yaml
 
+from neuron_constructs.kubernetes.software import LustreVolume
 from slipway import facts
 from tests.assembly import cdk_context
 from tests.kubernetes.installed import Installed
@@ -204,7 +205,16 @@ def test_the_file_system_is_bound_to_its_only_claim_and_stays() -> None:
     assert volume["spec"]["claimRef"]["namespace"] == claim["metadata"]["namespace"]
     assert claim["spec"]["volumeName"] == volume["metadata"]["name"]
     assert claim["spec"]["storageClassName"] == volume["spec"]["storageClassName"] == ""
-    assert claim["spec"]["resources"]["requests"] == volume["spec"]["capacity"]
+
+
+def test_a_file_system_that_grows_does_not_change_its_claim() -> None:
+    larger = LustreVolume(
+        file_system_id="fs-0123456789abcdef0", dns_name="fsx", mount_name="abcdefgh", capacity_gib=7200
+    )
+    before, after = variant("torchrun"), installed(volume=larger)
+
+    assert after.named("PersistentVolume", "slipway-fsx")["spec"]["capacity"] == {"storage": "7200Gi"}
+    assert after.named("PersistentVolumeClaim", "fsx") == before.named("PersistentVolumeClaim", "fsx")
 
 
 @pytest.mark.parametrize(

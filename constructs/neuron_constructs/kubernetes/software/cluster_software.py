@@ -75,7 +75,8 @@ class ClusterSoftware(Construct):
     Three steps, each of which waits for the one before: what the cluster refuses, the controllers, and what the jobs
     need. Removal goes the other way: the namespace of the jobs goes first, with every pod in it, while the controllers
     that must let go of their objects still run, and while the driver can still unmount the file system. What only one
-    choice brings is a manifest of its own, which goes when the choice is another.
+    choice brings is a manifest of its own, which goes when the choice is another. The CDK's function waits 15 minutes
+    at most, and a pod may need more to save a checkpoint: `slipway destroy` ends the nodes of jobs before.
 
     Raises:
         slipway.facts.UnknownFact: the facts lack a chart, an image or an instance type.

@@ -62,7 +62,9 @@ def volume_and_claim(volume: LustreVolume) -> list[Manifest]:
                 # Empty, and not left out: a default class would make a new file system.
                 "storageClassName": "",
                 "volumeName": _VOLUME,
-                "resources": {"requests": {"storage": size}},
+                # Not the file system's size, which may grow: Kubernetes refuses to change the request of a claim
+                # without a storage class. It is bound by the volume's name.
+                "resources": {"requests": {"storage": "1Gi"}},
             },
         ),
     ]
