@@ -148,17 +148,19 @@ def test_a_pod_does_not_wait_for_ever_for_the_others(tmp_path: Path, monkeypatch
     on = script_run(tmp_path / "u", monkeypatch, RECIPE, "torchrun", waits={"START_SECONDS": 10})
     template = prepared(on).replicated_jobs()["train"]["spec"]["template"]
 
-    assert on.wait(on.pods(template, 1)) == [1]
+    # Nodes that do not come are no failure of the run's, the first time.
+    assert on.wait(on.pods(template, 1)) == [75]
     assert "FAILED: not all of 2 pods have started within 10 s" in on.log("compile")
-    assert read_attempts(on.run, "compile")[-1].outcome == "failed"
+    assert read_attempts(on.run, "compile")[-1].outcome == "stopped"
 
 
 def test_mpirun_does_not_wait_for_ever_for_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    on = prepared(script_run(tmp_path / "u", monkeypatch, RECIPE, "mpi", waits={"NAMES_SECONDS": 1}))
+    on = prepared(script_run(tmp_path / "u", monkeypatch, RECIPE, "mpi", waits={"START_SECONDS": 1}))
     on.tell("no-names")
 
-    assert on.wait(on.work()) == [1]
+    assert on.wait(on.work()) == [75]
     assert "FAILED: no address of worker-0.tiny.slipway.svc" in on.log("compile")
+    assert read_attempts(on.run, "compile")[-1].outcome == "stopped"
 
 
 def test_a_worker_of_mpirun_ends_after_what_runs_on_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,14 +6,17 @@ import datetime
 import os
 import signal
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from kubernetes.config import incluster_config  # type: ignore[import-untyped]
 
+from slipway_jobs.environment import read_environment
 from slipway_jobs.kubernetes import api as api_module
 from slipway_jobs.kubernetes import mpi_run
+from slipway_jobs.kubernetes.manifests.pods import worker_grace_seconds
 from slipway_jobs.run import Run
 from tests.jobs.kubernetes.api_server import ApiServer
 from tests.jobs.kubernetes.shell import Shell
@@ -149,7 +152,8 @@ def test_one_that_does_not_end_is_told(
 ) -> None:
     api.put("mpijobs", "tiny", metadata={"ownerReferences": [OWNER | {"uid": "earlier"}]})
     api.lingering = True
-    monkeypatch.setattr(mpi_run, "GONE_SECONDS", 0.1)
+    grace = worker_grace_seconds(run, read_environment(Path(run.environment_file)))
+    monkeypatch.setattr(mpi_run, "GONE_SECONDS", 0.1 - grace)
 
     assert call(run) == 1
     assert "FAILED: the MPIJob tiny of an earlier start did not end in 0 s" in capsys.readouterr().err

@@ -43,9 +43,6 @@ START_SECONDS = 7200
 HOST_FILE = "/etc/mpi/hostfile"
 """Where the MPI operator puts the list of workers."""
 
-NAMES_SECONDS = 300
-"""How long mpirun's pod waits for the names of workers that are ready."""
-
 MPIRUN = "/opt/amazon/openmpi/bin/mpirun"
 """Open MPI as the EFA installer in the training image puts it."""
 
@@ -166,7 +163,6 @@ def _pod_context(run: Run, stage: Stage) -> dict[str, object]:
         "compile_seconds": OTHER_STAGES_HOURS * 3600,
         "verdict_seconds": CACHE_SECONDS + 120,
         "host_file": HOST_FILE,
-        "names_seconds": NAMES_SECONDS,
         "mpirun": MPIRUN,
         "ssh_port": SSH_PORT,
     }

@@ -11,6 +11,7 @@ MPIJob's conditions and labels: kubeflow/mpi-operator 0.8.2, pkg/apis/kubeflow/v
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -37,8 +38,9 @@ POLL_SECONDS = 10.0
 SILENCE_SECONDS = 900.0
 """How long the API may be away before this pod gives up watching: an upgrade of a control plane takes minutes."""
 
-GONE_SECONDS = 600.0
-"""How long the MPIJob of an earlier start may take to end: its workers may still write a checkpoint."""
+GONE_SECONDS = 120.0
+"""How long the MPIJob of an earlier start may take to end, beyond the time in which its workers may still write a
+checkpoint."""
 
 LAUNCHER = "training.kubeflow.org/job-name={},training.kubeflow.org/job-role=launcher"
 """Label selector of the pods in which mpirun runs."""
@@ -117,8 +119,10 @@ def _make(api: Api, manifest: Object, name: str, owner: str) -> None:
     if there is not None and not _is_owned(there, owner):
         _say(f"MPIJob {name} of an earlier start ends")
         _patiently(lambda: api.delete(MPI_JOBS, name))
-        if not _patiently(lambda: api.wait_gone(MPI_JOBS, name, GONE_SECONDS)):
-            raise SchedulerError(f"the MPIJob {name} of an earlier start did not end in {GONE_SECONDS:.0f} s")
+        worker = manifest["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]
+        seconds = worker["terminationGracePeriodSeconds"] + GONE_SECONDS
+        if not _patiently(lambda: api.wait_gone(MPI_JOBS, name, seconds)):
+            raise SchedulerError(f"the MPIJob {name} of an earlier start did not end in {seconds:.0f} s")
         there = None
     if there is None:
         _patiently(lambda: _create(api, manifest))
@@ -186,8 +190,9 @@ def _last_attempt(run: Run, submission: str, restart: int) -> Attempt | None:
 def _owner() -> dict[str, Any]:
     """Return the reference to this pod's Job.
 
-    It is not the MPIJob's controller, or Kueue would not count its nodes. Nor does its deletion wait for the MPIJob:
-    the garbage collector would then end launcher and workers at once, before this pod has ended the launcher (`stop`).
+    It is not the MPIJob's controller, or Kueue would not count its nodes. When the Job is deleted, the garbage
+    collector ends launcher and workers at the same time as this pod: a worker then lets its work end before its sshd
+    does (its `preStop`), whoever asks first.
     """
     job = {"apiVersion": "batch/v1", "kind": "Job", "name": os.environ["JOB_NAME"], "uid": os.environ["JOB_UID"]}
     return job | {"controller": False, "blockOwnerDeletion": False}
@@ -224,6 +229,9 @@ def main(arguments: Sequence[str]) -> int:
         return STOPPED_STATUS
     except SchedulerError as error:
         _say(f"FAILED: {error}")
+        # A failed Job that is kept would keep the MPIJob, and its nodes.
+        with contextlib.suppress(SchedulerError):
+            api.delete(MPI_JOBS, job_set_name(run.name))
         return 1
 
 
