@@ -56,7 +56,8 @@ def _spec() -> Manifest:
             "runLauncherAsWorker": {"type": "boolean", "default": False},
             "runPolicy": _run_policy(),
             "mpiReplicaSpecs": replicas,
-            "sshAuthMountPath": {"type": "string", "minLength": 1, "default": "/root/.ssh"},
+            # Left out, the operator itself takes a folder of root's.
+            "sshAuthMountPath": {"type": "string", "minLength": 1},
             "launcherCreationPolicy": _choice("AtStartup", "WaitForWorkersReady"),
             "mpiImplementation": _choice("OpenMPI", "Intel", "MPICH"),
         },
