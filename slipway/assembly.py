@@ -8,6 +8,9 @@ from typing import Any
 CLUSTER_TYPE = "Custom::PclusterCluster"
 """Resource type of a Slurm cluster; an environment on Kubernetes alone has none."""
 
+ENVIRONMENT_TAG = "slipway:environment"
+"""Tag of every stack of an environment, and so of its resources; its value is the environment's name."""
+
 _STACK = "aws:cloudformation:stack"
 
 

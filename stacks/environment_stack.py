@@ -3,10 +3,8 @@
 import aws_cdk as cdk
 from constructs import Construct
 
+from slipway.assembly import ENVIRONMENT_TAG
 from slipway.spec.environment import Environment
-
-ENVIRONMENT_TAG = "slipway:environment"
-"""Key of the tag that every resource and node of an environment carries; its budget counts by it."""
 
 
 class EnvironmentStack(cdk.Stack):

@@ -16,9 +16,10 @@ from neuron_constructs.kubernetes.software import ClusterSoftware, ClusterSoftwa
 from neuron_constructs.kubernetes.training_image import TrainingImage, TrainingImageProps
 from neuron_constructs.provided_functions import own_provided_functions
 from slipway import facts
+from slipway.assembly import ENVIRONMENT_TAG
 from slipway.spec.environment import Environment
 from slipway.spec.kubernetes import Kubernetes
-from stacks.environment_stack import ENVIRONMENT_TAG, EnvironmentStack
+from stacks.environment_stack import EnvironmentStack
 from stacks.job_environment import kubernetes_job_environment
 from stacks.lifetimes import log_retention
 from stacks.network import NetworkStack

@@ -19,9 +19,10 @@ from neuron_constructs.operations.notifications import Notifications
 from neuron_constructs.operations.served_model import WatchedModel
 from neuron_constructs.operations.watch import Watch, WatchedPart
 from slipway import facts
+from slipway.assembly import ENVIRONMENT_TAG
 from slipway.spec.environment import Environment
 from slipway.spec.scaling import DEFAULT_TARGETS
-from stacks.environment_stack import ENVIRONMENT_TAG, EnvironmentStack
+from stacks.environment_stack import EnvironmentStack
 from stacks.inference import InferenceStack
 from stacks.kubernetes import KubernetesStack
 from stacks.served_model import ServedModel

@@ -18,10 +18,11 @@ from neuron_constructs.cluster.node_access import NodeAccess
 from neuron_constructs.cluster.node_images import NodeImages, NodeImagesProps
 from neuron_constructs.cluster.node_scripts import NodeScripts, NodeScriptsProps
 from neuron_constructs.provided_functions import own_provided_functions
+from slipway.assembly import ENVIRONMENT_TAG
 from slipway.spec.environment import Environment
 from slipway.spec.training import Training
 from stacks.cluster_settings import cluster_settings
-from stacks.environment_stack import ENVIRONMENT_TAG, EnvironmentStack
+from stacks.environment_stack import EnvironmentStack
 from stacks.job_environment import slurm_job_environment
 from stacks.lifetimes import log_retention
 from stacks.storage import StorageStack

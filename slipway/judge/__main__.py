@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from slipway.judge.assembly import PROJECT
 from slipway.judge.explanations import load_explanations, stale
 from slipway.judge.proceedings import judge_environments
 from slipway.judge.report import print_report, write_report
+from slipway.synthesis import PROJECT
 
 DIRECTORY = PROJECT / ".judge"
 

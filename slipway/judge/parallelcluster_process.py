@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from slipway.judge.assembly import PROJECT
+from slipway.synthesis import PROJECT
 
 PARALLELCLUSTER_PYTHON = PROJECT / ".tools" / "parallelcluster" / "bin" / "python"
 

@@ -10,12 +10,13 @@ from typing import Any
 from slipway import facts
 from slipway.assembly import CLUSTER_TYPE
 from slipway.capacity_reservations import CapacityReservation, capacity_reservations
-from slipway.judge.assembly import SynthFailedError, read_assembly, synthesize
+from slipway.judge.assembly import read_assembly
 from slipway.judge.explanations import Explanation
 from slipway.judge.inside_parallelcluster.answer import Answer
 from slipway.judge.parallelcluster_process import JudgeFailedError, run_in_parallelcluster
 from slipway.judge.verdict import Verdict
 from slipway.node_images import node_images
+from slipway.synthesis import SynthFailedError, synthesize
 
 
 def judge_environments(

@@ -5,12 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from slipway.assembly import NoAssemblyError, Stack, read_stacks
+from slipway.assembly import ENVIRONMENT_TAG, NoAssemblyError, Stack, read_stacks
 from slipway.documented_leftovers import rules
 from slipway.teardown.errors import RefusedError
-
-ENVIRONMENT_TAG = "slipway:environment"
-"""Tag of every stack of an environment; its value is the environment's name."""
 
 EKS_CLUSTER = "AWS::EKS::Cluster"
 

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from slipway.assembly import ENVIRONMENT_TAG
 from slipway.teardown.account import Account
 from slipway.teardown.compute_nodes import ComputeNode, compute_nodes
 from slipway.teardown.copies import FILE_SYSTEM, DataHolders, backups, find_data_holders
 from slipway.teardown.errors import RefusedError
-from slipway.teardown.extent import ENVIRONMENT_TAG, Extent
+from slipway.teardown.extent import Extent
 from slipway.teardown.inference_services import InferenceServices, Service, find_inference_services
 from slipway.teardown.kubernetes_nodes import cluster_stands, job_nodes
 from slipway.teardown.made_by_kubernetes import Made, made_by

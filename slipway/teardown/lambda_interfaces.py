@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 from botocore.exceptions import ClientError
 
+from slipway.assembly import ENVIRONMENT_TAG
 from slipway.teardown.account import Account
-from slipway.teardown.extent import ENVIRONMENT_TAG
 
 POLL_SECONDS = 30.0
 """How often EC2 is asked."""

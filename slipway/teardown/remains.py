@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from slipway.assembly import ENVIRONMENT_TAG
 from slipway.documented_leftovers import rules
 from slipway.teardown.account import Account
 from slipway.teardown.copies import find_copies
-from slipway.teardown.extent import ENVIRONMENT_TAG, Extent
+from slipway.teardown.extent import Extent
 from slipway.teardown.inspection import Inspection
 from slipway.teardown.made_by_kubernetes import log_groups, made_by
 from slipway.teardown.stacks import SkippedResource, skipped_resources, standing_stacks

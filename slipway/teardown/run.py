@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
-from slipway.judge.assembly import PROJECT, SynthFailedError, synthesize
+from slipway.synthesis import PROJECT, SynthFailedError, synthesize
 from slipway.teardown.account import Account, open_account
 from slipway.teardown.announcement import announcement
 from slipway.teardown.errors import RefusedError, UnfinishedError

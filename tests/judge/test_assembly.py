@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from slipway.judge import assembly, parallelcluster_process
-from slipway.judge.assembly import SynthFailedError, read_assembly, synthesize
+from slipway.judge.assembly import read_assembly
 from slipway.judge.parallelcluster_process import JudgeFailedError
 from slipway.judge.proceedings import ask_parallelcluster
+from slipway.synthesis import SynthFailedError, synthesize
 from tests.assembly import Assembly
 
 

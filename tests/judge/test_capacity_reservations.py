@@ -7,10 +7,10 @@ import pytest
 
 from slipway.capacity_reservations import capacity_reservations
 from slipway.judge import parallelcluster_process
-from slipway.judge.assembly import PROJECT
 from slipway.judge.parallelcluster_process import JudgeFailedError
 from slipway.judge.proceedings import ask_parallelcluster
 from slipway.spec import Environment, load_environment
+from slipway.synthesis import PROJECT
 
 
 def named_by(environment: Environment) -> set[str]:

@@ -1,9 +1,10 @@
 """The made-up account holds the baked images that the environment files name."""
 
 from slipway import facts
-from slipway.judge.assembly import PROJECT, read_assembly
+from slipway.judge.assembly import read_assembly
 from slipway.node_images import node_images
 from slipway.spec import load_environment
+from slipway.synthesis import PROJECT
 from tests.assembly import Assembly
 
 

@@ -4,8 +4,7 @@ from typing import Any
 import pytest
 
 from slipway.teardown.errors import RefusedError
-from slipway.teardown.extent import ENVIRONMENT_TAG, Cluster, Extent, read_extent
-from stacks import environment_stack
+from slipway.teardown.extent import Cluster, Extent, read_extent
 from tests.assembly import Assembly
 from tests.teardown.fakes import BUCKET, CLUSTER, NETWORK, TEMPLATES, TRAINING, write_assembly
 
@@ -16,10 +15,6 @@ def types(resources: Any) -> set[str]:
 
 def extent(folder: Path, templates: dict[str, dict[str, Any]]) -> Extent:
     return read_extent(write_assembly(folder / "assembly", templates))
-
-
-def test_the_tag_is_the_one_that_the_stacks_carry() -> None:
-    assert ENVIRONMENT_TAG == environment_stack.ENVIRONMENT_TAG
 
 
 def test_an_ephemeral_environment_loses_its_data(small: Assembly) -> None:

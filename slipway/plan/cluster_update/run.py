@@ -3,7 +3,6 @@
 import shutil
 from pathlib import Path
 
-from slipway.judge.assembly import PROJECT, SynthFailedError, synthesize
 from slipway.judge.parallelcluster_process import JudgeFailedError
 from slipway.plan.cluster_update.comparison import Comparison, compare
 from slipway.plan.cluster_update.errors import NotComparableError
@@ -14,6 +13,7 @@ from slipway.plan.cluster_update.sources import (
     templates_of_assembly,
     templates_of_file,
 )
+from slipway.synthesis import PROJECT, SynthFailedError, synthesize
 
 UPDATE_DIRECTORY = PROJECT / ".plan" / "cluster-update"
 """Where the assembly, question, answer and logs of the last run are."""
