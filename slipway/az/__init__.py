@@ -1,0 +1,1 @@
+"""`slipway az`: picks Availability Zones by evidence."""

@@ -1,0 +1,1 @@
+"""`slipway deploy-role`: the permissions that a deployment of an assembly needs, and no others."""

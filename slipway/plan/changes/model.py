@@ -1,0 +1,91 @@
+"""What a deployment changes: resources, their data, and who may do what."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+Effect = Literal["add", "update", "may_replace", "replace", "remove", "orphan"]
+"""What CloudFormation does to a resource. `may_replace`: its documentation says "some interruptions", or the new value
+is not known before the deployment. `orphan`: the template lets go of it, the resource stays and goes on to cost."""
+
+
+class PropertyChange(BaseModel):
+    """A property of a resource, before and after."""
+
+    model_config = ConfigDict(frozen=True)
+
+    path: str
+    """Where it is, for example `ScalingConfig.MaxSize`."""
+
+    before: Any
+    """None when it was not there."""
+
+    after: Any
+    """None when it goes."""
+
+    effect: Literal["update", "may_replace", "replace"]
+    """What the change of this property makes CloudFormation do."""
+
+
+class ResourceChange(BaseModel):
+    """A resource that a deployment touches."""
+
+    model_config = ConfigDict(frozen=True)
+
+    stack: str
+    logical_id: str
+    construct_path: str
+    """Path in the construct tree, for example `slipway-default-storage/Lustre/FileSystem`; the logical id when the
+    template does not tell."""
+
+    type: str
+    """CloudFormation type."""
+
+    effect: Effect
+    loses_data: bool
+    """Whether data that nobody can get back goes with it."""
+
+    caused_by: str | None = None
+    """`stack/logical id` of the resource whose replacement alone makes this one change; none for a change of its own."""
+
+    properties: tuple[PropertyChange, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What to know about this change that CloudFormation does not say, a sentence each."""
+
+
+class Broadening(BaseModel):
+    """Someone or something may do more than before."""
+
+    model_config = ConfigDict(frozen=True)
+
+    stack: str
+    resource: str
+    """Logical id."""
+
+    kind: Literal["iam", "security_group", "cluster"]
+    """`cluster`: in the configuration of a Slurm or EKS cluster, which no IAM tool reads."""
+
+    what: str
+    """The statement or rule in words, for example `Allow s3:* on * for role HeadNode`."""
+
+
+class Changes(BaseModel):
+    """Everything that differs between two assemblies; what only the hash of an asset moved is left out."""
+
+    model_config = ConfigDict(frozen=True)
+
+    added_stacks: tuple[str, ...] = ()
+    removed_stacks: tuple[str, ...] = ()
+    resources: tuple[ResourceChange, ...] = ()
+    broadenings: tuple[Broadening, ...] = ()
+    asset_changes: tuple[str, ...] = ()
+    """Resources of which nothing but the content of a file that is uploaded changes, as `stack/logical id`."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether a deployment would change nothing."""
+        return not (self.added_stacks or self.removed_stacks or self.resources or self.asset_changes)
+
+    def with_effect(self, *effects: Effect) -> tuple[ResourceChange, ...]:
+        """Return the resources with one of these effects, in order."""
+        return tuple(change for change in self.resources if change.effect in effects)

@@ -1,0 +1,1 @@
+"""What an environment costs by list prices."""

@@ -1,0 +1,1 @@
+"""`slipway preflight`: asks AWS, before a deployment, what would make it fail."""

@@ -1,0 +1,1 @@
+"""The checks of the preflight, a module for each thing that is asked."""
