@@ -6,7 +6,7 @@ import re
 import subprocess
 from pathlib import Path
 
-PROJECT = Path(__file__).parents[2]
+PROJECT = Path(__file__).parents[1]
 """The folder of the project that this package belongs to."""
 
 _TRACEBACK = re.compile(r"^(?:Traceback|jsii\.errors)", re.MULTILINE)
