@@ -21,5 +21,17 @@ class Operations(Section):
     monthly_budget_usd: Annotated[int, Field(ge=1)] | None = None
     """Monthly budget in US dollars for what carries the environment's tag; an alarm at 50, 80 and 100 percent."""
 
+    at_budget: Literal["notify", "stop"] = "notify"
+    """What happens when the whole budget is spent. `stop`: training and inference are stopped, too, and `slipway
+    resume` starts them again; what stands goes on billing."""
+
+    max_usd_per_hour: Annotated[float, Field(gt=0, le=1_000_000)] | None = None
+    """Most that the environment may cost in US dollars an hour, by list prices, when everything runs that may.
+    Synthesis refuses more."""
+
+    acknowledged_usd_per_hour: Annotated[float, Field(gt=0, le=1_000_000)] | None = None
+    """A higher cost an hour that somebody has accepted, unknown prices among it. Synthesis refuses what grows beyond
+    it, too."""
+
     log_retention_days: LogRetentionDays = 30
     """How long CloudWatch keeps the environment's logs, in days."""

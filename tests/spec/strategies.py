@@ -130,5 +130,11 @@ def _operations(draw: st.DrawFn) -> Values:
         "alarm_email": "ml-platform@example.com",
         "monthly_budget_usd": draw(st.integers(1, 10_000_000)),
         "log_retention_days": draw(st.sampled_from([1, 30, 365, 3653])),
+        "max_usd_per_hour": draw(st.integers(1, 100) | st.floats(0.01, 100)),
     }
-    return draw(with_some(optional, {}))
+    operations = draw(with_some(optional, {}))
+    if "monthly_budget_usd" in operations:
+        operations["at_budget"] = draw(st.sampled_from(["notify", "stop"]))
+    if "max_usd_per_hour" in operations and draw(st.booleans()):
+        operations["acknowledged_usd_per_hour"] = draw(st.integers(101, 1_000_000))
+    return operations

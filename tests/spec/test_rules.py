@@ -11,6 +11,7 @@ from tests.spec.rule_cases_access import ACCESS
 from tests.spec.rule_cases_endpoint import AUTHENTICATION, ENDPOINT_CASES
 from tests.spec.rule_cases_inference import INFERENCE, ROUTES
 from tests.spec.rule_cases_kubernetes import KUBERNETES, NODE_GROUPS
+from tests.spec.rule_cases_operations import OPERATIONS
 from tests.spec.rule_cases_scaling import SCALING
 from tests.spec.rule_cases_stacks import TRAINING_STACKS
 from tests.spec.rule_cases_training import CAPACITY, CLUSTER, NODES
@@ -18,7 +19,7 @@ from tests.spec.rule_cases_training import CAPACITY, CLUSTER, NODES
 CLUSTER_CASES = [*CLUSTER, *TRAINING_STACKS, *NODES, *CAPACITY, *ACCESS]
 INFERENCE_CASES = [*INFERENCE, *ROUTES, *SCALING, *ENDPOINT_CASES, *AUTHENTICATION]
 KUBERNETES_CASES = [*KUBERNETES, *NODE_GROUPS]
-CASES = [*REGION, *NETWORK, *STORAGE, *CLUSTER_CASES, *KUBERNETES_CASES, *INFERENCE_CASES, *TAGS]
+CASES = [*REGION, *NETWORK, *STORAGE, *CLUSTER_CASES, *KUBERNETES_CASES, *INFERENCE_CASES, *TAGS, *OPERATIONS]
 EACH_CASE = pytest.mark.parametrize("case", CASES, ids=[f"{case.rule}-{number}" for number, case in enumerate(CASES)])
 
 

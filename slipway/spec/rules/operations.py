@@ -1,0 +1,31 @@
+"""Rules about what the environment may cost."""
+
+from collections.abc import Iterator
+
+from slipway.spec.environment import Environment
+from slipway.spec.problems import Finding
+from slipway.spec.rules.registry import environment_rule
+
+
+@environment_rule
+def budget_to_stop_at(environment: Environment) -> Iterator[Finding]:
+    """An environment that stops when its budget is spent has a budget."""
+    operations = environment.operations
+    if operations.at_budget == "stop" and operations.monthly_budget_usd is None:
+        message = "there is no budget that could be spent"
+        yield Finding(("operations", "at_budget"), message, "Add `monthly_budget_usd`, or write notify.")
+
+
+@environment_rule
+def acknowledged_above_maximum(environment: Environment) -> Iterator[Finding]:
+    """An acknowledged cost an hour is above `max_usd_per_hour`."""
+    operations = environment.operations
+    maximum, acknowledged = operations.max_usd_per_hour, operations.acknowledged_usd_per_hour
+    if acknowledged is None:
+        return
+    path = ("operations", "acknowledged_usd_per_hour")
+    if maximum is None:
+        yield Finding(path, "there is no maximum that it could exceed", "Add `max_usd_per_hour`, or remove this.")
+    elif acknowledged <= maximum:
+        message = f"{acknowledged:g} is not above the maximum, which is {maximum:g}"
+        yield Finding(path, message, "Remove it, or lower `max_usd_per_hour`.")
