@@ -1,12 +1,34 @@
 """The EC2 instances that a cloud assembly can launch, whoever launches them: Slurm, EKS, ECS."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from slipway.assembly import Stack
+from slipway.lint.cluster import Cluster, max_count, queue_of, reservation, subnets
+from slipway.lint.sections import Section
+from slipway.lint.templates import TemplateCluster, Templates
 
 Purchase = Literal["on_demand", "spot", "capacity_block"]
+
+NODE_GROUP_LABEL = "slipway/node-group"
+"""Label of Kubernetes nodes with their node group's name, as the constructs write it."""
+
+_SLURM_PURCHASES: Mapping[str | None, Purchase] = {
+    None: "on_demand",
+    "ONDEMAND": "on_demand",
+    "SPOT": "spot",
+    "CAPACITY_BLOCK": "capacity_block",
+}
+_EKS_PURCHASES: Mapping[str | None, Purchase] = {
+    None: "on_demand",
+    "ON_DEMAND": "on_demand",
+    "SPOT": "spot",
+    "CAPACITY_BLOCK": "capacity_block",
+}
+
+_CANDIDATE = "-candidate"
+"""End of the name of a service that a new version of a model is tried in: it has a host while a canary is out."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +41,8 @@ class Machines:
         purpose: what they are for, for example `head node` or `queue trn1, trn1-32xl`.
         instance_type: EC2 instance type.
         purchase: how they are paid.
-        idle_count: how many run while nobody uses the environment.
+        idle_count: how many run while nobody uses the environment. Hosts of a model: as if a version of it were served,
+            at the time of day when its schedules keep the most.
         peak_count: how many run at most.
         availability_zone_ids: where they can be; empty when the template names the zone by other means.
         capacity_reservation: id of their reservation, or ARN of the resource group of their reservations.
@@ -44,4 +67,181 @@ def machines(stacks: tuple[Stack, ...]) -> Iterator[Machines]:
     Args:
         stacks: the stacks of one assembly; a queue's subnet may be in another stack than the queue.
     """
-    raise NotImplementedError
+    templates = Templates({stack.name: stack.template for stack in stacks})
+    zones = {reference: subnet.zone_id for reference, subnet in templates.subnets()}
+    for found in templates.clusters():
+        yield from _of_slurm(found, zones)
+    launch_templates = {
+        templates.reference(stack, logical_id): properties.section("LaunchTemplateData")
+        for stack, logical_id, properties in templates.sections("AWS::EC2::LaunchTemplate")
+    }
+    yield from _of_kubernetes(templates, launch_templates, zones)
+    yield from _of_models(templates, launch_templates, zones)
+
+
+_Zones = Mapping[str, str | None]
+
+
+def _zone_ids(references: list[str], zones: _Zones) -> tuple[str, ...]:
+    """Return the zones of subnets in their order; none of those that are not in the templates."""
+    return tuple(dict.fromkeys(zone for reference in references if (zone := zones.get(reference))))
+
+
+# ---- Slurm -----------------------------------------------------------------------------------------------------------
+
+
+def _of_slurm(found: TemplateCluster, zones: _Zones) -> Iterator[Machines]:
+    cluster = found.cluster
+    head_node = cluster.root.section("HeadNode")
+    yield Machines(
+        stack=found.stack,
+        logical_id=found.logical_id,
+        purpose="head node",
+        instance_type=head_node.required("InstanceType"),
+        purchase="on_demand",
+        idle_count=1,
+        peak_count=1,
+        availability_zone_ids=_zone_ids(subnets(head_node), zones),
+        capacity_reservation=None,
+        volume_gib=_root_volume_gib(head_node, cluster),
+    )
+    yield from (_login_nodes(found, pool, zones) for pool in cluster.login_pools())
+    yield from (_compute_nodes(found, resource, zones) for resource in cluster.compute_resources())
+
+
+def _login_nodes(found: TemplateCluster, pool: Section, zones: _Zones) -> Machines:
+    count = pool.number("Count", default=0)
+    return Machines(
+        stack=found.stack,
+        logical_id=found.logical_id,
+        purpose=f"login nodes, {pool.required('Name')}",
+        instance_type=pool.required("InstanceType"),
+        purchase="on_demand",
+        idle_count=count,
+        peak_count=count,
+        availability_zone_ids=_zone_ids(subnets(pool), zones),
+        capacity_reservation=None,
+        # ParallelCluster has no setting for it: the volume is as large as the image.
+        volume_gib=found.cluster.release.default_root_volume_gib,
+    )
+
+
+def _compute_nodes(found: TemplateCluster, resource: Section, zones: _Zones) -> Machines:
+    cluster, queue = found.cluster, queue_of(resource)
+    return Machines(
+        stack=found.stack,
+        logical_id=found.logical_id,
+        purpose=f"queue {queue.required('Name')}, {resource.required('Name')}",
+        instance_type=resource.required("InstanceType"),
+        purchase=_SLURM_PURCHASES[queue.text("CapacityType")],
+        idle_count=resource.number("MinCount", default=0),
+        peak_count=max_count(cluster, resource),
+        availability_zone_ids=_zone_ids(subnets(queue), zones),
+        capacity_reservation=_reservation(reservation(resource)),
+        volume_gib=_root_volume_gib(queue.section("ComputeSettings"), cluster),
+    )
+
+
+def _root_volume_gib(node: Section, cluster: Cluster) -> int:
+    root_volume = node.section("LocalStorage", "RootVolume")
+    return root_volume.number("Size", default=cluster.release.default_root_volume_gib)
+
+
+def _reservation(target: Section) -> str | None:
+    return target.hint("CapacityReservationId") or target.hint("CapacityReservationResourceGroupArn")
+
+
+# ---- Kubernetes ------------------------------------------------------------------------------------------------------
+
+
+def _of_kubernetes(templates: Templates, launch_templates: Mapping[str, Section], zones: _Zones) -> Iterator[Machines]:
+    for stack, logical_id, group in templates.sections("AWS::EKS::Nodegroup"):
+        launched = launch_templates[group.section("LaunchTemplate").written("Id") or ""]
+        target = launched.section("CapacityReservationSpecification", "CapacityReservationTarget")
+        scaling = group.section("ScalingConfig")
+        yield Machines(
+            stack=stack,
+            logical_id=logical_id,
+            purpose=f"node group {group.section('Labels').required(NODE_GROUP_LABEL)}",
+            instance_type=launched.required("InstanceType"),
+            purchase=_EKS_PURCHASES[group.text("CapacityType")],
+            idle_count=scaling.number("MinSize", default=0),
+            peak_count=scaling.number("MaxSize", default=0),
+            availability_zone_ids=_zone_ids(group.texts("Subnets"), zones),
+            capacity_reservation=_reservation(target),
+            volume_gib=_volumes_gib(launched),
+        )
+
+
+def _volumes_gib(launched: Section) -> int:
+    volumes = [device.section("Ebs") for device in launched.items("BlockDeviceMappings")]
+    return sum(volume.number("VolumeSize", default=0) for volume in volumes)
+
+
+# ---- models ----------------------------------------------------------------------------------------------------------
+
+
+def _of_models(templates: Templates, launch_templates: Mapping[str, Section], zones: _Zones) -> Iterator[Machines]:
+    services = _services(templates)
+    names = {service.hint("ServiceName") for service in services.values()}
+    fewest = dict(_fewest_tasks(templates))
+    for stack, logical_id, group in templates.sections("AWS::AutoScaling::AutoScalingGroup"):
+        launched = launch_templates[group.section("LaunchTemplate").written("LaunchTemplateId") or ""]
+        service = services[templates.reference(stack, logical_id)]
+        name = service.required("ServiceName")
+        tried_out = name.endswith(_CANDIDATE) and name.removesuffix(_CANDIDATE) in names
+        tasks = 0 if tried_out else fewest[stack, str(service.path[0])]
+        yield Machines(
+            stack=stack,
+            logical_id=logical_id,
+            purpose=f"inference hosts of {name}",
+            instance_type=launched.required("InstanceType"),
+            purchase="on_demand",
+            # One task is on each host.
+            idle_count=max(tasks, group.number("MinSize", default=0)),
+            peak_count=group.number("MaxSize", default=0),
+            availability_zone_ids=_zone_ids(group.texts("VPCZoneIdentifier"), zones),
+            capacity_reservation=None,
+            volume_gib=_volumes_gib(launched),
+        )
+
+
+def _services(templates: Templates) -> dict[str, Section]:
+    """Return the services by the reference to the group of the hosts that they run on."""
+    groups = {
+        templates.reference(stack, logical_id): provider.section("AutoScalingGroupProvider").hint("AutoScalingGroupArn")
+        for stack, logical_id, provider in templates.sections("AWS::ECS::CapacityProvider")
+    }
+    return {
+        group: service
+        for _, _, service in templates.sections("AWS::ECS::Service")
+        for strategy in service.items("CapacityProviderStrategy")
+        if (group := groups.get(strategy.hint("CapacityProvider") or ""))
+    }
+
+
+def _fewest_tasks(templates: Templates) -> Iterator[tuple[tuple[str, str], int]]:
+    """Yield how many tasks each service keeps, by stack and logical id."""
+    for stack, logical_id, _ in templates.sections("AWS::ECS::Service"):
+        template = templates.templates[stack]
+        desired = template["Resources"][logical_id]["Properties"].get("DesiredCount")
+        yield (stack, logical_id), _largest(desired, template)
+    for stack, _, target in templates.sections("AWS::ApplicationAutoScaling::ScalableTarget"):
+        # service/<cluster>/${<logical id>.Name}
+        service = (target.written("ResourceId") or "").rpartition("/")[2].removeprefix("${").removesuffix(".Name}")
+        schedules = [action.section("ScalableTargetAction") for action in target.items("ScheduledActions")]
+        bounds = [bound.number("MinCapacity", default=0) for bound in (target, *schedules)]
+        yield (stack, service), max(bounds)
+
+
+def _largest(count: Any, template: Mapping[str, Any]) -> int:
+    """Return a number; of one that depends on a condition the larger, of a parameter its default."""
+    match count:
+        case int():
+            return count
+        case {"Fn::If": [_, one, other]}:
+            return max(_largest(one, template), _largest(other, template))
+        case {"Ref": str() as name}:
+            return int(template["Parameters"][name]["Default"])
+        case _:
+            return 0

@@ -64,10 +64,10 @@ class Templates:
     def _context(self, stack: str, cluster: Mapping[str, Any]) -> Context:
         provider = self._provider(stack, cluster)
         release = _PROVIDER_RELEASE.search(provider.hint("TemplateURL") or "")
-        buckets = {self._name(name, logical_id) for name, logical_id, _ in self._resources("AWS::S3::Bucket")}
+        buckets = {self.reference(name, logical_id) for name, logical_id, _ in self._resources("AWS::S3::Bucket")}
         return Context(
             region=self.region,
-            subnets=dict(self._subnets()),
+            subnets=dict(self.subnets()),
             # A template without buckets is made for those that are there already.
             own_buckets=buckets or None,
             script_urls=self._script_urls(),
@@ -92,7 +92,9 @@ class Templates:
             for name, parameter in _mapping(template.get("Parameters")).items()
             if isinstance(parameter, Mapping) and isinstance(parameter.get("Default"), str | int | float)
         }
-        resources = {logical_id: self._name(stack, logical_id) for logical_id in _mapping(template.get("Resources"))}
+        resources = {
+            logical_id: self.reference(stack, logical_id) for logical_id in _mapping(template.get("Resources"))
+        }
         return defaults | resources
 
     def _local(self, value: Any, stack: str) -> Any:
@@ -122,7 +124,8 @@ class Templates:
         return self._readable(_mapping(outputs[name]).get("Value"), stack)
 
     @staticmethod
-    def _name(stack: str, logical_id: str) -> str:
+    def reference(stack: str, logical_id: str) -> str:
+        """Return the text that a `Ref` to a resource becomes, in whichever stack it stands."""
         return f"${{{stack}.{logical_id}}}"
 
     def _resources(self, resource_type: str) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
@@ -131,36 +134,38 @@ class Templates:
                 if isinstance(resource, Mapping) and resource.get("Type") == resource_type:
                     yield stack, logical_id, resource
 
-    def _sections(self, resource_type: str) -> Iterator[tuple[str, str, Section]]:
+    def sections(self, resource_type: str) -> Iterator[tuple[str, str, Section]]:
+        """Yield stack, logical id and properties of the resources of one type; references in them are texts."""
         for stack, logical_id, resource in self._resources(resource_type):
             properties = self._readable(resource.get("Properties") or {}, stack)
             yield stack, logical_id, Section((logical_id,), properties)
 
     # ---- what the resources say --------------------------------------------------------------------------------
 
-    def _subnets(self) -> Iterator[tuple[str, Subnet]]:
+    def subnets(self) -> Iterator[tuple[str, Subnet]]:
+        """Yield the subnets by the text of a reference to them."""
         open_tables = self._open_route_tables()
         tables = {
             properties.hint("SubnetId"): properties.hint("RouteTableId")
-            for _, _, properties in self._sections("AWS::EC2::SubnetRouteTableAssociation")
+            for _, _, properties in self.sections("AWS::EC2::SubnetRouteTableAssociation")
         }
-        for stack, logical_id, properties in self._sections("AWS::EC2::Subnet"):
-            name = self._name(stack, logical_id)
+        for stack, logical_id, properties in self.sections("AWS::EC2::Subnet"):
+            name = self.reference(stack, logical_id)
             public = (properties.hint("MapPublicIpOnLaunch") == "true") or tables.get(name) in open_tables
             zone = properties.hint("AvailabilityZoneId")
             yield name, Subnet(zone_id=zone, public=public, addresses=_addresses(properties.hint("CidrBlock")))
 
     def _open_route_tables(self) -> set[str | None]:
-        gateways = {self._name(stack, name) for stack, name, _ in self._resources("AWS::EC2::InternetGateway")}
+        gateways = {self.reference(stack, name) for stack, name, _ in self._resources("AWS::EC2::InternetGateway")}
         return {
             route.hint("RouteTableId")
-            for _, _, route in self._sections("AWS::EC2::Route")
+            for _, _, route in self.sections("AWS::EC2::Route")
             if route.hint("GatewayId") in gateways
         }
 
     def _script_urls(self) -> set[str] | None:
         urls: set[str] = set()
-        for _, _, deployment in self._sections(_SCRIPTS_TYPE):
+        for _, _, deployment in self.sections(_SCRIPTS_TYPE):
             bucket = deployment.hint("DestinationBucketName")
             prefix = (deployment.hint("DestinationBucketKeyPrefix") or "").strip("/")
             for key in _texts(deployment, "SourceObjectKeys"):
@@ -171,20 +176,20 @@ class Templates:
         return urls or None
 
     def _policy_arns(self) -> Iterator[tuple[str, str]]:
-        for stack, logical_id, policy in self._sections("AWS::IAM::ManagedPolicy"):
+        for stack, logical_id, policy in self.sections("AWS::IAM::ManagedPolicy"):
             path = policy.hint("Path") or "/"
             name = policy.hint("ManagedPolicyName") or f"{stack}-{logical_id}"
-            yield self._name(stack, logical_id), f"arn:aws:iam::${{AWS::AccountId}}:policy{path}{name}"
+            yield self.reference(stack, logical_id), f"arn:aws:iam::${{AWS::AccountId}}:policy{path}{name}"
 
     def _file_system_zones(self) -> Iterator[tuple[str, str]]:
-        subnets = dict(self._subnets())
-        for stack, logical_id, file_system in self._sections("AWS::FSx::FileSystem"):
+        subnets = dict(self.subnets())
+        for stack, logical_id, file_system in self.sections("AWS::FSx::FileSystem"):
             for subnet in _texts(file_system, "SubnetIds"):
                 if subnet in subnets and (zone := subnets[subnet].zone_id):
-                    yield self._name(stack, logical_id), zone
+                    yield self.reference(stack, logical_id), zone
 
     def _permissions_boundaries(self) -> set[str]:
-        roles = (role.hint("PermissionsBoundary") for _, _, role in self._sections("AWS::IAM::Role"))
+        roles = (role.hint("PermissionsBoundary") for _, _, role in self.sections("AWS::IAM::Role"))
         return {boundary for boundary in roles if boundary}
 
     def _provider(self, stack: str, cluster: Mapping[str, Any]) -> Section:
