@@ -1,18 +1,36 @@
 """The AWS account that is asked; nothing in it is changed."""
 
+from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import cached_property
+from threading import Lock, RLock
 from typing import Any
 
 import boto3
 from botocore.config import Config
 
-_CONFIGURATION = Config(retries={"mode": "standard", "total_max_attempts": 4}, connect_timeout=5, read_timeout=20)
-"""Throttled calls are tried again a few times; nobody waits for minutes."""
+_CONFIGURATION = Config(
+    retries={"mode": "standard", "total_max_attempts": 4}, connect_timeout=5, read_timeout=20, max_pool_connections=16
+)
+"""Throttled calls are tried again a few times; nobody waits for minutes. Checks that run side by side share clients."""
 
 
 @dataclass(frozen=True)
+class Caller:
+    """Whose credentials they are.
+
+    Attributes:
+        account_id: twelve digits.
+        arn: the IAM user, or the session of a role.
+    """
+
+    account_id: str
+    arn: str
+
+
+@dataclass
 class Account:
-    """An account and a Region, with the credentials that boto3 finds.
+    """An account and a Region, with the credentials that boto3 finds. Checks in several threads share it.
 
     Attributes:
         region: AWS Region.
@@ -21,11 +39,55 @@ class Account:
 
     region: str
     session: boto3.Session
-    _clients: dict[str, Any] = field(default_factory=dict)
+    _clients: dict[tuple[str, str], Any] = field(default_factory=dict)
+    _listings: dict[str, list[Any]] = field(default_factory=dict)
+    _reading: defaultdict[str, RLock] = field(default_factory=lambda: defaultdict(RLock))
+    # boto3: clients can be shared by threads, the making of clients by one session cannot.
+    _lock: Lock = field(default_factory=Lock)
 
-    def client(self, service: str) -> Any:
-        """Return the client of a service, made when first asked for."""
-        if service not in self._clients:
-            made: Any = self.session.client(service, region_name=self.region, config=_CONFIGURATION)  # type: ignore[call-overload]
-            self._clients[service] = made
-        return self._clients[service]
+    @cached_property
+    def caller(self) -> Caller:
+        """Whose credentials these are; needs no permission.
+
+        Raises:
+            ClientError: AWS does not take them.
+            BotoCoreError: there are none, or AWS cannot be reached.
+        """
+        identity = self.client("sts").get_caller_identity()
+        return Caller(identity["Account"], identity["Arn"])
+
+    def client(self, service: str, region: str | None = None) -> Any:
+        """Return the client of a service, made when first asked for.
+
+        Args:
+            service: boto3's name of it, for example `ec2`.
+            region: where to ask, for services that answer in one Region alone; else the account's.
+        """
+        key = (service, region or self.region)
+        with self._lock:
+            if key not in self._clients:
+                made: Any = self.session.client(service, region_name=key[1], config=_CONFIGURATION)  # type: ignore[call-overload]
+                self._clients[key] = made
+            return self._clients[key]
+
+    def listing(self, service: str, operation: str, items: str, **arguments: Any) -> list[Any]:
+        """Return everything that an operation lists, page by page; the same listing is asked for once a preflight.
+
+        Args:
+            service: boto3's name of the service.
+            operation: its method, for example `describe_vpcs`.
+            items: what the answer calls the list, for example `Vpcs`; a JMESPath expression.
+            arguments: what to ask with.
+
+        Raises:
+            ClientError: AWS refuses.
+            BotoCoreError: AWS does not answer.
+        """
+        key = f"{service} {operation} {items} {sorted(arguments.items())}"
+        with self._lock:
+            reading = self._reading[key]
+        with reading:
+            if key not in self._listings:
+                pages = self.client(service).get_paginator(operation).paginate(**arguments)
+                self._listings[key] = [item for item in pages.search(items) if item is not None]
+            return self._listings[key]

@@ -25,7 +25,7 @@ class Answer(BaseModel):
     """What was found, with the arithmetic where there is one; a sentence."""
 
     fix: str | None = None
-    """What to do: a command to run, or what to write where. Every failed answer has one."""
+    """What to do; every failed answer has it. Commands to run stand on lines of their own, whole, to be copied."""
 
     stacks: tuple[str, ...] = ()
     """The stacks that need it; empty when all do."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -10,9 +11,18 @@ from slipway.preflight.answer import Answer
 from slipway.preflight.needs import Needs
 
 Ask = Callable[[Needs, Account], Iterator[Answer]]
-"""Yields an answer for every thing that a check looks at. It may raise what boto3 raises."""
+"""Yields an answer for every thing that a check looks at, and none when the stacks need nothing of it. It may raise
+what boto3 raises."""
 
-_REFUSALS = frozenset({"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "AuthorizationError"})
+Stage = Literal["offline", "identity", "catalogue", "quota", "existence", "capacity"]
+"""When a check runs: those of one stage side by side, stage after stage. `offline` asks AWS nothing. `capacity` makes
+something that bills, and runs only when asked for."""
+
+REFUSALS = frozenset({"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "AuthorizationError", "403"})
+"""How services say that the caller may not. `403` is all that a HEAD request of S3 can say."""
+
+UNANSWERED = (ClientError, BotoCoreError)
+"""What boto3 raises when AWS refuses, throttles, fails, or cannot be reached."""
 
 
 @dataclass(frozen=True)
@@ -22,31 +32,36 @@ class Check:
     Attributes:
         id: for example `PF06`.
         title: what it looks at, in a few words.
+        stage: when it runs.
         prevents: the failure that it saves the user from, a sentence.
-        actions: the IAM actions that it needs.
+        actions: the IAM actions that it needs, sorted.
         ask: the check itself.
-        costs_money: whether it makes something that bills; such a check runs only when asked for.
     """
 
     id: str
     title: str
+    stage: Stage
     prevents: str
     actions: tuple[str, ...]
     ask: Ask
-    costs_money: bool = False
 
 
 CHECKS: dict[str, Check] = {}
-"""All checks by id, in the order in which their modules are imported."""
+"""All checks by id; complete once `slipway.preflight.checks` is imported."""
 
 
 def check(
-    id: str, title: str, *, prevents: str, actions: tuple[str, ...], costs_money: bool = False
-) -> Callable[[Ask], Ask]:  # noqa: A002
+    id: str,  # noqa: A002 - what users call it
+    title: str,
+    *,
+    stage: Stage,
+    prevents: str,
+    actions: tuple[str, ...] = (),
+) -> Callable[[Ask], Ask]:
     """Register a function as a check; the arguments are those of `Check`."""
 
     def register(ask: Ask) -> Ask:
-        CHECKS[id] = Check(id, title, prevents, actions, ask, costs_money)
+        CHECKS[id] = Check(id, title, stage, prevents, tuple(sorted(actions)), ask)
         return ask
 
     return register
@@ -57,17 +72,26 @@ def run(checked: Check, needs: Needs, account: Account) -> list[Answer]:
     answers: list[Answer] = []
     try:
         answers.extend(checked.ask(needs, account))
-    except (ClientError, BotoCoreError) as error:
-        answers.append(_not_checked(checked, error))
+    except UNANSWERED as error:
+        answers.append(not_checked(checked.id, checked.title, error))
     return answers
 
 
-def _not_checked(checked: Check, error: Exception) -> Answer:
-    refused = isinstance(error, ClientError) and error.response.get("Error", {}).get("Code") in _REFUSALS
+def not_checked(id: str, subject: str, error: ClientError | BotoCoreError) -> Answer:  # noqa: A002
+    """Return the answer about something that AWS did not tell.
+
+    A check that has more to ask catches `UNANSWERED` around one thing, yields this, and goes on.
+
+    Args:
+        id: of the check.
+        subject: what was to be looked at.
+        error: what boto3 raised.
+    """
+    refused = isinstance(error, ClientError) and error.response.get("Error", {}).get("Code") in REFUSALS
     return Answer(
-        check=checked.id,
+        check=id,
         status="not_checked",
-        subject=checked.title,
+        subject=subject,
         message=f"AWS refuses to tell: {error}" if refused else f"AWS does not answer: {error}",
-        fix=f"allow {', '.join(checked.actions)}" if refused else "run the preflight again",
+        fix=f"allow {', '.join(CHECKS[id].actions)}" if refused else "run the preflight again",
     )

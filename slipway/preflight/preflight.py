@@ -1,0 +1,108 @@
+"""What a preflight found out, and how it runs."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import get_args
+
+from pydantic import BaseModel, ConfigDict
+
+from slipway.preflight.account import Account
+from slipway.preflight.answer import Answer, Status
+from slipway.preflight.check import UNANSWERED, Check, Stage, run
+from slipway.preflight.needs import Needs
+
+PASSED, FAILED, NOT_CHECKED = 0, 1, 2
+"""Exit codes: nothing stands in the way; something does; nothing could be checked."""
+
+_STAGES: tuple[Stage, ...] = get_args(Stage)
+_BEFORE_IDENTITY: tuple[Stage, ...] = ("offline", "identity")
+_SIDE_BY_SIDE = 8
+"""Checks at a time: they wait for AWS, not for the processor."""
+
+
+class Preflight(BaseModel):
+    """The answers about one environment in one account."""
+
+    model_config = ConfigDict(frozen=True)
+
+    environment: str
+    region: str
+    account_id: str | None
+    """None when AWS takes no credentials, and then nothing else was asked; or when no check asks AWS."""
+
+    stacks: tuple[str, ...]
+    answers: tuple[Answer, ...]
+    """In the order of the checks."""
+
+    not_needed: tuple[str, ...]
+    """Ids of the checks that these stacks give nothing to look at."""
+
+    def of(self, status: Status) -> tuple[Answer, ...]:
+        """Return the answers with this status."""
+        return tuple(answer for answer in self.answers if answer.status == status)
+
+    def exit_code(self, *, strict: bool) -> int:
+        """Return 0, 1 or 2 (see the constants).
+
+        Args:
+            strict: what was not checked, and a warning, count as failed.
+        """
+        unanswered = len(self.of("not_checked"))
+        if unanswered and (self.account_id is None or unanswered == len(self.answers)):
+            return NOT_CHECKED
+        alarming = ("failed", "warning", "not_checked") if strict else ("failed",)
+        return FAILED if any(answer.status in alarming for answer in self.answers) else PASSED
+
+
+def preflight(
+    checks: Sequence[Check], needs: Needs, account: Account, progress: Callable[[Check], None] = lambda _: None
+) -> Preflight:
+    """Run checks, stage after stage.
+
+    Args:
+        checks: which.
+        needs: what they are asked about.
+        account: who is asked.
+        progress: is told of each check that is done, from several threads.
+    """
+    account_id, reason = _identity(checks, account)
+
+    def ask(check: Check) -> list[Answer]:
+        known = account_id is not None or check.stage in _BEFORE_IDENTITY
+        answers = run(check, needs, account) if known else [_not_asked(check, reason)]
+        progress(check)
+        return answers
+
+    found: dict[str, list[Answer]] = {}
+    with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
+        for stage in _STAGES:
+            together = [check for check in checks if check.stage == stage]
+            found.update(zip((check.id for check in together), pool.map(ask, together), strict=True))
+    return Preflight(
+        environment=needs.environment,
+        region=needs.region,
+        account_id=account_id,
+        stacks=tuple(stack.name for stack in needs.stacks),
+        answers=tuple(answer for check in checks for answer in found[check.id]),
+        not_needed=tuple(check.id for check in checks if not found[check.id]),
+    )
+
+
+def _identity(checks: Sequence[Check], account: Account) -> tuple[str | None, str]:
+    """Return the account's id, or why it is not known."""
+    if all(check.stage == "offline" for check in checks):
+        return None, "nobody asked"
+    try:
+        return account.caller.account_id, ""
+    except UNANSWERED as error:
+        return None, str(error)
+
+
+def _not_asked(check: Check, reason: str) -> Answer:
+    return Answer(
+        check=check.id,
+        status="not_checked",
+        subject=check.title,
+        message=f"not asked, because AWS does not say whose credentials these are: {reason}",
+        fix="log in, or set AWS_PROFILE, and run the preflight again",
+    )

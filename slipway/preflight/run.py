@@ -1,0 +1,114 @@
+"""One run of `slipway preflight`: synthesize, ask, report."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import boto3
+from botocore.exceptions import BotoCoreError
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+import slipway.preflight.checks  # noqa: F401 - importing it registers the checks
+from slipway.preflight.account import Account
+from slipway.preflight.check import CHECKS, Check
+from slipway.preflight.errors import RefusedError
+from slipway.preflight.needs import Needs, read_needs
+from slipway.preflight.preflight import Preflight, preflight
+from slipway.preflight.report import print_preflight
+from slipway.spec.problems import near_names
+from slipway.synthesis import PROJECT, SynthFailedError, synthesize
+
+DIRECTORY = PROJECT / ".plan" / "preflight"
+"""Where an environment is synthesized."""
+
+_STANDARD_OUTPUT = "-"
+
+
+def choose(only: Sequence[str], skip: Sequence[str], *, capacity: bool) -> tuple[Check, ...]:
+    """Return the checks to run, by id.
+
+    Args:
+        only: their ids; all when empty.
+        skip: ids to leave out.
+        capacity: run those too that make something that bills.
+
+    Raises:
+        RefusedError: an id is unknown, or belongs to a check that must be asked for with --prove-capacity.
+    """
+    unknown = [name for name in (*only, *skip) if name not in CHECKS]
+    if unknown:
+        raise RefusedError(
+            "; ".join(f"there is no check {name}. {near_names(name.upper(), CHECKS)}" for name in unknown)
+        )
+    billing = [name for name in only if CHECKS[name].stage == "capacity"]
+    if billing and not capacity:
+        raise RefusedError(f"{', '.join(billing)} makes something that bills: say --prove-capacity")
+    chosen = [check for name, check in sorted(CHECKS.items()) if name not in skip and (not only or name in only)]
+    return tuple(check for check in chosen if capacity or check.stage != "capacity")
+
+
+def run(
+    environment: str | None,
+    assembly: Path | None,
+    stacks: Sequence[str],
+    checks: Sequence[Check],
+    *,
+    json_to: str | None,
+    strict: bool,
+) -> int:
+    """Ask, report, and return the exit code.
+
+    Args:
+        environment: name of an environment; it is synthesized.
+        assembly: cloud assembly of it, instead.
+        stacks: the stacks to ask about; all when empty.
+        checks: what to ask.
+        json_to: file for the answers as JSON; `-` prints them in place of the report.
+        strict: what was not checked, and a warning, count as failed.
+
+    Raises:
+        RefusedError: nothing could be asked.
+    """
+    needs = read_needs(_assembly(environment, assembly), stacks)
+    found = _ask(needs, checks)
+    if json_to == _STANDARD_OUTPUT:
+        print(found.model_dump_json(indent=2))
+    else:
+        print_preflight(found, Console())
+    if json_to not in (None, _STANDARD_OUTPUT):
+        _write(Path(str(json_to)), found)
+    return found.exit_code(strict=strict)
+
+
+def _ask(needs: Needs, checks: Sequence[Check]) -> Preflight:
+    try:
+        account = Account(needs.region, boto3.Session(region_name=needs.region))
+    except BotoCoreError as error:
+        # A profile that does not exist.
+        raise RefusedError(f"no AWS account: {error}. Log in, or set AWS_PROFILE") from error
+    columns = (TextColumn("asking AWS"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=len(checks))
+        return preflight(checks, needs, account, lambda done: bar.update(task, advance=1, description=done.title))
+
+
+def _assembly(environment: str | None, assembly: Path | None) -> Path:
+    if (environment is None) == (assembly is None):
+        raise RefusedError("say which environment: -e NAME, or --assembly FOLDER; one of them")
+    if assembly is not None:
+        return assembly.resolve()
+    shutil.rmtree(DIRECTORY, ignore_errors=True)
+    DIRECTORY.mkdir(parents=True)
+    try:
+        synthesize(str(environment), DIRECTORY / "assembly", DIRECTORY / "app.log")
+    except SynthFailedError as error:
+        raise RefusedError(str(error)) from error
+    return DIRECTORY / "assembly"
+
+
+def _write(file: Path, found: Preflight) -> None:
+    try:
+        file.write_text(found.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise RefusedError(f"cannot write {file}: {error}") from error
