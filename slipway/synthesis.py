@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 from pathlib import Path
 
@@ -16,34 +17,76 @@ class SynthFailedError(Exception):
     """The app ended with an error; the message is what it said."""
 
 
-def synthesize(environment: str, directory: Path, log: Path) -> None:
-    """Run the app of cdk.json on an environment file, the way `cdk synth` runs it.
+class Synthesis:
+    """A synth that runs; several may, side by side."""
 
-    CDK's built-in validation stays off: it is a gate of its own and costs seconds.
+    def __init__(self, process: subprocess.Popen[bytes], directory: Path, log: Path) -> None:
+        """Take over a process that `start_synthesis` started."""
+        self._process = process
+        self.directory = directory
+        self._log = log
+
+    def wait(self) -> None:
+        """Return when the cloud assembly is written.
+
+        Raises:
+            SynthFailedError: the app ended with another exit code than 0.
+        """
+        if self._process.wait():
+            said = _message(self._log.read_text("utf-8"))
+            raise SynthFailedError(f"cdk synth would fail; the app's log: {self._log}\n{said}")
+
+    def stop(self) -> None:
+        """End the app and the Node process that it started, if they still run."""
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGTERM)
+            self._process.wait()
+
+
+def start_synthesis(environment: str, directory: Path, log: Path, project: Path = PROJECT) -> Synthesis:
+    """Start the app of cdk.json on an environment file, the way `cdk synth` runs it.
+
+    CDK's built-in validation stays off: it is a gate of its own and costs seconds. The security packs and the rules for
+    clusters run.
 
     Args:
-        environment: name of a file in environments/, without its ending.
+        environment: name of a file in environments/, without its ending, or a path that ends in .yaml.
         directory: where the cloud assembly is written.
         log: where all that the app says is kept.
+        project: folder of the project whose app runs; its own packages are imported, not the installed ones.
+    """
+    settings = json.loads((project / "cdk.json").read_text("utf-8"))
+    # The CLI adds the construct paths to the templates: a deployment has them.
+    context = {**settings.get("context", {}), "aws:cdk:enable-path-metadata": True, "environment": environment}
+    variables = {"CDK_OUTDIR": str(directory), "CDK_CONTEXT_JSON": json.dumps(context), "CDK_VALIDATION": "false"}
+    if project != PROJECT:
+        # Before the finder of the editable install, which would find this project's packages.
+        variables["PYTHONPATH"] = os.pathsep.join((str(project), str(project / "constructs")))
+    with log.open("w", encoding="utf-8") as output:
+        process = subprocess.Popen(
+            settings["app"],
+            shell=True,
+            cwd=project,
+            env={**os.environ, **variables},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            # A group of its own: Ctrl-C reaches the command alone, which ends the whole group.
+            start_new_session=True,
+        )
+    return Synthesis(process, directory, log)
+
+
+def synthesize(environment: str, directory: Path, log: Path) -> None:
+    """Synthesize an environment of this project; see `start_synthesis`.
 
     Raises:
         SynthFailedError: the app ended with another exit code than 0.
     """
-    settings = json.loads((PROJECT / "cdk.json").read_text("utf-8"))
-    context = {**settings["context"], "environment": environment}
-    variables = {"CDK_OUTDIR": str(directory), "CDK_CONTEXT_JSON": json.dumps(context), "CDK_VALIDATION": "false"}
-    with log.open("w", encoding="utf-8") as output:
-        app = subprocess.run(
-            settings["app"],
-            shell=True,
-            cwd=PROJECT,
-            env={**os.environ, **variables},
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            check=False,
-        )
-    if app.returncode:
-        raise SynthFailedError(f"cdk synth would fail; the app's log: {log}\n{_message(log.read_text('utf-8'))}")
+    synthesis = start_synthesis(environment, directory, log)
+    try:
+        synthesis.wait()
+    finally:
+        synthesis.stop()
 
 
 def _message(output: str) -> str:

@@ -32,8 +32,11 @@ class Comparison(BaseModel):
     """What the plan compares with: a Git revision or the folder of an assembly."""
 
     changes: Changes
+    notes: tuple[str, ...] = ()
+    """What to know about the base before reading the comparison, a sentence each."""
+
     cluster_update: ClusterUpdate | None
-    """None when the environment has no Slurm cluster."""
+    """None when not both sides have a Slurm cluster: there is none to update."""
 
     cost: Cost
     """The cost of the base."""
