@@ -11,7 +11,7 @@ def zone_ids_by_name(account: Account) -> dict[str, str]:
     Raises:
         ClientError: EC2 refuses to tell.
     """
-    described = account.client("ec2").describe_availability_zones()["AvailabilityZones"]
+    described = account.listing("ec2", "describe_availability_zones", "AvailabilityZones")
     return {
         zone["ZoneName"]: zone["ZoneId"]
         for zone in described

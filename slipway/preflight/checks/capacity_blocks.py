@@ -25,6 +25,7 @@ _GONE = frozenset({"expired", "cancelled", "failed", "payment-failed", "unsuppor
 @check(
     "PF10",
     "Capacity Blocks",
+    stage="existence",
     prevents="A queue waits for nodes that can only be bought beforehand, or that have been taken away again.",
     actions=(
         "ec2:DescribeCapacityReservations",

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from slipway.machines import Machines
 from slipway.preflight.account import Account
-from slipway.preflight.answer import Answer
+from slipway.preflight.answer import Answer, Status
 from slipway.preflight.check import check
 from slipway.preflight.needs import Needs
 from slipway.preflight.reservations import Reservation, read_reservation, reservation_ids
@@ -23,7 +23,7 @@ _ENDS_SOON = timedelta(days=1)
 class _Found(NamedTuple):
     """What is wrong with a reservation, and what to do about it."""
 
-    status: str
+    status: Status
     message: str
     fix: str
 
@@ -31,6 +31,7 @@ class _Found(NamedTuple):
 @check(
     "PF09",
     "capacity reservations",
+    stage="existence",
     prevents="Nodes do not start because the reservation that their queue names is gone, elsewhere, or for other ones.",
     actions=("ec2:DescribeCapacityReservations", "resource-groups:ListGroupResources"),
 )
@@ -42,7 +43,7 @@ def capacity_reservations(needs: Needs, account: Account) -> Iterator[Answer]:
         if not ids:
             yield _no_group(target, users, needs.region, there=ids is not None)
             continue
-        found = {id: read_reservation(account, id) for id in ids}
+        found = {name: read_reservation(account, name) for name in ids}
         for reservation_id, reservation in found.items():
             yield from _judge(reservation_id, reservation, users, needs.region)
         yield from _places([r for r in found.values() if r and r.state == "active"], users, target)
@@ -76,7 +77,7 @@ def _judge(
         return
     wrong = list(_wrong(reservation, users, region))
     for status, message, fix in wrong:
-        yield answer.func(**answer.keywords, status=status, message=message, fix=fix)
+        yield answer(status=status, message=message, fix=fix)
     if not wrong:
         yield answer(
             status="passed",

@@ -1,0 +1,45 @@
+"""The roles of the CDK's bootstrap that a deployment of an assembly takes on, as the assembly names them."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from slipway.assembly import read_artifacts
+
+
+def deployer_roles(assembly: Path) -> tuple[str, ...]:
+    """Return the ARNs of the roles that the CDK CLI takes on, with `${AWS::Partition}` and `${AWS::AccountId}` open.
+
+    Raises:
+        NoAssemblyError: the folder is no cloud assembly.
+    """
+    return tuple(dict.fromkeys([*_of_stacks(assembly, "assumeRoleArn"), *_of_assets(assembly)]))
+
+
+def execution_roles(assembly: Path) -> tuple[str, ...]:
+    """Return the ARNs of the roles that CloudFormation makes the resources with, open in the same way.
+
+    Raises:
+        NoAssemblyError: the folder is no cloud assembly.
+    """
+    return tuple(dict.fromkeys(_of_stacks(assembly, "cloudFormationExecutionRoleArn")))
+
+
+def _of_stacks(assembly: Path, key: str) -> Iterator[str]:
+    for artifact in read_artifacts(assembly, "aws:cloudformation:stack").values():
+        properties = artifact["properties"]
+        if key in properties:
+            yield properties[key]
+        if key == "assumeRoleArn" and "lookupRole" in properties:
+            yield properties["lookupRole"]["arn"]
+
+
+def _of_assets(assembly: Path) -> Iterator[str]:
+    for artifact in read_artifacts(assembly, "cdk:asset-manifest").values():
+        manifest: Any = json.loads((assembly / artifact["properties"]["file"]).read_text(encoding="utf-8"))
+        for kind in ("files", "dockerImages"):
+            for asset in manifest.get(kind, {}).values():
+                for destination in asset["destinations"].values():
+                    if "assumeRoleArn" in destination:
+                        yield destination["assumeRoleArn"]

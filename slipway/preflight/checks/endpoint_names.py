@@ -1,0 +1,139 @@
+"""PF15: the endpoint's certificate is issued and covers its names, and the hosted zone of its record is there."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from slipway.preflight.account import Account
+from slipway.preflight.answer import Answer
+from slipway.preflight.check import check
+from slipway.preflight.needs import Needs
+
+_Answer = partial(Answer, check="PF15")
+
+_SOON = timedelta(days=30)
+
+
+@check(
+    "PF15",
+    "certificates and hosted zones",
+    stage="existence",
+    prevents="The load balancer gets no HTTPS listener, or clients refuse its certificate.",
+    actions=("acm:DescribeCertificate", "route53:GetHostedZone"),
+)
+def endpoint_names(needs: Needs, account: Account) -> Iterator[Answer]:
+    """Look at each certificate that a listener names and at each hosted zone that a record is written into."""
+    for stack, _, properties in needs.resources("AWS::ElasticLoadBalancingV2::Listener"):
+        for certificate in properties.get("Certificates", []):
+            arn = certificate["CertificateArn"]
+            if isinstance(arn, str):
+                answer = partial(_Answer, subject=arn, stacks=(stack.name,))
+                yield from _certificate(arn, _names(needs, stack.name), answer, account)
+    for stack, _, properties in needs.resources("AWS::Route53::RecordSet"):
+        zone_id = properties.get("HostedZoneId")
+        if isinstance(zone_id, str):
+            answer = partial(_Answer, subject=f"hosted zone {zone_id}", stacks=(stack.name,))
+            yield _hosted_zone(zone_id, properties["Name"], answer, account)
+
+
+def covers(certified: str, name: str) -> bool:
+    """Tell whether a name of a certificate covers a host name; `*` stands for one label (RFC 6125, 6.4.3)."""
+    certified, name = certified.lower(), name.lower().rstrip(".")
+    if certified.startswith("*."):
+        return name.partition(".")[2] == certified[2:]
+    return name == certified
+
+
+def _names(needs: Needs, stack: str) -> list[str]:
+    """Return the names that clients of the stack's load balancer use, as far as it has any of its own."""
+    records = [
+        properties["Name"] for owner, _, properties in needs.resources("AWS::Route53::RecordSet") if owner.name == stack
+    ]
+    hosts = [
+        name
+        for owner, _, properties in needs.resources("AWS::ElasticLoadBalancingV2::ListenerRule")
+        if owner.name == stack
+        for condition in properties["Conditions"]
+        for name in condition.get("HostHeaderConfig", {}).get("Values", [])
+    ]
+    return [name.rstrip(".") for name in dict.fromkeys([*records, *hosts]) if isinstance(name, str)]
+
+
+def _certificate(arn: str, names: list[str], answer: partial[Answer], account: Account) -> Iterator[Answer]:
+    region = arn.split(":")[3]
+    if region != account.region:
+        yield answer(
+            status="failed",
+            message=f"it is in {region}, but a load balancer takes certificates of its own Region {account.region}",
+            fix=_request(names, account.region),
+        )
+        return
+    try:
+        found = account.client("acm").describe_certificate(CertificateArn=arn)["Certificate"]
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "ResourceNotFoundException":
+            raise
+        yield answer(status="failed", message="there is no such certificate", fix=_request(names, region))
+        return
+    yield from _judge(found, names, answer, region)
+
+
+def _judge(found: dict[str, Any], names: list[str], answer: partial[Answer], region: str) -> Iterator[Answer]:
+    if found["Status"] != "ISSUED":
+        yield answer(
+            status="failed",
+            message=f"it is {found['Status']}, not ISSUED",
+            fix="write the DNS records that prove the domain, and wait: aws acm describe-certificate --region "
+            f"{region} --certificate-arn {found['CertificateArn']} --query Certificate.DomainValidationOptions",
+        )
+        return
+    certified = [found["DomainName"], *found.get("SubjectAlternativeNames", [])]
+    bare = [name for name in names if not any(covers(known, name) for known in certified)]
+    if bare:
+        yield answer(
+            status="failed",
+            message=f"it covers {', '.join(dict.fromkeys(certified))}, but not {', '.join(bare)}",
+            fix=_request(names, region),
+        )
+        return
+    until = found.get("NotAfter")
+    renewed = found.get("RenewalEligibility") == "ELIGIBLE"
+    if until and until < datetime.now(UTC) + _SOON and not renewed:
+        yield answer(
+            status="warning",
+            message=f"it ends on {until:%Y-%m-%d}, and AWS does not renew it",
+            fix="import the next certificate under the same ARN: aws acm import-certificate --region "
+            f"{region} --certificate-arn {found['CertificateArn']} --certificate fileb://certificate.pem "
+            "--private-key fileb://key.pem",
+        )
+        return
+    yield answer(status="passed", message=f"issued, covers {', '.join(names) or 'what the load balancer is called'}")
+
+
+def _request(names: list[str], region: str) -> str:
+    first, *others = names or ["<name of the endpoint>"]
+    more = f" --subject-alternative-names {' '.join(others)}" if others else ""
+    return (
+        f"aws acm request-certificate --region {region} --domain-name {first}{more} --validation-method DNS\n"
+        "then write its ARN as certificate_arn"
+    )
+
+
+def _hosted_zone(zone_id: str, name: str, answer: partial[Answer], account: Account) -> Answer:
+    domain = name.rstrip(".").partition(".")[2]
+    fix = (
+        "write a zone_id of this list: aws route53 list-hosted-zones-by-name --dns-name "
+        f"{domain} --query 'HostedZones[].[Id,Name]' --output table"
+    )
+    try:
+        zone = account.client("route53").get_hosted_zone(Id=zone_id)["HostedZone"]
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "NoSuchHostedZone":
+            raise
+        return answer(status="failed", message="the account has no such hosted zone", fix=fix)
+    if not f".{name.rstrip('.')}".endswith(f".{zone['Name'].rstrip('.')}"):
+        return answer(status="failed", message=f"it is {zone['Name']}, in which {name} cannot be", fix=fix)
+    return answer(status="passed", message=f"it is {zone['Name']}")

@@ -1,0 +1,109 @@
+"""PF12: the machine images that instances are launched from are there, for their processor, and not deprecated."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from slipway.preflight.account import Account
+from slipway.preflight.answer import Answer
+from slipway.preflight.check import check
+from slipway.preflight.image_uses import ImageUse, image_uses
+from slipway.preflight.needs import Needs
+
+_Answer = partial(Answer, check="PF12")
+
+_SOON = timedelta(days=30)
+_NO_IMAGE = frozenset({"InvalidAMIID.NotFound", "InvalidAMIID.Malformed", "InvalidAMIID.Unavailable"})
+
+_FIXES = {
+    "id": "write the id of an image of this Region that the account may use: aws ec2 describe-images --region {region} "
+    "--owners self --query 'Images[].[ImageId,Name]' --output table",
+    "parameter": "AWS has withdrawn the image or never published it in {region}. See what there is: aws ssm "
+    "get-parameters-by-path --region {region} --recursive --path {path}",
+    "pattern": "write a `parallelcluster_version` and an `operating_system` of which there is an image: pcluster "
+    "describe-official-images --region {region}",
+}
+
+
+@check(
+    "PF12",
+    "machine images",
+    stage="existence",
+    prevents="Nodes and hosts cannot be launched because their image is not there, or is for another processor.",
+    actions=("ec2:DescribeImages", "ec2:DescribeInstanceTypes", "ssm:GetParameter"),
+)
+def machine_images(needs: Needs, account: Account) -> Iterator[Answer]:
+    """Look up every image, whether it is named by id, by a public SSM parameter or by ParallelCluster's naming."""
+    for use in dict.fromkeys(image_uses(needs)):
+        image = _image(use, account)
+        answer = partial(_Answer, subject=f"{use.name} for {use.purpose}", stacks=(use.stack,))
+        if image is None:
+            fix = _FIXES[use.named_by].format(region=needs.region, path=use.name.rpartition("/")[0].rpartition("/")[0])
+            yield answer(status="failed", message=f"{needs.region} has no such image", fix=fix)
+            continue
+        wrong = _other_processor(image, use, account)
+        if wrong:
+            yield answer(status="failed", message=wrong, fix=f"write an image for {use.instance_type}")
+            continue
+        yield _age(image, answer, needs.region)
+
+
+def _image(use: ImageUse, account: Account) -> dict[str, Any] | None:
+    """Return the image as EC2 describes it, the newest one of a pattern."""
+    if use.named_by == "pattern":
+        images = account.client("ec2").describe_images(
+            Owners=["amazon"],
+            Filters=[{"Name": "name", "Values": [use.name]}, {"Name": "state", "Values": ["available"]}],
+            IncludeDeprecated=True,
+        )["Images"]
+        return max(images, key=lambda image: str(image["CreationDate"]), default=None)
+    image_id = use.name if use.named_by == "id" else _parameter(use.name, account)
+    return _by_id(image_id, account) if image_id else None
+
+
+def _parameter(name: str, account: Account) -> str | None:
+    try:
+        value: str = account.client("ssm").get_parameter(Name=name)["Parameter"]["Value"]
+    except ClientError as error:
+        if error.response["Error"]["Code"] == "ParameterNotFound":
+            return None
+        raise
+    return value
+
+
+def _by_id(image_id: str, account: Account) -> dict[str, Any] | None:
+    try:
+        images = account.client("ec2").describe_images(ImageIds=[image_id], IncludeDeprecated=True)["Images"]
+    except ClientError as error:
+        if error.response["Error"]["Code"] in _NO_IMAGE:
+            return None
+        raise
+    return images[0] if images else None
+
+
+def _other_processor(image: dict[str, Any], use: ImageUse, account: Account) -> str | None:
+    if use.instance_type is None:
+        return None
+    described = account.client("ec2").describe_instance_types(InstanceTypes=[use.instance_type])["InstanceTypes"][0]
+    supported = described["ProcessorInfo"]["SupportedArchitectures"]
+    if image["Architecture"] in supported:
+        return None
+    return f"{image['ImageId']} is for {image['Architecture']}, but {use.instance_type} is {' or '.join(supported)}"
+
+
+def _age(image: dict[str, Any], answer: partial[Answer], region: str) -> Answer:
+    until = image.get("DeprecationTime")
+    deprecated = datetime.fromisoformat(until) if until else None
+    if deprecated is None or deprecated > datetime.now(UTC) + _SOON:
+        when = f", deprecated from {deprecated:%Y-%m-%d} on" if deprecated else ""
+        return answer(status="passed", message=f"{image['ImageId']} is there{when}")
+    verb = "is deprecated since" if deprecated < datetime.now(UTC) else "will be deprecated on"
+    return answer(
+        status="warning",
+        message=f"{image['ImageId']} {verb} {deprecated:%Y-%m-%d}: it gets no security updates and may be withdrawn",
+        fix=f"take a newer image; of AWS's own images: a newer release. aws ec2 describe-images --region {region} "
+        f"--image-ids {image['ImageId']} --include-deprecated",
+    )

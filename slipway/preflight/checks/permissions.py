@@ -1,0 +1,154 @@
+"""PF14: the caller may take on the roles of the CDK's bootstrap, and CloudFormation's own role may make everything."""
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from botocore.exceptions import ClientError
+
+from slipway.deploy_role.needs import UnknownTypeError
+from slipway.deploy_role.needs import read_needs as read_deployment
+from slipway.preflight.account import Account
+from slipway.preflight.answer import Answer
+from slipway.preflight.bootstrap_roles import deployer_roles, execution_roles
+from slipway.preflight.check import UNANSWERED, check, not_checked
+from slipway.preflight.needs import Needs
+
+_Answer = partial(Answer, check="PF14")
+
+_ACTIONS_AT_ONCE = 100
+"""How many actions one simulation is asked about, so that its answer stays a page or two."""
+
+
+@check(
+    "PF14",
+    "permissions",
+    stage="identity",
+    prevents="CloudFormation stops in the middle because somebody may not do what the next resource needs.",
+    actions=("iam:GetRole", "iam:SimulatePrincipalPolicy"),
+)
+def permissions(needs: Needs, account: Account) -> Iterator[Answer]:
+    """Let IAM simulate the calls of the CDK CLI, and those of CloudFormation where the environment is known whole.
+
+    The simulation knows policies of identities, boundaries and most service control policies. It does not know the
+    trust policies of the roles: those of the bootstrap trust the account.
+    """
+    roles = _closed(deployer_roles(needs.assembly), account)
+    missing = [role for role in roles if not _exists(role, account)]
+    bootstrap = f"npx cdk bootstrap aws://{account.caller.account_id}/{needs.region}"
+    for role in missing:
+        yield _Answer(status="failed", subject=role, message="the bootstrap's role is not there", fix=bootstrap)
+    yield from _caller(tuple(role for role in roles if role not in missing), account)
+    for role in _closed(execution_roles(needs.assembly), account):
+        if _exists(role, account):
+            yield from _execution(role, needs, account)
+        else:
+            yield _Answer(status="failed", subject=role, message="the bootstrap's role is not there", fix=bootstrap)
+
+
+def principal(arn: str, account: Account) -> str | None:
+    """Return the ARN that IAM simulates for a caller: of a role's session, the role's own, with its path.
+
+    Returns:
+        The ARN of a role or user, or none for the root user and for federated users, whom IAM does not simulate.
+
+    Raises:
+        ClientError: IAM does not tell the role's path.
+    """
+    resource = arn.split(":", 5)[5]
+    if resource.startswith("user/"):
+        return arn
+    if resource.startswith("assumed-role/"):
+        role: str = account.client("iam").get_role(RoleName=resource.split("/")[1])["Role"]["Arn"]
+        return role
+    return None
+
+
+def _caller(roles: tuple[str, ...], account: Account) -> Iterator[Answer]:
+    caller = account.caller.arn
+    answer = partial(_Answer, subject=f"{caller} takes on the bootstrap's roles")
+    try:
+        who = principal(caller, account)
+        if who is None:
+            yield answer(
+                status="not_checked",
+                message="IAM simulates roles and users only",
+                fix="use the credentials of a role",
+            )
+            return
+        denied = _denied(who, ("sts:AssumeRole",), roles, account)
+    except UNANSWERED as error:
+        yield not_checked("PF14", f"{caller} takes on the bootstrap's roles", error)
+        return
+    if not denied:
+        yield answer(status="passed", message=f"it may: {len(roles)} roles")
+        return
+    names = [role for _, role in denied]
+    statement = {"Effect": "Allow", "Action": "sts:AssumeRole", "Resource": names}
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    yield answer(
+        status="failed",
+        message=f"it may not take on {', '.join(name.rpartition('/')[2] for name in names)}",
+        fix=f"give {who} this policy (`slipway deploy-role` writes the whole one): {policy}",
+    )
+
+
+def _execution(role: str, needs: Needs, account: Account) -> Iterator[Answer]:
+    """Compare what CloudFormation's role may do with what the resource types of the assembly need."""
+    answer = partial(_Answer, subject=f"{role} makes the resources")
+    try:
+        wanted = sorted(read_deployment(needs.assembly).actions)
+    except UnknownTypeError as error:
+        yield answer(status="not_checked", message=str(error), fix="add the row, and run the preflight again")
+        return
+    try:
+        denied = _denied(role, wanted, ("*",), account)
+    except UNANSWERED as error:
+        yield not_checked("PF14", f"{role} makes the resources", error)
+        return
+    if not denied:
+        yield answer(status="passed", message=f"it may do all {len(wanted)} actions")
+        return
+    # On `*` a policy that allows an action for some resources alone does not count, so this is no certain failure.
+    yield answer(
+        status="warning",
+        message=f"IAM does not allow it {len(denied)} of {len(wanted)} actions on every resource: "
+        f"{', '.join(action for action, _ in denied)}",
+        fix="compare its policies with those of `slipway deploy-role`, and bootstrap with "
+        "--cloudformation-execution-policies",
+    )
+
+
+def _denied(who: str, wanted: Sequence[str], resources: Sequence[str], account: Account) -> list[tuple[str, str]]:
+    """Return the (action, resource) pairs that IAM would not allow."""
+    simulate = account.client("iam").get_paginator("simulate_principal_policy")
+    return [
+        (result["EvalActionName"], result["EvalResourceName"])
+        for start in range(0, len(wanted), _ACTIONS_AT_ONCE)
+        for page in simulate.paginate(
+            PolicySourceArn=who,
+            ActionNames=list(wanted[start : start + _ACTIONS_AT_ONCE]),
+            ResourceArns=list(resources),
+        )
+        for result in page["EvaluationResults"]
+        if result["EvalDecision"] != "allowed"
+    ]
+
+
+def _closed(arns: Sequence[str], account: Account) -> tuple[str, ...]:
+    """Fill account and partition into ARNs that the assembly leaves open."""
+    partition = account.caller.arn.split(":")[1]
+    return tuple(
+        arn.replace("${AWS::AccountId}", account.caller.account_id).replace("${AWS::Partition}", partition)
+        for arn in arns
+    )
+
+
+def _exists(role: str, account: Account) -> bool:
+    try:
+        account.client("iam").get_role(RoleName=role.rpartition("/")[2])
+    except ClientError as error:
+        if error.response["Error"]["Code"] == "NoSuchEntity":
+            return False
+        raise
+    return True
