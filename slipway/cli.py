@@ -2,6 +2,7 @@
 
 import typer
 
+from slipway.deploy_role.command import deploy_role
 from slipway.endpoint.command import endpoint
 from slipway.lint.command import lint
 from slipway.plan.cluster_update.command import cluster_update
@@ -25,4 +26,5 @@ app.command("lint")(lint)
 app.command("cluster-update")(cluster_update)
 app.command("roll-out")(roll_out)
 app.command("destroy")(destroy)
+app.command("deploy-role")(deploy_role)
 app.add_typer(endpoint, name="endpoint")

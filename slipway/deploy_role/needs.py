@@ -1,0 +1,127 @@
+"""What a deployment of a cloud assembly does, and to what: the facts that its policies are made of."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from slipway.assembly import ENVIRONMENT_TAG, NoAssemblyError, read_stacks
+from slipway.deploy_role.tables import actions, scopes
+
+STACK_NAME_CHARACTERS = 24
+"""How many characters of a stack's name CloudFormation keeps in the names it makes up where 64 are allowed."""
+
+_CUSTOM = "Custom::"
+_NESTED = "AWS::CloudFormation::Stack"
+
+
+class UnknownTypeError(Exception):
+    """A resource type without a row in actions.yaml: a policy without its actions would fail in the deployment."""
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What is deployed.
+
+    Attributes:
+        environment: the environment's name.
+        region: AWS Region.
+        stack_names: the stacks of the app.
+        prefix: how the names begin that CloudFormation makes up for the environment's resources.
+        actions: IAM actions that CloudFormation's own role needs.
+        role_services: services that the templates' roles name in their trust policies.
+        linked_services: services whose service-linked role is made with the first resource.
+        permissions_boundary: ARN of the boundary that every role has; none when a role has none. AWS's own template of
+            the ParallelCluster provider makes a role without one.
+    """
+
+    environment: str
+    region: str
+    stack_names: tuple[str, ...]
+    prefix: str
+    actions: frozenset[str]
+    role_services: tuple[str, ...]
+    linked_services: tuple[str, ...]
+    permissions_boundary: str | None
+
+
+def read_needs(assembly: Path) -> Needs:
+    """Read a cloud assembly.
+
+    Raises:
+        NoAssemblyError: the folder is none, or its stacks are not those of one environment.
+        UnknownTypeError: it has a resource type that the table does not know; the message names all.
+    """
+    stacks = read_stacks(assembly)
+    names = {stack.tags.get(ENVIRONMENT_TAG, "") for stack in stacks}
+    if len(names) != 1 or "" in names:
+        raise NoAssemblyError(f"{assembly} does not hold the stacks of one environment: {sorted(names)}")
+    environment = names.pop()
+    resources = [resource for stack in stacks for resource in stack.template["Resources"].values()]
+    types = {resource["Type"] for resource in resources}
+    return Needs(
+        environment=environment,
+        region=stacks[0].region,
+        stack_names=tuple(stack.name for stack in stacks),
+        prefix=f"slipway-{environment}-"[:STACK_NAME_CHARACTERS],
+        actions=frozenset(_actions(types, resources)),
+        role_services=tuple(sorted(set(_role_services(resources)))),
+        linked_services=tuple(sorted({name for kind in types for name in scopes().linked_services.get(kind, ())})),
+        permissions_boundary=_boundary(resources),
+    )
+
+
+def _actions(types: set[str], resources: list[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the actions of all types.
+
+    Raises:
+        UnknownTypeError: the table has no row for a type.
+    """
+    table = actions()
+    if any(kind.startswith(_CUSTOM) for kind in types):
+        yield from table.custom_resource
+    known = {kind for kind in types if not kind.startswith(_CUSTOM)} | set(_nested_types(resources))
+    unknown = sorted(known - set(table.actions))
+    if unknown:
+        raise UnknownTypeError(
+            f"slipway/deploy_role/actions.yaml has no row for {', '.join(unknown)}: add what CloudFormation needs"
+        )
+    for kind in known:
+        yield from table.actions[kind]
+
+
+def _nested_types(resources: list[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the types of resource in the templates that are nested from elsewhere.
+
+    Raises:
+        UnknownTypeError: the table does not know such a template.
+    """
+    for resource in resources:
+        if resource["Type"] == _NESTED:
+            url = json.dumps(resource["Properties"]["TemplateURL"])
+            found = [types for part, types in actions().nested_stacks.items() if part in url]
+            if not found:
+                raise UnknownTypeError(
+                    f"slipway/deploy_role/actions.yaml does not say what the nested stack {url} makes"
+                )
+            yield from found[0]
+
+
+def _role_services(resources: list[Mapping[str, Any]]) -> Iterator[str]:
+    for resource in resources:
+        if resource["Type"] == "AWS::IAM::Role":
+            for statement in resource["Properties"]["AssumeRolePolicyDocument"]["Statement"]:
+                services = statement["Principal"].get("Service", [])
+                yield from [services] if isinstance(services, str) else services
+        elif resource["Type"] == _NESTED:
+            yield "lambda.amazonaws.com"
+
+
+def _boundary(resources: list[Mapping[str, Any]]) -> str | None:
+    """Return the boundary that all roles have, none if one role has another or none."""
+    if any(resource["Type"] == _NESTED for resource in resources):
+        return None
+    roles = [resource["Properties"] for resource in resources if resource["Type"] == "AWS::IAM::Role"]
+    found = {str(role.get("PermissionsBoundary", "")) for role in roles}
+    return found.pop() or None if len(found) == 1 else None

@@ -1,0 +1,153 @@
+"""The policy documents of a deployment.
+
+With a bootstrapped account three parties act: the deployer, who may do little more than take on the roles of the
+bootstrap; those roles, which upload assets and start CloudFormation; and CloudFormation's own role, which makes the
+resources. The bootstrap gives that last one AdministratorAccess unless it is told otherwise.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from slipway.deploy_role.needs import Needs
+from slipway.deploy_role.tables import Scope, scopes
+
+Document = Mapping[str, Any]
+
+MANAGED_POLICY_CHARACTERS = 6144
+"""What IAM takes of a managed policy, without white space (IAM user guide, "IAM and AWS STS quotas")."""
+
+BOOTSTRAP_ROLES = ("deploy", "file-publishing", "image-publishing", "lookup")
+"""The roles that the CDK CLI takes on, in the names of the default bootstrap (CDK guide, "Bootstrapping")."""
+
+_EVERYWHERE = Scope(actions=("*",), resources=("*",), conditions={"StringEquals": {"aws:RequestedRegion": "{region}"}})
+_BOUNDED = ("iam:CreateRole", "iam:PutRolePermissionsBoundary")
+
+
+def execution_policies(needs: Needs) -> tuple[Document, ...]:
+    """Return the policies of CloudFormation's own role, each small enough for a managed policy.
+
+    The account is left open: the assembly does not know it, and a policy of an account reaches no other.
+    """
+    documents: list[list[Document]] = [[]]
+    for statement in _statements(needs):
+        for part in _parts(statement):
+            if _characters([*documents[-1], part]) > MANAGED_POLICY_CHARACTERS:
+                documents.append([])
+            documents[-1].append(part)
+    return tuple(_document(statements) for statements in documents)
+
+
+def deployer_policy(needs: Needs, account: str) -> Document:
+    """Return the policy of whoever runs `cdk deploy` and `slipway destroy`'s `cdk destroy`.
+
+    Args:
+        needs: what is deployed.
+        account: id of the account.
+    """
+    roles = [
+        f"arn:aws:iam::{account}:role/cdk-hnb659fds-{role}-role-{account}-{needs.region}" for role in BOOTSTRAP_ROLES
+    ]
+    version = f"arn:aws:ssm:{needs.region}:{account}:parameter/cdk-bootstrap/hnb659fds/version"
+    return _document(
+        [
+            {"Effect": "Allow", "Action": "sts:AssumeRole", "Resource": roles},
+            {"Effect": "Allow", "Action": "ssm:GetParameter", "Resource": version},
+            {
+                "Effect": "Allow",
+                "Action": ["cloudformation:Describe*", "cloudformation:GetTemplate", "cloudformation:List*"],
+                "Resource": "*",
+                "Condition": {"StringEquals": {"aws:RequestedRegion": needs.region}},
+            },
+        ]
+    )
+
+
+def github_trust_policy(needs: Needs, account: str, repository: str) -> Document:
+    """Return the trust policy of a role that only this environment's jobs of a GitHub repository may take on.
+
+    Args:
+        needs: what is deployed; the workflow's environment has its name.
+        account: id of the account, which needs GitHub's identity provider.
+        repository: `owner/name`.
+
+    Source: GitHub's documentation, "Configuring OpenID Connect in Amazon Web Services".
+    """
+    issuer = "token.actions.githubusercontent.com"
+    return _document(
+        [
+            {
+                "Effect": "Allow",
+                "Action": "sts:AssumeRoleWithWebIdentity",
+                "Principal": {"Federated": f"arn:aws:iam::{account}:oidc-provider/{issuer}"},
+                "Condition": {
+                    "StringEquals": {
+                        f"{issuer}:aud": "sts.amazonaws.com",
+                        f"{issuer}:sub": f"repo:{repository}:environment:{needs.environment}",
+                    }
+                },
+            }
+        ]
+    )
+
+
+def _statements(needs: Needs) -> Iterator[Document]:
+    """Yield a statement for each scope that has actions, in the order of the scopes."""
+    found: dict[int, list[str]] = {}
+    rows = [*scopes().scopes, _EVERYWHERE]
+    for action in sorted(needs.actions):
+        place = next(index for index, row in enumerate(rows) if _matches(row, action))
+        found.setdefault(place, []).append(action)
+    for place in sorted(found):
+        yield from _scoped(rows[place], found[place], needs)
+
+
+def _matches(row: Scope, action: str) -> bool:
+    return any(fnmatchcase(action, pattern) for pattern in row.actions)
+
+
+def _scoped(row: Scope, allowed: list[str], needs: Needs) -> Iterator[Document]:
+    bounded = [action for action in allowed if action in _BOUNDED] if needs.permissions_boundary else []
+    free = [action for action in allowed if action not in bounded]
+    if free:
+        yield _statement(free, row, needs, {})
+    if bounded:
+        yield _statement(bounded, row, needs, {"StringEquals": {"iam:PermissionsBoundary": needs.permissions_boundary}})
+
+
+def _statement(allowed: list[str], row: Scope, needs: Needs, more: Mapping[str, Any]) -> Document:
+    conditions = {**_filled(row.conditions, needs), **more}
+    statement = {"Effect": "Allow", "Action": allowed, "Resource": _filled(list(row.resources), needs)}
+    return {**statement, "Condition": conditions} if conditions else statement
+
+
+def _filled(value: Any, needs: Needs) -> Any:
+    """Put what is deployed into the names of a scope; a name that stands for several values becomes a list."""
+    if isinstance(value, Mapping):
+        return {key: _filled(item, needs) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_filled(item, needs) for item in value]
+    lists = {"{role_services}": needs.role_services, "{linked_services}": needs.linked_services}
+    if value in lists:
+        return list(lists[value])
+    return str(value).format(prefix=needs.prefix, region=needs.region, account="*")
+
+
+def _parts(statement: Document) -> Iterator[Document]:
+    """Yield a statement in as many pieces as the size of a managed policy wants."""
+    rest = list(statement["Action"])
+    while rest:
+        taken = len(rest)
+        while _characters([{**statement, "Action": rest[:taken]}]) > MANAGED_POLICY_CHARACTERS:
+            taken -= 1
+        yield {**statement, "Action": rest[:taken]}
+        rest = rest[taken:]
+
+
+def _document(statements: list[Document]) -> Document:
+    return {"Version": "2012-10-17", "Statement": statements}
+
+
+def _characters(statements: list[Document]) -> int:
+    return len(json.dumps(_document(statements), separators=(",", ":")))

@@ -1,0 +1,136 @@
+"""One run of `slipway deploy-role`: synthesize, read, write the documents, say the commands."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from slipway.assembly import NoAssemblyError
+from slipway.deploy_role.needs import Needs, UnknownTypeError, read_needs
+from slipway.deploy_role.policies import Document, deployer_policy, execution_policies, github_trust_policy
+from slipway.synthesis import PROJECT, SynthFailedError, synthesize
+
+DIRECTORY = PROJECT / ".plan" / "deploy-role-synth"
+"""Where an environment is synthesized."""
+
+_ACCOUNT = re.compile(r"[0-9]{12}")
+_REPOSITORY = re.compile(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+")
+
+
+class NoPoliciesError(Exception):
+    """Nothing was written; the message says why."""
+
+
+def run(
+    environment: str | None,
+    assembly: Path | None,
+    *,
+    account: str,
+    github: str | None,
+    output: Path,
+    tell: Callable[[str], None],
+) -> None:
+    """Write the policy documents of an environment.
+
+    Args:
+        environment: name or file of an environment; it is synthesized.
+        assembly: cloud assembly of it, instead.
+        account: id of the AWS account.
+        github: `owner/name` of the repository whose workflows deploy.
+        output: folder for the documents, made if need be.
+        tell: called with one line at a time.
+
+    Raises:
+        NoPoliciesError: nothing was written.
+    """
+    _refuse_wrong(environment, assembly, account, github)
+    try:
+        needs = read_needs(_assembly(environment, assembly))
+    except (NoAssemblyError, SynthFailedError, UnknownTypeError) as error:
+        raise NoPoliciesError(str(error)) from error
+    documents = dict(_documents(needs, account, github))
+    _write(documents, output)
+    for line in _instructions(needs, account, output, documents):
+        tell(line)
+
+
+def _refuse_wrong(environment: str | None, assembly: Path | None, account: str, github: str | None) -> None:
+    """Refuse arguments that cannot be.
+
+    Raises:
+        NoPoliciesError: all that is wrong, a line each.
+    """
+    wrong = []
+    if (environment is None) == (assembly is None):
+        wrong.append("say which environment: -e NAME, or --assembly FOLDER; one of them")
+    if not _ACCOUNT.fullmatch(account):
+        wrong.append(f"--account {account} is no account id: 12 digits")
+    if github is not None and not _REPOSITORY.fullmatch(github):
+        wrong.append(f"--github {github} is no repository: OWNER/NAME")
+    if wrong:
+        raise NoPoliciesError("\n".join(wrong))
+
+
+def _assembly(environment: str | None, assembly: Path | None) -> Path:
+    if assembly is not None:
+        return assembly
+    shutil.rmtree(DIRECTORY, ignore_errors=True)
+    DIRECTORY.mkdir(parents=True)
+    synthesize(str(environment), DIRECTORY / "assembly", DIRECTORY / "app.log")
+    return DIRECTORY / "assembly"
+
+
+def _documents(needs: Needs, account: str, github: str | None) -> Iterator[tuple[str, Document]]:
+    """Yield each document with the name of its file."""
+    for number, policy in enumerate(execution_policies(needs), start=1):
+        yield f"execution-{number}.json", policy
+    yield "deployer.json", deployer_policy(needs, account)
+    if github:
+        yield "deployer-trust.json", github_trust_policy(needs, account, github)
+
+
+def _write(documents: Mapping[str, Document], output: Path) -> None:
+    """Write the documents, and remove those of an earlier run that there are no more.
+
+    Raises:
+        NoPoliciesError: the folder cannot be written.
+    """
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        for old in output.glob("execution-*.json"):
+            old.unlink()
+        for name, document in documents.items():
+            (output / name).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise NoPoliciesError(f"{output} cannot be written: {error}") from error
+
+
+def _instructions(needs: Needs, account: str, output: Path, documents: Mapping[str, Document]) -> Iterator[str]:
+    """Yield what to do with the documents, as commands."""
+    execution = [name for name in documents if name.startswith("execution-")]
+    policies = {name: f"slipway-{needs.environment}-{name.removesuffix('.json')}" for name in execution}
+    yield f"{len(documents)} documents in {output}. CloudFormation's own role, for this environment alone:"
+    yield ""
+    for name, policy in policies.items():
+        yield f"aws iam create-policy --policy-name {policy} --policy-document file://{output / name}"
+    arns = ",".join(f"arn:aws:iam::{account}:policy/{policy}" for policy in policies.values())
+    yield f'npx cdk bootstrap aws://{account}/{needs.region} --cloudformation-execution-policies "{arns}"'
+    yield ""
+    if "deployer-trust.json" in documents:
+        role = f"slipway-{needs.environment}-deployer"
+        yield "The role that the workflows take on:"
+        yield ""
+        yield f"aws iam create-role --role-name {role} --assume-role-policy-document file://{output}/deployer-trust.json"
+        yield (
+            f"aws iam put-role-policy --role-name {role} --policy-name deploy "
+            f"--policy-document file://{output / 'deployer.json'}"
+        )
+    else:
+        yield f"Attach {output / 'deployer.json'} to whoever runs `cdk deploy`."
+    if needs.permissions_boundary is None:
+        yield ""
+        yield (
+            "Whoever may create roles can give themselves more: these policies keep mistakes small, not an attacker. "
+            "docs/deploy-role.md says what closes the gap."
+        )

@@ -1,0 +1,58 @@
+"""`slipway deploy-role` as a user runs it."""
+
+import json
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from slipway.cli import app
+from tests.assembly import Assembly
+from tests.teardown.fakes import TEMPLATES, write_assembly
+
+ACCOUNT = "111122223333"
+
+
+def test_it_writes_the_documents_and_says_the_commands(default: Assembly, tmp_path: Path) -> None:
+    (tmp_path / "execution-9.json").write_text("{}")
+    arguments = ["--assembly", str(default.directory), "--account", ACCOUNT, "--output", str(tmp_path)]
+
+    result = CliRunner().invoke(app, ["deploy-role", *arguments, "--github", "acme/ml"])
+
+    assert result.exit_code == 0, result.output
+    written = sorted(path.name for path in tmp_path.iterdir())
+    assert {"deployer.json", "deployer-trust.json", "execution-1.json"} <= set(written)
+    assert "execution-9.json" not in written
+    assert all(json.loads((tmp_path / name).read_text())["Version"] == "2012-10-17" for name in written)
+    for name in written:
+        if name.startswith("execution"):
+            assert f"file://{tmp_path}/{name}" in result.output
+            assert f"policy/slipway-default-{name.removesuffix('.json')}" in result.output
+    assert f"npx cdk bootstrap aws://{ACCOUNT}/us-west-2 --cloudformation-execution-policies" in result.output
+
+
+def test_all_wrong_arguments_are_named_at_once() -> None:
+    result = CliRunner().invoke(app, ["deploy-role", "--account", "12", "--github", "no slash"])
+
+    assert result.exit_code == 2
+    assert [word in result.output for word in ("say which environment", "--account 12", "OWNER/NAME")] == [True] * 3
+
+
+def test_a_type_without_a_row_is_named(tmp_path: Path) -> None:
+    templates = {**TEMPLATES}
+    name = next(iter(templates))
+    templates[name] = {"New": {"Type": "AWS::Made::Up", "Properties": {}}}
+    folder = write_assembly(tmp_path / "assembly", templates)
+
+    arguments = ["--assembly", str(folder), "--account", ACCOUNT, "--output", str(tmp_path / "out")]
+    result = CliRunner().invoke(app, ["deploy-role", *arguments])
+
+    assert result.exit_code == 2
+    assert "AWS::Made::Up" in result.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_is_no_assembly_is_named(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["deploy-role", "--assembly", str(tmp_path), "--account", ACCOUNT])
+
+    assert result.exit_code == 2
+    assert "no cloud assembly" in result.output

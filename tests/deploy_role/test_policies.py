@@ -1,0 +1,179 @@
+"""The policies hold what a deployment needs, as far as others can tell: cfn-lint, and the emulator's own calls."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+from slipway.deploy_role.needs import Needs, read_needs
+from slipway.deploy_role.policies import (
+    MANAGED_POLICY_CHARACTERS,
+    deployer_policy,
+    execution_policies,
+    github_trust_policy,
+)
+from slipway.rehearsal.emulator.resources.row import Row
+from slipway.rehearsal.emulator.resources.rows import api_rows
+from tests.assembly import Assembly
+
+ACCOUNT = "111122223333"
+Statement = Mapping[str, Any]
+
+PREFIXES = {"elbv2": "elasticloadbalancing"}
+"""IAM's name of a service where boto3 has another."""
+
+OTHER_NAMES = {
+    "s3:PutBucketEncryption": "s3:PutEncryptionConfiguration",
+    "s3:PutBucketLifecycleConfiguration": "s3:PutLifecycleConfiguration",
+    "s3:PutPublicAccessBlock": "s3:PutBucketPublicAccessBlock",
+    "elasticloadbalancing:SetWebAcl": "elasticloadbalancing:SetWebACL",
+    "budgets:CreateBudget": "budgets:ModifyBudget",
+    "budgets:DeleteBudget": "budgets:ModifyBudget",
+}
+"""Actions that are not named like their operation (Service Authorization Reference)."""
+
+
+def statements(needs: Needs) -> Iterator[Statement]:
+    for policy in execution_policies(needs):
+        yield from policy["Statement"]
+
+
+def allows(needs: Needs, action: str) -> bool:
+    return any(fnmatchcase(action, pattern) for item in statements(needs) for pattern in item["Action"])
+
+
+def test_each_fits_a_managed_policy_and_all_fit_a_role(each_assembly: Assembly) -> None:
+    policies = execution_policies(read_needs(each_assembly.directory))
+
+    # Ten managed policies is what a role takes without a raised quota.
+    assert 1 <= len(policies) <= 10
+    assert all(len(json.dumps(policy, separators=(",", ":"))) <= MANAGED_POLICY_CHARACTERS for policy in policies)
+
+
+def test_no_action_is_lost_between_the_documents(each_assembly: Assembly) -> None:
+    needs = read_needs(each_assembly.directory)
+
+    allowed = [action for item in statements(needs) for action in item["Action"]]
+
+    assert sorted(allowed) == sorted(needs.actions)
+
+
+def test_cfn_lint_knows_every_action_and_resource(each_assembly: Assembly, tmp_path: Path) -> None:
+    needs = read_needs(each_assembly.directory)
+    documents = [*execution_policies(needs), deployer_policy(needs, ACCOUNT)]
+    template = tmp_path / "policies.template.json"
+    resources = {
+        f"Policy{number}": {"Type": "AWS::IAM::ManagedPolicy", "Properties": {"PolicyDocument": document}}
+        for number, document in enumerate(documents)
+    }
+    template.write_text(json.dumps({"AWSTemplateFormatVersion": "2010-09-09", "Resources": resources}))
+
+    cfn_lint = Path(sys.executable).with_name("cfn-lint")
+    run = subprocess.run(
+        [str(cfn_lint), "--format", "parseable", "--include-checks", "I", "--template", str(template)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert run.stdout == ""
+
+
+def test_whatever_writes_is_held_to_names_or_the_region(each_assembly: Assembly) -> None:
+    needs = read_needs(each_assembly.directory)
+
+    for item in statements(needs):
+        writing = [a for a in item["Action"] if not re.match(r"[a-z-]+:(Describe|List|Get|BatchGet|Simulate)", a)]
+        layers = [action for action in writing if "Layer" in action or "CodeSigning" in action]
+        if writing != layers and item["Resource"] == ["*"]:
+            assert item["Condition"] == {"StringEquals": {"aws:RequestedRegion": needs.region}}, writing
+            assert not [action for action in writing if action.startswith(("iam:", "s3:", "lambda:"))]
+
+
+def test_only_the_services_of_the_roles_are_passed_one(each_assembly: Assembly) -> None:
+    needs = read_needs(each_assembly.directory)
+
+    (passing,) = [item for item in statements(needs) if "iam:PassRole" in item["Action"]]
+
+    assert passing["Condition"]["StringEquals"]["iam:PassedToService"] == list(needs.role_services)
+    assert all("role/" in resource for resource in passing["Resource"])
+
+
+def calls(row: Row) -> Iterator[str]:
+    """Yield the boto3 methods that make, set up and delete a resource on the emulator."""
+    if row.operation:
+        yield row.operation
+    yield from (setting.apply.operation for setting in row.settings.values() if setting.apply)
+    if row.delete:
+        yield row.delete.operation
+
+
+def iam_action(service: str, method: str) -> str:
+    client = boto3.client(service, region_name="us-west-2", aws_access_key_id="x", aws_secret_access_key="x")  # type: ignore[call-overload]
+    action = f"{PREFIXES.get(service, service)}:{client.meta.method_to_api_mapping[method]}"
+    return OTHER_NAMES.get(action, action)
+
+
+def test_every_call_that_makes_a_resource_on_the_emulator_is_allowed(each_assembly: Assembly) -> None:
+    needs = read_needs(each_assembly.directory)
+    rows = api_rows()
+    types = {r["Type"] for t in each_assembly.templates().values() for r in t["Resources"].values()} & set(rows)
+    wanted = {iam_action(rows[kind].service, method) for kind in types for method in calls(rows[kind])}
+
+    assert len(wanted) > 40
+    assert not sorted(action for action in wanted if not allows(needs, action))
+
+
+def test_a_boundary_that_all_roles_have_is_demanded_of_new_ones(kubernetes_bounded: Path) -> None:
+    needs = read_needs(kubernetes_bounded)
+
+    (creating,) = [item for item in statements(needs) if "iam:CreateRole" in item["Action"]]
+
+    assert creating["Condition"] == {"StringEquals": {"iam:PermissionsBoundary": needs.permissions_boundary}}
+
+
+def test_the_providers_role_has_no_boundary_so_none_is_demanded(assemblies: Any) -> None:
+    assert read_needs(assemblies("directory").directory).permissions_boundary is None
+
+
+def test_the_deployer_may_take_on_the_bootstraps_roles_and_look(default: Assembly) -> None:
+    document = deployer_policy(read_needs(default.directory), ACCOUNT)
+
+    taking, *looking = document["Statement"]
+    assert taking["Action"] == "sts:AssumeRole"
+    assert f"arn:aws:iam::{ACCOUNT}:role/cdk-hnb659fds-deploy-role-{ACCOUNT}-us-west-2" in taking["Resource"]
+    assert not [role for role in taking["Resource"] if "cfn-exec" in role]
+    said = [
+        action
+        for item in looking
+        for action in ([item["Action"]] if isinstance(item["Action"], str) else item["Action"])
+    ]
+    assert all(re.search(":(Get|Describe|List)", action) for action in said)
+
+
+def test_only_the_environments_own_jobs_may_take_on_the_role(default: Assembly) -> None:
+    (statement,) = github_trust_policy(read_needs(default.directory), ACCOUNT, "acme/ml")["Statement"]
+
+    conditions = statement["Condition"]["StringEquals"]
+    assert conditions["token.actions.githubusercontent.com:sub"] == "repo:acme/ml:environment:default"
+    assert conditions["token.actions.githubusercontent.com:aud"] == "sts.amazonaws.com"
+
+
+@pytest.fixture
+def kubernetes_bounded(assemblies: Any, tmp_path: Path) -> Path:
+    """The Kubernetes environment with a boundary on every role."""
+    source: Path = assemblies("kubernetes").directory
+    for path in [source / "manifest.json", *source.glob("*.template.json")]:
+        content = json.loads(path.read_text())
+        for resource in content.get("Resources", {}).values():
+            if resource["Type"] == "AWS::IAM::Role":
+                resource["Properties"]["PermissionsBoundary"] = f"arn:aws:iam::{ACCOUNT}:policy/boundary"
+        (tmp_path / path.name).write_text(json.dumps(content))
+    return tmp_path
