@@ -19,6 +19,7 @@ class Account:
         application_autoscaling: boto3 client.
         autoscaling: boto3 client.
         cloudformation: boto3 client.
+        cloudwatch: boto3 client.
         ecs: boto3 client.
         eks: boto3 client.
         elb: boto3 client, of classic load balancers.
@@ -28,6 +29,7 @@ class Account:
         logs: boto3 client.
         rds: boto3 client.
         s3: boto3 client.
+        ssm: boto3 client.
     """
 
     id: str
@@ -35,6 +37,7 @@ class Account:
     application_autoscaling: Any
     autoscaling: Any
     cloudformation: Any
+    cloudwatch: Any
     ecs: Any
     eks: Any
     elb: Any
@@ -44,6 +47,7 @@ class Account:
     logs: Any
     rds: Any
     s3: Any
+    ssm: Any
 
 
 def open_account(region: str) -> Account:
@@ -61,6 +65,7 @@ def open_account(region: str) -> Account:
             application_autoscaling=session.client("application-autoscaling"),
             autoscaling=session.client("autoscaling"),
             cloudformation=session.client("cloudformation"),
+            cloudwatch=session.client("cloudwatch"),
             ecs=session.client("ecs"),
             eks=session.client("eks"),
             elb=session.client("elb"),
@@ -70,6 +75,7 @@ def open_account(region: str) -> Account:
             logs=session.client("logs"),
             rds=session.client("rds"),
             s3=session.client("s3"),
+            ssm=session.client("ssm"),
         )
     except (BotoCoreError, ClientError) as error:
         raise RefusedError(f"no AWS account: {error}. Log in, or set AWS_PROFILE; nothing was changed") from error

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from slipway.documented_leftovers import rules
 from slipway.teardown.account import Account
 from slipway.teardown.compute_nodes import by_state
+from slipway.teardown.exports import Export
 from slipway.teardown.extent import Extent
 from slipway.teardown.inspection import Inspection
 from slipway.teardown.stacks import StandingStack
@@ -15,6 +16,7 @@ def announcement(extent: Extent, found: Inspection, account: Account) -> Iterato
     yield f"Environment {extent.environment} in account {account.id}, {extent.region}"
     yield from _part("Stacks that will be deleted", [f"{stack.name} ({stack.status})" for stack in _stacks(found)])
     yield from _part("Compute nodes that will be terminated, with the jobs on them", _nodes(found))
+    yield from _part("Jobs that will be cut off", _jobs(found))
     yield from _part(
         "Inference tasks that will be stopped, and their hosts",
         [str(service) for service in found.serving if service.tasks or service.wanted],
@@ -30,7 +32,12 @@ def announcement(extent: Extent, found: Inspection, account: Account) -> Iterato
         [
             *(str(resource) for resource in extent.lost if resource.stack in found.stacks),
             *(f"volume {mount} of cluster {name}" for mount, policy, name in volumes if policy == "Delete"),
+            *(line for export in found.exports for line in _unexported(export, found.lost_buckets)),
         ],
+    )
+    yield from _part(
+        "NOT exported, as far as AWS tells",
+        [reason for export in found.exports for reason in (*export.pending, *export.unknown)],
     )
     yield from _part(
         "Kept",
@@ -60,6 +67,27 @@ def _nodes(found: Inspection) -> list[str]:
         for cluster, nodes in found.nodes.items()
         for queue in sorted({node.queue for node in nodes})
     ]
+
+
+def _jobs(found: Inspection) -> list[str]:
+    lines = []
+    for cluster, jobs in found.jobs.items():
+        if jobs is None:
+            lines.append(f"{cluster}: not known, its head node does not answer")
+        else:
+            lines += [f"{cluster}: {job}" for job in jobs]
+    return lines
+
+
+def _unexported(export: Export, lost_buckets: tuple[str, ...]) -> Iterator[str]:
+    """Yield what of a file system is nowhere else."""
+    if not export.folders:
+        yield f"every file of {export.file_system}: no folder of it is exported to a bucket"
+        return
+    yield f"every file of {export.file_system} outside {', '.join(export.folders)}: only that is exported to a bucket"
+    for folder, bucket in export.folders.items():
+        if bucket.removeprefix("s3://").partition("/")[0] in lost_buckets:
+            yield f"{folder} of {export.file_system}, too: its copy is in {bucket}, which is deleted"
 
 
 def _part(title: str, lines: list[str]) -> Iterator[str]:

@@ -25,7 +25,13 @@ def destroy(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Ask nothing: for scripts.")] = False,
     with_running_jobs: Annotated[
-        bool, typer.Option("--with-running-jobs", help="With --yes: go on although compute nodes run.")
+        bool, typer.Option("--with-running-jobs", help="With --yes: go on although jobs run.")
+    ] = False,
+    without_export: Annotated[
+        bool,
+        typer.Option(
+            "--without-export", help="With --yes: go on although files are not, or may not be, in their bucket."
+        ),
     ] = False,
     unprotect: Annotated[
         bool, typer.Option("--unprotect", help="Take protection off the stacks and load balancers that have it.")
@@ -43,7 +49,7 @@ def destroy(
     from slipway.teardown.errors import RefusedError, UnfinishedError  # noqa: PLC0415
     from slipway.teardown.run import Answers, run  # noqa: PLC0415
 
-    answers = Answers(yes=yes, with_running_jobs=with_running_jobs, unprotect=unprotect)
+    answers = Answers(yes=yes, with_running_jobs=with_running_jobs, without_export=without_export, unprotect=unprotect)
     try:
         run(environment, assembly, answers, node_timeout_seconds=fleet_timeout_minutes * 60)
     except RefusedError as error:

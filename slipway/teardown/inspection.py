@@ -8,12 +8,15 @@ from slipway.teardown.account import Account
 from slipway.teardown.compute_nodes import ComputeNode, compute_nodes
 from slipway.teardown.copies import FILE_SYSTEM, DataHolders, backups, find_data_holders
 from slipway.teardown.errors import RefusedError
+from slipway.teardown.exports import Export, find_exports
 from slipway.teardown.extent import Extent
 from slipway.teardown.inference_services import InferenceServices, Service, find_inference_services
+from slipway.teardown.jobs import Job, jobs
 from slipway.teardown.kubernetes_nodes import cluster_stands, job_nodes
 from slipway.teardown.made_by_kubernetes import Made, made_by
 from slipway.teardown.stacks import StandingStack, physical_ids, standing_stacks, with_nested
 
+BUCKET = "AWS::S3::Bucket"
 LOAD_BALANCER = "AWS::ElasticLoadBalancingV2::LoadBalancer"
 
 
@@ -26,8 +29,11 @@ class Inspection:
         stack_ids: ARNs of these and of the stacks nested in them.
         data: what holds data and of which copies may be left.
         lost_file_systems: ids of the FSx file systems that are deleted with their stack.
-        backups: ids of the backups that these have already.
+        lost_buckets: names of the S3 buckets that are deleted with their stack.
+        exports: whether the files of those of `lost_file_systems` that are Lustre's are in their buckets.
+        backups: ids of the backups that the file systems have already.
         nodes: compute nodes that are not terminated, by cluster, those of jobs on Kubernetes among them.
+        jobs: the jobs of each Slurm cluster that has nodes; none where its head node does not tell.
         made_by_kubernetes: what EKS clusters that stand made by themselves, by cluster.
         inference: what serves models in the stacks.
         serving: its services, as they were.
@@ -38,8 +44,11 @@ class Inspection:
     stack_ids: tuple[str, ...]
     data: DataHolders
     lost_file_systems: tuple[str, ...]
+    lost_buckets: tuple[str, ...]
+    exports: tuple[Export, ...]
     backups: frozenset[str]
     nodes: dict[str, list[ComputeNode]]
+    jobs: dict[str, tuple[Job, ...] | None]
     made_by_kubernetes: dict[str, list[Made]]
     inference: InferenceServices
     serving: tuple[Service, ...]
@@ -51,9 +60,18 @@ class Inspection:
         return not self.stacks and not any(self.nodes.values())
 
     @property
-    def runs_nodes(self) -> bool:
-        """Whether a compute node is there that was not told to terminate: it probably runs a job."""
-        return any(not node.is_going for nodes in self.nodes.values() for node in nodes)
+    def running_jobs(self) -> tuple[Job, ...]:
+        """The jobs that the head nodes say are running."""
+        return tuple(job for jobs in self.jobs.values() for job in jobs or () if not job.waits)
+
+    @property
+    def probably_busy(self) -> tuple[str, ...]:
+        """Clusters with a node that was not told to terminate and that nobody says is idle: it probably runs a job."""
+        return tuple(
+            cluster
+            for cluster, nodes in self.nodes.items()
+            if self.jobs.get(cluster) is None and any(not node.is_going for node in nodes)
+        )
 
     @property
     def protected(self) -> tuple[str, ...]:
@@ -80,18 +98,21 @@ def inspect(extent: Extent, account: Account) -> Inspection:
             "node image that is being built (wait for it). Nothing was changed"
         )
     stacks = {name: everything[name] for name in extent.stack_names if name in everything}
-    lost = _lost_file_systems(extent, stacks, account)
+    lost = _lost(extent, stacks, account, FILE_SYSTEM)
     stack_ids = [stack.id for stack in stacks.values()]
     # The clusters' own stacks have Auto Scaling groups that are ParallelCluster's.
     inference = find_inference_services(account, [stacks[name].id for name in extent.app_stack_names if name in stacks])
+    nodes = {cluster.name: compute_nodes(account.ec2, cluster.name) for cluster in extent.clusters}
     return Inspection(
         stacks=stacks,
         stack_ids=tuple(with_nested(account.cloudformation, stack_ids)),
         data=find_data_holders(account, stack_ids),
         lost_file_systems=lost,
         backups=frozenset(backup.id for backup in backups(account, lost)),
-        nodes={cluster.name: compute_nodes(account.ec2, cluster.name) for cluster in extent.clusters}
-        | {name: job_nodes(account, name) for name in extent.kubernetes_clusters},
+        lost_buckets=_lost(extent, stacks, account, BUCKET),
+        exports=find_exports(account, lost),
+        nodes=nodes | {name: job_nodes(account, name) for name in extent.kubernetes_clusters},
+        jobs={cluster: jobs(account, cluster) for cluster, standing in nodes.items() if standing},
         made_by_kubernetes={
             name: made_by(account, name) for name in extent.kubernetes_clusters if cluster_stands(account, name)
         },
@@ -110,10 +131,11 @@ def _protected_load_balancers(account: Account, stack_ids: Iterable[str]) -> Ite
                 yield arn
 
 
-def _lost_file_systems(extent: Extent, stacks: dict[str, StandingStack], account: Account) -> tuple[str, ...]:
-    lost = [resource for resource in extent.lost if resource.type == FILE_SYSTEM and resource.stack in stacks]
+def _lost(extent: Extent, stacks: dict[str, StandingStack], account: Account, type_: str) -> tuple[str, ...]:
+    """Return the physical ids of what holds data and is deleted with its stack, of one resource type."""
+    lost = [resource for resource in extent.lost if resource.type == type_ and resource.stack in stacks]
     ids = {
-        stack: physical_ids(account.cloudformation, stacks[stack].id, FILE_SYSTEM)
+        stack: physical_ids(account.cloudformation, stacks[stack].id, type_)
         for stack in {resource.stack for resource in lost}
     }
     return tuple(

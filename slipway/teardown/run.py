@@ -26,12 +26,14 @@ class Answers:
 
     Attributes:
         yes: ask nothing.
-        with_running_jobs: running compute nodes are no reason to stop, although nobody is asked.
+        with_running_jobs: running jobs are no reason to stop, although nobody is asked.
+        without_export: files that are not in their bucket yet, or may not be, are no reason to stop either.
         unprotect: take termination protection, and the load balancers' deletion protection, off.
     """
 
     yes: bool
     with_running_jobs: bool
+    without_export: bool
     unprotect: bool
 
 
@@ -95,11 +97,7 @@ def _confirm(extent: Extent, found: Inspection, account: Account, answers: Answe
     if not answers.unprotect:
         _refuse_protected(found)
     if answers.yes:
-        if found.runs_nodes and not answers.with_running_jobs:
-            raise RefusedError(
-                "compute nodes are there, and probably jobs on them (`squeue` on the head node tells): wait for them, "
-                "or say --with-running-jobs. Nothing was changed"
-            )
+        _refuse_losses(found, answers)
         return
     try:
         if extent.deletes_data:
@@ -111,6 +109,32 @@ def _confirm(extent: Extent, found: Inspection, account: Account, answers: Answe
         raise RefusedError("no answer; --yes asks nothing. Nothing was changed") from error
     if not agreed:
         raise RefusedError("not confirmed. Nothing was changed")
+
+
+def _refuse_losses(found: Inspection, answers: Answers) -> None:
+    """Refuse to end jobs, and to delete files that are nowhere else, for which no flag was given.
+
+    Raises:
+        RefusedError: a flag is missing; the message names all that are.
+    """
+    said = []
+    if not answers.with_running_jobs:
+        if found.running_jobs:
+            named = ", ".join(f"{job.id} of {job.user}" for job in found.running_jobs)
+            said.append(f"jobs run ({named}): wait for them, or say --with-running-jobs")
+        if found.probably_busy:
+            said.append(
+                f"compute nodes of {', '.join(found.probably_busy)} are there, and probably jobs on them (`squeue` on "
+                "the head node tells): wait for them, or say --with-running-jobs"
+            )
+    if not answers.without_export:
+        said += [
+            f"{'; '.join((*export.pending, *export.unknown))}: mend that, or say --without-export"
+            for export in found.exports
+            if not export.done
+        ]
+    if said:
+        raise RefusedError("\n".join((*said, "Nothing was changed")))
 
 
 def _refuse_protected(found: Inspection) -> None:
