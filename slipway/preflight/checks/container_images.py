@@ -1,0 +1,197 @@
+"""PF16: what tasks pull and read when they start: container images, models, secrets."""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from slipway.assembly import Stack, read_stacks
+from slipway.preflight.account import Account
+from slipway.preflight.answer import Answer
+from slipway.preflight.check import UNANSWERED, check, not_checked
+from slipway.preflight.needs import Needs
+from slipway.preflight.registries import Image, RegistryError, in_ecr, in_public_registry, parse_image
+
+_Answer = partial(Answer, check="PF16")
+
+_SECRET = re.compile(r"arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+=.@-]+")
+_PREFIX = re.compile(r"export SLIPWAY_MODEL_PREFIX='?([A-Za-z0-9._/-]+)'?\n")
+_BUCKET = re.compile(r"export SLIPWAY_MODEL_BUCKET='?\$\{output (\S+) (\S+)\}")
+_NO_STACK = "ValidationError"
+
+
+@check(
+    "PF16",
+    "container images, models and secrets",
+    stage="existence",
+    prevents="Tasks do not start: their image cannot be pulled, or their model or a secret is not there.",
+    actions=(
+        "cloudformation:DescribeStackResource",
+        "ecr:BatchGetImage",
+        "s3:ListBucket",
+        "secretsmanager:DescribeSecret",
+    ),
+)
+def container_images(needs: Needs, account: Account) -> Iterator[Answer]:
+    """Look for every image of a task, every folder of the model bucket that is served as it is, and every secret."""
+    for name, stacks in _images(needs).items():
+        yield from _image(name, stacks, account)
+    for stack, prefix, bucket in _models(needs):
+        yield from _model(stack, prefix, bucket, account)
+    for arn, stacks in _secrets(needs).items():
+        yield from _secret(arn, stacks, account)
+
+
+def _images(needs: Needs) -> dict[str, tuple[str, ...]]:
+    """Return the stacks of each image; images of a repository that a stack makes itself cannot be there before."""
+    found: dict[str, tuple[str, ...]] = {}
+    for stack, _, properties in needs.resources("AWS::ECS::TaskDefinition"):
+        for container in properties["ContainerDefinitions"]:
+            name = container["Image"]
+            if isinstance(name, str):
+                found[name] = tuple(dict.fromkeys((*found.get(name, ()), stack.name)))
+    return found
+
+
+def _image(name: str, stacks: tuple[str, ...], account: Account) -> Iterator[Answer]:
+    image = parse_image(name)
+    answer = partial(_Answer, subject=name, stacks=stacks)
+    try:
+        there = in_ecr(image, account) if image.in_ecr else in_public_registry(image)
+    except UNANSWERED as error:
+        yield not_checked("PF16", name, error)
+        return
+    except RegistryError as error:
+        yield answer(status="not_checked", message=str(error), fix=f"docker manifest inspect {name}")
+        return
+    if there:
+        yield answer(status="passed", message=f"{image.registry} has it")
+    else:
+        yield answer(status="failed", message=f"{image.registry} has no such image", fix=_image_fix(image))
+
+
+def _image_fix(image: Image) -> str:
+    if image.in_ecr:
+        return (
+            f"aws ecr describe-images --registry-id {image.registry[:12]} --repository-name {image.repository} "
+            "--query 'imageDetails[].imageTags[]'\nthen push the image, or write one of these as `image`"
+        )
+    return "write an `image` that is there, with its tag or digest"
+
+
+def _models(needs: Needs) -> Iterator[tuple[Stack, str, tuple[str, str]]]:
+    """Yield the folders that environment files name as `prefix`, with (stack, logical id) of their bucket.
+
+    The hosts' start script has both. Where a parameter says which version is served, there is nothing to look for.
+    """
+    templates = {stack.name: stack.template for stack in read_stacks(needs.assembly)}
+    for stack, _, properties in needs.resources("AWS::EC2::LaunchTemplate"):
+        script = _text(properties["LaunchTemplateData"].get("UserData", {}))
+        prefix, bucket = _PREFIX.search(script), _BUCKET.search(script)
+        if prefix and bucket:
+            owner, output = bucket.groups()
+            value = templates[owner]["Outputs"][output]["Value"]
+            yield stack, prefix[1], (owner, value["Ref"])
+
+
+def _text(value: Any) -> str:
+    """Write a script of a template as text; what only CloudFormation knows becomes `${...}`."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "".join(map(_text, value))
+    if not isinstance(value, Mapping):
+        return ""
+    if "Fn::Join" in value:
+        separator, parts = value["Fn::Join"]
+        return str(separator).join(map(_text, parts))
+    if "Fn::GetStackOutput" in value:
+        output = value["Fn::GetStackOutput"]
+        return f"${{output {output['StackName']} {output['OutputName']}}}"
+    return _text(value["Fn::Base64"]) if "Fn::Base64" in value else "${?}"
+
+
+def _model(stack: Stack, prefix: str, bucket: tuple[str, str], account: Account) -> Iterator[Answer]:
+    owner, logical_id = bucket
+    subject = f"the model {prefix}"
+    answer = partial(_Answer, subject=subject, stacks=(stack.name,))
+    try:
+        name = _physical_id(owner, logical_id, account)
+        if name is None:
+            yield answer(
+                status="warning",
+                message=f"its bucket is made by {owner}, which does not stand yet",
+                fix=f"deploy {owner}, copy the model to {prefix}/ in the bucket, then deploy {stack.name}",
+            )
+            return
+        listed = account.client("s3").list_objects_v2(Bucket=name, Prefix=f"{prefix}/", MaxKeys=1)
+    except UNANSWERED as error:
+        yield not_checked("PF16", subject, error)
+        return
+    if listed["KeyCount"]:
+        yield answer(status="passed", message=f"s3://{name}/{prefix}/ has files")
+    else:
+        yield answer(
+            status="failed",
+            message=f"s3://{name}/{prefix}/ has no file",
+            fix=f"aws s3 sync <folder of the model> s3://{name}/{prefix}/",
+        )
+
+
+def _physical_id(stack: str, logical_id: str, account: Account) -> str | None:
+    try:
+        described = account.client("cloudformation").describe_stack_resource(
+            StackName=stack, LogicalResourceId=logical_id
+        )
+    except ClientError as error:
+        if error.response["Error"]["Code"] == _NO_STACK:
+            return None
+        raise
+    name: str | None = described["StackResourceDetail"].get("PhysicalResourceId")
+    return name
+
+
+def _secrets(needs: Needs) -> dict[str, tuple[str, ...]]:
+    """Return the stacks of each secret that a template names by its ARN: Hugging Face tokens, API keys, passwords."""
+    found: dict[str, tuple[str, ...]] = {}
+    for stack in needs.stacks:
+        for arn in _secret_arns(stack.template):
+            found[arn] = tuple(dict.fromkeys((*found.get(arn, ()), stack.name)))
+    return found
+
+
+def _secret_arns(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from _secret_arns(item)
+    elif isinstance(value, str):
+        yield from _SECRET.findall(value)
+
+
+def _secret(arn: str, stacks: tuple[str, ...], account: Account) -> Iterator[Answer]:
+    answer = partial(_Answer, subject=arn, stacks=stacks)
+    region, name = arn.split(":")[3], arn.split(":")[6]
+    try:
+        found = account.client("secretsmanager", region).describe_secret(SecretId=arn)
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "ResourceNotFoundException":
+            yield not_checked("PF16", arn, error)
+            return
+        fix = (
+            f"aws secretsmanager create-secret --region {region} --name {name.rpartition('-')[0]} "
+            "--secret-string file:///dev/stdin\nthen write the ARN that it prints"
+        )
+        yield answer(status="failed", message="there is no such secret", fix=fix)
+        return
+    if found.get("DeletedDate"):
+        yield answer(
+            status="failed",
+            message="the secret is scheduled for deletion",
+            fix=f"aws secretsmanager restore-secret --region {region} --secret-id {arn}",
+        )
+    else:
+        yield answer(status="passed", message="it is there")
