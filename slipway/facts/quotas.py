@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from slipway.facts.rows import Row, Text, find, load_rows
+from slipway.facts.rows import FrozenList, Row, Text, find, load_rows
 
 
 class Quota(Row):
@@ -21,14 +21,17 @@ class Quota(Row):
         name: The quota's title in the console.
         unit: What is counted.
         default: What an account has that asked for nothing; none where it differs between accounts or is not known.
+        instance_letters: Of a quota on vCPUs: what the names of its instance types begin with before their first
+            digit, for example ``trn`` of ``trn1n.32xlarge``.
     """
 
     key: Text
     service_code: Text
     quota_code: Annotated[str, Field(pattern="^L-[0-9A-F]{8}$")]
     name: Text
-    unit: Literal["vCPU", "GiB", "count"]
+    unit: Literal["vCPU", "GiB", "MB/s", "count"]
     default: Annotated[int, Field(ge=0)] | None = None
+    instance_letters: FrozenList[Text] = ()
 
 
 @cache

@@ -1,18 +1,26 @@
 """The AWS account that is asked; nothing in it is changed."""
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock, RLock
 from typing import Any
 
 import boto3
+import httpx2
+import jmespath
 from botocore.config import Config
 
 _CONFIGURATION = Config(
     retries={"mode": "standard", "total_max_attempts": 4}, connect_timeout=5, read_timeout=20, max_pool_connections=16
 )
 """Throttled calls are tried again a few times; nobody waits for minutes. Checks that run side by side share clients."""
+
+_ANSWERS_IN = {"pricing": "us-east-1"}
+"""Services that answer for all Regions, but in few (AWS Price List user guide, endpoints)."""
+
+_WAIT_SECONDS = 10
 
 
 @dataclass(frozen=True)
@@ -61,14 +69,22 @@ class Account:
 
         Args:
             service: boto3's name of it, for example `ec2`.
-            region: where to ask, for services that answer in one Region alone; else the account's.
+            region: where to ask; the account's Region, or the one where the service answers, when left out.
         """
-        key = (service, region or self.region)
+        key = (service, region or _ANSWERS_IN.get(service, self.region))
         with self._lock:
             if key not in self._clients:
                 made: Any = self.session.client(service, region_name=key[1], config=_CONFIGURATION)  # type: ignore[call-overload]
                 self._clients[key] = made
             return self._clients[key]
+
+    def http_status(self, url: str) -> int:
+        """Return the HTTP status of a HEAD request to a public address, without credentials.
+
+        Raises:
+            httpx2.HTTPError: nobody answers.
+        """
+        return httpx2.head(url, timeout=_WAIT_SECONDS, follow_redirects=True).status_code
 
     def listing(self, service: str, operation: str, items: str, **arguments: Any) -> list[Any]:
         """Return everything that an operation lists, page by page; the same listing is asked for once a preflight.
@@ -88,6 +104,13 @@ class Account:
             reading = self._reading[key]
         with reading:
             if key not in self._listings:
-                pages = self.client(service).get_paginator(operation).paginate(**arguments)
-                self._listings[key] = [item for item in pages.search(items) if item is not None]
+                self._listings[key] = list(self._list(service, operation, items, arguments))
             return self._listings[key]
+
+    def _list(self, service: str, operation: str, items: str, arguments: dict[str, Any]) -> Iterator[Any]:
+        client = self.client(service)
+        if client.can_paginate(operation):
+            return (
+                item for item in client.get_paginator(operation).paginate(**arguments).search(items) if item is not None
+            )
+        return iter(jmespath.search(items, getattr(client, operation)(**arguments)) or ())

@@ -1,0 +1,45 @@
+"""What of the environment stands already: an update needs no second VPC."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from slipway.assembly import ENVIRONMENT_TAG
+from slipway.preflight.account import Account
+from slipway.preflight.needs import Needs
+
+STANDING_ACTIONS = ("cloudformation:DescribeStacks", "cloudformation:ListStackResources")
+"""The IAM actions that `own_ids` needs."""
+
+
+def standing_stacks(account: Account) -> dict[str, Mapping[str, Any]]:
+    """Return CloudFormation's description of every stack in the Region by name, deleted ones left out.
+
+    Raises:
+        ClientError, BotoCoreError: AWS refuses, or does not answer.
+    """
+    return {stack["StackName"]: stack for stack in account.listing("cloudformation", "describe_stacks", "Stacks")}
+
+
+def is_own(stack: Mapping[str, Any], environment: str) -> bool:
+    """Tell whether a stack belongs to an environment: by its tag."""
+    tags = {tag["Key"]: tag["Value"] for tag in stack.get("Tags", [])}
+    return tags.get(ENVIRONMENT_TAG) == environment
+
+
+def own_ids(needs: Needs, account: Account) -> frozenset[str]:
+    """Return the physical ids of everything in the environment's own stacks that stand.
+
+    Raises:
+        ClientError, BotoCoreError: AWS refuses, or does not answer.
+    """
+    standing = standing_stacks(account)
+    own = [stack.name for stack in needs.stacks if is_own(standing.get(stack.name, {}), needs.environment)]
+    return frozenset(
+        resource["PhysicalResourceId"]
+        for name in own
+        for resource in account.listing("cloudformation", "list_stack_resources", _SUMMARIES, StackName=name)
+        if resource.get("PhysicalResourceId")
+    )
+
+
+_SUMMARIES = "StackResourceSummaries"
