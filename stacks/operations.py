@@ -6,7 +6,6 @@ import aws_cdk as cdk
 from constructs import Construct
 
 from neuron_constructs.operations.accounting_database import watch_accounting_database
-from neuron_constructs.operations.budget import Budget
 from neuron_constructs.operations.compute_fleet import watch_compute_fleet
 from neuron_constructs.operations.file_systems import watch_lustre, watch_open_zfs
 from neuron_constructs.operations.head_node import watch_head_node
@@ -19,9 +18,9 @@ from neuron_constructs.operations.notifications import Notifications
 from neuron_constructs.operations.served_model import WatchedModel
 from neuron_constructs.operations.watch import Watch, WatchedPart
 from slipway import facts
-from slipway.assembly import ENVIRONMENT_TAG
 from slipway.spec.environment import Environment
 from slipway.spec.scaling import DEFAULT_TARGETS
+from stacks.budget import add_budget
 from stacks.environment_stack import EnvironmentStack
 from stacks.inference import InferenceStack
 from stacks.kubernetes import KubernetesStack
@@ -60,18 +59,9 @@ class OperationsStack(EnvironmentStack):
             inference: the inference stack, if the environment has one.
         """
         super().__init__(scope, "operations", environment, description="Slipway: budget, alarms, dashboard")
-        operations = environment.operations
-        notifications = Notifications(self, "Notifications", account=self.account, email=operations.alarm_email)
-        if operations.monthly_budget_usd:
-            Budget(
-                self,
-                "Budget",
-                monthly_usd=operations.monthly_budget_usd,
-                tag_key=ENVIRONMENT_TAG,
-                tag_value=environment.name,
-                topic=notifications.topic,
-                topic_policy=notifications,
-            )
+        email = environment.operations.alarm_email
+        notifications = Notifications(self, "Notifications", account=self.account, email=email)
+        add_budget(self, environment, notifications, kubernetes=kubernetes, inference=inference)
         Watch(
             self,
             "Watch",

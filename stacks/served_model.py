@@ -121,6 +121,15 @@ class ServedModel(Construct):
         return self.name.replace(".", "-")
 
     @property
+    def service_names(self) -> tuple[str, ...]:
+        """Names of all ECS services: the model's, and the candidate's where it can have one."""
+        return (self.service_name, self._candidate_name) if self.candidate else (self.service_name,)
+
+    @property
+    def _candidate_name(self) -> str:
+        return f"{self.service_name}-candidate"
+
+    @property
     def model_id(self) -> str:
         """What clients send as `model`."""
         return self.engine.model_id_for(self.service.task.settings)
@@ -212,7 +221,7 @@ class ServedModel(Construct):
             self,
             id,
             ModelServiceProps(
-                name=f"{self.service_name}-candidate" if candidate else self.service_name,
+                name=self._candidate_name if candidate else self.service_name,
                 cluster=around.cluster,
                 vpc=around.vpc,
                 subnets=tuple(subnet for zone, subnet in around.private_subnets.items() if zone in offered),

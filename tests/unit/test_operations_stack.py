@@ -62,21 +62,22 @@ def test_the_address_of_the_file_is_subscribed(public: Assembly, default: Assemb
 
 
 def test_only_alarms_and_budgets_of_this_account_may_publish_and_only_over_tls(each_assembly: Assembly) -> None:
-    policy = each_assembly.resource("operations", "AWS::SNS::TopicPolicy")["PolicyDocument"]
-    allowed = [statement for statement in policy["Statement"] if statement["Effect"] == "Allow"]
-    denied = [statement for statement in policy["Statement"] if statement["Effect"] == "Deny"]
+    for resource in each_assembly.resources("operations", "AWS::SNS::TopicPolicy").values():
+        policy = resource["Properties"]["PolicyDocument"]
+        allowed = [statement for statement in policy["Statement"] if statement["Effect"] == "Allow"]
+        denied = [statement for statement in policy["Statement"] if statement["Effect"] == "Deny"]
 
-    assert [statement["Condition"] for statement in allowed] == [
-        {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
-    ]
-    assert {"Bool": {"aws:SecureTransport": "false"}} in [statement["Condition"] for statement in denied]
+        assert [statement["Condition"] for statement in allowed] == [
+            {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
+        ]
+        assert {"Bool": {"aws:SecureTransport": "false"}} in [statement["Condition"] for statement in denied]
 
 
 def test_every_alarm_tells_the_topic_and_says_what_to_do(each_assembly: Assembly) -> None:
-    (topic,) = each_assembly.resources("operations", "AWS::SNS::Topic")
+    topic = each_assembly.template("operations")["Outputs"]["NotificationTopic"]["Value"]
 
     for alarm in alarms(each_assembly).values():
-        assert alarm["AlarmActions"] == [{"Ref": topic}]
+        assert alarm["AlarmActions"] == [topic]
         assert len(alarm["AlarmDescription"].split()) >= 8
 
 

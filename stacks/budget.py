@@ -1,0 +1,77 @@
+"""The budget of an environment, and what happens when it is spent."""
+
+from pathlib import Path
+
+from constructs import Construct
+
+from neuron_constructs.operations.budget import Budget, BudgetProps
+from neuron_constructs.operations.budget_action import BudgetAction, BudgetActionProps, StoppedParts
+from neuron_constructs.operations.notifications import Notifications
+from slipway.assembly import ENVIRONMENT_TAG
+from slipway.spec.environment import Environment
+from stacks.inference import InferenceStack
+from stacks.kubernetes import KubernetesStack
+from stacks.lifetimes import log_retention
+
+CODE = Path(__file__).parent.parent / "assets" / "operations"
+
+
+def add_budget(
+    scope: Construct,
+    environment: Environment,
+    notifications: Notifications,
+    *,
+    kubernetes: KubernetesStack | None,
+    inference: InferenceStack | None,
+) -> None:
+    """Add the budget to the operations stack, when the environment file has one.
+
+    Args:
+        scope: the stack.
+        environment: the environment file.
+        notifications: who is told.
+        kubernetes: the stack with the EKS cluster, if the environment has one.
+        inference: the inference stack, if the environment has one.
+    """
+    operations = environment.operations
+    if not operations.monthly_budget_usd:
+        return
+    action = None
+    if operations.at_budget == "stop":
+        action = BudgetAction(
+            scope,
+            "BudgetAction",
+            BudgetActionProps(
+                environment=environment.name,
+                parts=_stopped_parts(environment, kubernetes, inference),
+                notifications=notifications.topic,
+                code=CODE,
+                log_retention=log_retention(environment),
+            ),
+        )
+    Budget(
+        scope,
+        "Budget",
+        BudgetProps(
+            monthly_usd=operations.monthly_budget_usd,
+            tag_key=ENVIRONMENT_TAG,
+            tag_value=environment.name,
+            topic=notifications.topic,
+            topic_policy=notifications,
+            spent_topic=action.topic if action else None,
+            email=operations.alarm_email,
+        ),
+    )
+
+
+def _stopped_parts(
+    environment: Environment, kubernetes: KubernetesStack | None, inference: InferenceStack | None
+) -> StoppedParts:
+    """Return names alone: the operations stack must not hold the others."""
+    return StoppedParts(
+        slurm_clusters=(environment.training.cluster_name,) if environment.training else (),
+        kubernetes_clusters=(kubernetes.cluster_name,) if kubernetes else (),
+        services=tuple(f"{inference.stack_name}/{name}" for model in inference.models for name in model.service_names)
+        if inference
+        else (),
+    )
