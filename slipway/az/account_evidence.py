@@ -1,0 +1,132 @@
+"""What AWS says about the zones of a Region: EC2's offerings, reservations, prices and blocks, FSx's file systems."""
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from slipway import facts
+from slipway.az.evidence import FILE_SYSTEMS_NOTE, Evidence, Zone
+from slipway.az.wanted import Wanted
+from slipway.preflight.account import Account
+from slipway.preflight.block_offers import block_offers
+from slipway.preflight.check import UNANSWERED
+from slipway.preflight.reservations import read_reservation, reservation_ids
+from slipway.preflight.zones import zone_ids_by_name
+
+_Found = TypeVar("_Found")
+
+_LUSTRE_DEPLOYMENT = "PERSISTENT_2"
+_FILE_SYSTEMS = {"LUSTRE": "FSx for Lustre", "OPENZFS": "FSx for OpenZFS"}
+
+
+def account_evidence(wanted: Wanted, account: Account) -> Evidence:
+    """Ask AWS. Offerings must be told; what else it refuses to tell becomes a note.
+
+    Raises:
+        ClientError: EC2 refuses to tell zones or offerings.
+        BotoCoreError: there are no credentials, or EC2 does not answer.
+    """
+    names = zone_ids_by_name(account)
+    offered = _offered(wanted, account)
+    notes: list[str] = []
+
+    def ask(what: str, question: Callable[[], dict[str, _Found]]) -> dict[str, _Found]:
+        try:
+            return question()
+        except UNANSWERED as error:
+            notes.append(f"{what} are not known: {error}")
+            return {}
+
+    reserved = ask("Reservations", lambda: _reservations(wanted, account))
+    standing = ask("Zones of file systems", lambda: _file_systems(account))
+    spot = ask("Spot prices", lambda: _spot_prices(wanted, account, names))
+    blocks = ask("Offers of Capacity Blocks", lambda: _blocks(wanted, account))
+    refused = facts.region(wanted.region).without_eks if wanted.region in facts.regions() else ()
+    zones = tuple(
+        Zone(
+            id=zone,
+            offered=frozenset(offered.get(zone, ())),
+            reservations=tuple(reserved.get(zone, ())),
+            file_systems=frozenset(standing.get(zone, ())),
+            spot_usd=spot.get(zone, {}),
+            blocks=blocks.get(zone, {}),
+            refused_by_eks=zone in refused,
+        )
+        for zone in sorted(names.values())
+    )
+    unproven = (
+        []
+        if all(any(kind in zone.file_systems for zone in zones) for kind in wanted.file_systems)
+        else [FILE_SYSTEMS_NOTE]
+    )
+    unknown = [
+        f"{target} is not in {wanted.region}." for target in wanted.reservations if target not in _named(reserved)
+    ]
+    return Evidence("asked AWS", zones, (*notes, *(unknown if reserved or not notes else ()), *unproven))
+
+
+def _named(reserved: dict[str, list[str]]) -> set[str]:
+    return {target for targets in reserved.values() for target in targets}
+
+
+def _offered(wanted: Wanted, account: Account) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for offering in account.listing(
+        "ec2",
+        "describe_instance_type_offerings",
+        "InstanceTypeOfferings",
+        LocationType="availability-zone-id",
+        Filters=[{"Name": "instance-type", "Values": list(wanted.instance_types)}],
+    ):
+        found.setdefault(offering["Location"], []).append(offering["InstanceType"])
+    return found
+
+
+def _reservations(wanted: Wanted, account: Account) -> dict[str, list[str]]:
+    """Return the targets that have a reservation in a zone, by the zone."""
+    found: dict[str, list[str]] = {}
+    for target in wanted.reservations:
+        for reservation_id in reservation_ids(account, target) or ():
+            reservation = read_reservation(account, reservation_id)
+            if reservation and target not in found.setdefault(reservation.zone_id, []):
+                found[reservation.zone_id].append(target)
+    return found
+
+
+def _file_systems(account: Account) -> dict[str, list[str]]:
+    """Return the kinds of file system that stand in a zone; of Lustre those with the deployment type in use."""
+    subnets: dict[str, str] = {}
+    for system in account.listing("fsx", "describe_file_systems", "FileSystems"):
+        kind = _FILE_SYSTEMS.get(system["FileSystemType"])
+        deployment = system.get("LustreConfiguration", {}).get("DeploymentType", _LUSTRE_DEPLOYMENT)
+        if kind and deployment == _LUSTRE_DEPLOYMENT and system["Lifecycle"] == "AVAILABLE":
+            subnets.update(dict.fromkeys(system["SubnetIds"], kind))
+    found: dict[str, list[str]] = {}
+    if subnets:
+        for subnet in account.listing("ec2", "describe_subnets", "Subnets", SubnetIds=sorted(subnets)):
+            found.setdefault(subnet["AvailabilityZoneId"], []).append(subnets[subnet["SubnetId"]])
+    return found
+
+
+def _spot_prices(wanted: Wanted, account: Account, names: dict[str, str]) -> dict[str, dict[str, float]]:
+    """Return the newest price of each type in each zone; EC2 lists the newest first."""
+    found: dict[str, dict[str, float]] = {}
+    if wanted.spot:
+        for price in account.listing(
+            "ec2",
+            "describe_spot_price_history",
+            "SpotPriceHistory",
+            InstanceTypes=list(wanted.spot),
+            ProductDescriptions=["Linux/UNIX"],
+        ):
+            zone = found.setdefault(names.get(price["AvailabilityZone"], ""), {})
+            zone.setdefault(price["InstanceType"], float(price["SpotPrice"]))
+    return found
+
+
+def _blocks(wanted: Wanted, account: Account) -> dict[str, dict[str, str]]:
+    """Return the cheapest offer for each type in each zone."""
+    found: dict[str, dict[str, str]] = {}
+    for instance_type, count in wanted.blocks:
+        for offer in block_offers(account, instance_type, count):
+            found.setdefault(offer.zone_id, {}).setdefault(instance_type, str(offer))
+    return found
