@@ -46,7 +46,7 @@ class ResourceChange(BaseModel):
     """Whether data that nobody can get back goes with it."""
 
     caused_by: str | None = None
-    """`stack/logical id` of the resource whose replacement alone makes this one change; none if it has its own cause."""
+    """`stack/logical id` of the resource whose change alone makes this one change; none if it has its own cause."""
 
     properties: tuple[PropertyChange, ...] = ()
     notes: tuple[str, ...] = ()

@@ -1,0 +1,92 @@
+"""What the settings of a cluster let somebody do and did not before: the rows of clusters.yaml."""
+
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+from slipway.plan.changes.model import Broadening
+from slipway.plan.changes.permissions.addresses import holds
+from slipway.plan.changes.permissions.words import words
+from slipway.plan.changes.resources import Resource
+
+_ROWS = Path(__file__).with_name("clusters.yaml")
+
+
+class Setting(BaseModel):
+    """A row of clusters.yaml."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    type: str
+    path: str
+    read: Literal["ranges", "items", "becomes"]
+    value: str | bool | None = None
+    default: str | bool | None = None
+    what: str
+
+
+@cache
+def _settings() -> tuple[Setting, ...]:
+    return TypeAdapter(tuple[Setting, ...]).validate_python(yaml.safe_load(_ROWS.read_text(encoding="utf-8")))
+
+
+def cluster_broadenings(before: Mapping[str, Resource], after: Mapping[str, Resource]) -> Iterator[Broadening]:
+    """Yield what clusters let somebody do by a setting that they did not have."""
+    for key, resource in after.items():
+        old = before.get(key)
+        for row in _settings():
+            if row.type != resource.type:
+                continue
+            mine = _values(row, resource)
+            others = _values(row, old) if old else {}
+            for path, value in mine.items():
+                for more in _more(row, others.get(path), value):
+                    what = f"{row.what} {words(more)}".strip()
+                    yield Broadening(stack=resource.stack, resource=resource.logical_id, kind="cluster", what=what)
+
+
+def _values(row: Setting, resource: Resource) -> dict[str, Any]:
+    properties = resource.settled.get("Properties", {})
+    found = {path: value for path, value in _paths(properties, "") if fnmatchcase(path, row.path)}
+    return found or ({} if row.default is None else {row.path: row.default})
+
+
+def _paths(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    if path:
+        yield path, value
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from _paths(item, f"{path}.{name}" if path else name)
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            name = item.get("Name", number) if isinstance(item, dict) else number
+            yield from _paths(item, f"{path}[{name}]")
+
+
+def _more(row: Setting, before: Any, after: Any) -> Iterator[str]:
+    if row.read == "becomes":
+        if str(after).lower() == str(row.value).lower() != str(before).lower():
+            yield ""
+    elif row.read == "ranges":
+        ranges = _texts(before)
+        yield from (item for item in _texts(after) if not any(holds(wider, item) for wider in ranges))
+    else:
+        yield from (item for item in _texts(after) if item not in _texts(before))
+
+
+def _texts(value: Any) -> list[str]:
+    if value is None:
+        return []
+    items = value if isinstance(value, list) else [value]
+    return [_text(item) for item in items]
+
+
+def _text(item: Any) -> str:
+    if isinstance(item, dict):
+        return " ".join(f"{name} {_text(value)}" for name, value in item.items())
+    return str(item)

@@ -1,0 +1,108 @@
+"""What IAM allows and did not allow before."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+
+from slipway.plan.changes.model import Broadening
+from slipway.plan.changes.permissions.statements import Statement, read_statements
+from slipway.plan.changes.permissions.words import words
+from slipway.plan.changes.references import references
+from slipway.plan.changes.resources import Resource
+
+_WILDCARD = re.compile(r"\\\*|\\\?")
+
+
+def iam_broadenings(before: Mapping[str, Resource], after: Mapping[str, Resource]) -> Iterator[Broadening]:
+    """Yield what is allowed now by no statement of before, and what was denied and is no more.
+
+    A statement may move from policy to policy, be split, or become narrower: each action of each principal on each
+    resource is looked up by itself.
+    """
+    old, new = tuple(read_statements(before)), tuple(read_statements(after))
+    for statement in _of_effect(new, "Allow"):
+        if (more := _beyond(statement, _of_effect(old, "Allow"))) is not None:
+            yield _broadening(after[more.owner], _sentence("Allow", more, after))
+    for statement in _of_effect(old, "Deny"):
+        # What is gone cannot be reached, whether it is denied or not.
+        if (less := _beyond(statement, _of_effect(new, "Deny"))) is not None and _is_there(less, after):
+            yield _broadening(before[less.owner], _sentence("No longer deny", less, after))
+
+
+def _of_effect(statements: Iterable[Statement], effect: str) -> tuple[Statement, ...]:
+    return tuple(statement for statement in statements if statement.effect == effect)
+
+
+def _beyond(statement: Statement, others: Iterable[Statement]) -> Statement | None:
+    """Return the part of a statement that none of the others covers; none when there is no such part."""
+    near = [other for other in others if _is_condition_covered(statement, other)]
+    missing = [
+        (principal, action, resource)
+        for principal in statement.principals
+        for action in statement.actions
+        for resource in statement.resources
+        if not any(
+            _covers(other.principals, principal)
+            and _covers(other.actions, action)
+            and _covers(other.resources, resource)
+            for other in near
+        )
+    ]
+    if not missing:
+        return None
+    principals, actions, resources = (frozenset(part) for part in zip(*missing, strict=True))
+    return Statement(statement.owner, statement.effect, principals, actions, resources, statement.condition)
+
+
+def _is_condition_covered(statement: Statement, other: Statement) -> bool:
+    """Tell whether the other holds wherever the statement holds, as far as their conditions say."""
+    for (operator, name), values in other.condition.items():
+        mine = statement.condition.get((operator, name))
+        if mine is None or (mine != values and ("Not" in operator or not mine <= values)):
+            return False
+    return True
+
+
+def _covers(patterns: frozenset[str], value: str) -> bool:
+    return any(_pattern(pattern).fullmatch(value) for pattern in patterns)
+
+
+@cache
+def _pattern(pattern: str) -> re.Pattern[str]:
+    # A `*` in the value itself is one more character for `.*`; a `?` must not stand for it.
+    regular = _WILDCARD.sub(lambda match: ".*" if match[0] == r"\*" else "[^*]", re.escape(pattern))
+    return re.compile(regular, re.IGNORECASE | re.DOTALL)
+
+
+def _is_there(statement: Statement, after: Mapping[str, Resource]) -> bool:
+    named = {key for key, _ in references([*statement.resources, *statement.principals])}
+    return named <= after.keys()
+
+
+def _broadening(resource: Resource, what: str) -> Broadening:
+    return Broadening(stack=resource.stack, resource=resource.logical_id, kind="iam", what=what)
+
+
+def _sentence(verb: str, statement: Statement, after: Mapping[str, Resource]) -> str:
+    sentence = (
+        f"{verb} {_listed(statement.actions)} on {_listed(statement.resources)} for {_principals(statement, after)}"
+    )
+    conditions = [
+        f"{words(name)} {operator} {_listed(values)}"
+        for (operator, name), values in sorted(statement.condition.items())
+    ]
+    return f"{sentence}, if {' and '.join(conditions)}" if conditions else sentence
+
+
+def _principals(statement: Statement, after: Mapping[str, Resource]) -> str:
+    kinds = {
+        after[key].type.rpartition("::")[2].lower()
+        for key, _ in references(list(statement.principals))
+        if key in after and not next(iter(statement.principals)).startswith("AWS ")
+    }
+    names = "anyone" if "*" in statement.principals else _listed(statement.principals)
+    return f"{kinds.pop()} {names}" if len(kinds) == 1 else names
+
+
+def _listed(values: frozenset[str]) -> str:
+    return ", ".join(sorted(words(value) for value in values))

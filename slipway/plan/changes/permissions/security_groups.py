@@ -1,0 +1,115 @@
+"""What security groups let through and did not let through before."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from slipway.plan.changes.model import Broadening
+from slipway.plan.changes.permissions.addresses import holds
+from slipway.plan.changes.permissions.words import words
+from slipway.plan.changes.resources import Resource
+
+Direction = Literal["in", "out"]
+
+_INLINE: Mapping[str, Direction] = {"SecurityGroupIngress": "in", "SecurityGroupEgress": "out"}
+_SEPARATE: Mapping[str, Direction] = {"AWS::EC2::SecurityGroupIngress": "in", "AWS::EC2::SecurityGroupEgress": "out"}
+_PEERS = (
+    *("CidrIp", "CidrIpv6", "SourceSecurityGroupId", "SourceSecurityGroupName", "DestinationSecurityGroupId"),
+    *("SourcePrefixListId", "DestinationPrefixListId"),
+)
+_ALL_PORTS = (0, 65535)
+_EVERYBODY = ("0.0.0.0/0", "::/0")
+# Of the two ends of such a rule neither is a port.
+_WITHOUT_PORTS = ("icmp", "icmpv6", "1", "58")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule.
+
+    Attributes:
+        owner: the resource whose template holds it, `stack/logical id`.
+        group: the group that it belongs to, a reference.
+        direction: `in` lets others reach the group, `out` lets the group reach others.
+        protocol: such as `tcp`; `-1` for all.
+        ports: first and last; for ICMP its type and code.
+        peer: an address range, a group or a prefix list.
+    """
+
+    owner: str
+    group: str
+    direction: Direction
+    protocol: str
+    ports: tuple[int, int]
+    peer: str
+
+    def covers(self, other: "Rule") -> bool:
+        """Tell whether this one lets through all that the other one does."""
+        if (self.group, self.direction) != (other.group, other.direction) or not self._has_peer(other.peer):
+            return False
+        if self.protocol == "-1":
+            return True
+        return self.protocol == other.protocol and self._has_ports(other.ports)
+
+    def _has_peer(self, peer: str) -> bool:
+        return holds(self.peer, peer) or (self.peer in _EVERYBODY and "/" not in peer.rpartition("}")[2])
+
+    def _has_ports(self, ports: tuple[int, int]) -> bool:
+        if self.protocol in _WITHOUT_PORTS:
+            return self.ports in (ports, (-1, -1))
+        return self.ports[0] <= ports[0] and ports[1] <= self.ports[1]
+
+    @property
+    def sentence(self) -> str:
+        """The rule in words."""
+        if self.direction == "in":
+            return f"{self._traffic} from {words(self.peer)} to {words(self.group)}"
+        return f"{self._traffic} from {words(self.group)} to {words(self.peer)}"
+
+    @property
+    def _traffic(self) -> str:
+        if self.protocol == "-1":
+            return "Everything"
+        first, last = self.ports
+        if self.ports in (_ALL_PORTS, (-1, -1)):
+            return f"All {self.protocol}"
+        return f"{self.protocol} {first}" if first == last else f"{self.protocol} {first}-{last}"
+
+
+def security_group_broadenings(before: Mapping[str, Resource], after: Mapping[str, Resource]) -> Iterator[Broadening]:
+    """Yield the rules that let through what no rule of before did.
+
+    The range of a VPC counts as the VPC, so that a VPC with another range widens nothing.
+    """
+    old = tuple(_rules(before))
+    for rule in dict.fromkeys(_rules(after)):
+        if not any(other.covers(rule) for other in old):
+            owner = after[rule.owner]
+            yield Broadening(stack=owner.stack, resource=owner.logical_id, kind="security_group", what=rule.sentence)
+
+
+def _rules(resources: Mapping[str, Resource]) -> Iterator[Rule]:
+    vpcs = {
+        row.properties.get("CidrBlock"): f"${{{key}.CidrBlock}}"
+        for key, row in resources.items()
+        if row.type == "AWS::EC2::VPC"
+    }
+    for key, resource in resources.items():
+        properties = resource.settled.get("Properties", {})
+        if resource.type in _SEPARATE:
+            yield from _read(key, str(properties.get("GroupId")), _SEPARATE[resource.type], properties, vpcs)
+        elif resource.type == "AWS::EC2::SecurityGroup":
+            for name, direction in _INLINE.items():
+                for row in properties.get(name, []):
+                    yield from _read(key, f"${{{key}.GroupId}}", direction, row, vpcs)
+
+
+def _read(
+    owner: str, group: str, direction: Direction, row: Mapping[str, Any], vpcs: Mapping[Any, str]
+) -> Iterator[Rule]:
+    protocol = str(row.get("IpProtocol", "-1"))
+    ports = (int(row.get("FromPort", _ALL_PORTS[0])), int(row.get("ToPort", _ALL_PORTS[1])))
+    for name in _PEERS:
+        if name in row:
+            peer = str(row[name])
+            yield Rule(owner, group, direction, protocol, ports, vpcs.get(peer, peer))

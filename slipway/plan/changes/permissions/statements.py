@@ -1,0 +1,141 @@
+"""The statements of all policies of an assembly.
+
+Read from wherever a template has a policy document: AWS's differ reads fewer (a managed policy that no role in the
+template has, for example, is none to it), and does not say in which resource one is.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from slipway.plan.changes.resources import Resource
+
+_IDENTITY_LISTS = ("Roles", "Users", "Groups")
+_RESOURCE_KEYS = ("Bucket", "Topics", "Queues", "SecretId")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One statement, spread over all that it applies to.
+
+    Attributes:
+        owner: the resource whose template holds it, `stack/logical id`.
+        effect: `Allow` or `Deny`.
+        principals: who; the roles of an identity policy, or the policy itself when the template gives it to nobody.
+        actions: what; `not:` before those of a `NotAction`.
+        resources: on what; the resource that the policy belongs to when it says nothing.
+        condition: operator, key and values, each as one text.
+    """
+
+    owner: str
+    effect: str
+    principals: frozenset[str]
+    actions: frozenset[str]
+    resources: frozenset[str]
+    condition: Mapping[tuple[str, str], frozenset[str]]
+
+
+def read_statements(resources: Mapping[str, Resource]) -> Iterator[Statement]:
+    """Yield the statements of every policy, permission and attachment."""
+    for key, resource in resources.items():
+        properties = resource.settled.get("Properties", {})
+        if resource.type == "AWS::Lambda::Permission":
+            yield _of_permission(key, properties)
+        subject = _subject(key, resource.type, properties)
+        for document, is_trust in _documents(properties):
+            for row in _list(document["Statement"]):
+                yield _of_row(key, row, subject, is_trust=is_trust)
+        yield from _attachments(key, properties)
+
+
+@dataclass(frozen=True)
+class _Subject:
+    principals: frozenset[str]
+    resources: frozenset[str]
+
+
+def _subject(key: str, resource_type: str, properties: Mapping[str, Any]) -> _Subject:
+    own = frozenset({f"${{{key}}}"})
+    attached = [item for name in _IDENTITY_LISTS for item in _list(properties.get(name, []))]
+    if resource_type == "AWS::IAM::Policy" or (resource_type == "AWS::IAM::ManagedPolicy" and attached):
+        own = frozenset(_texts(attached))
+    targets = [item for name in _RESOURCE_KEYS for item in _list(properties.get(name, []))]
+    return _Subject(own, frozenset(_texts(targets)) or frozenset({f"${{{key}}}"}))
+
+
+def _documents(value: Any, *, is_trust: bool = False) -> Iterator[tuple[Mapping[str, Any], bool]]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _documents(item)
+    elif isinstance(value, dict):
+        if "Statement" in value:
+            yield value, is_trust
+            return
+        for name, item in value.items():
+            yield from _documents(item, is_trust=name == "AssumeRolePolicyDocument")
+
+
+def _of_row(key: str, row: Mapping[str, Any], subject: _Subject, *, is_trust: bool) -> Statement:
+    principals = _targets(row, "Principal")
+    return Statement(
+        owner=key,
+        effect=row["Effect"],
+        principals=principals or subject.principals,
+        actions=_targets(row, "Action"),
+        resources=frozenset({f"${{{key}}}"}) if is_trust else _targets(row, "Resource") or subject.resources,
+        condition=_condition(row.get("Condition", {})),
+    )
+
+
+def _of_permission(key: str, properties: Mapping[str, Any]) -> Statement:
+    # The condition that Lambda writes for these: https://docs.aws.amazon.com/lambda/latest/api/API_AddPermission.html
+    condition = {
+        ("Condition", name): frozenset(_texts([properties[name]]))
+        for name in ("SourceArn", "SourceAccount", "EventSourceToken", "FunctionUrlAuthType", "PrincipalOrgID")
+        if name in properties
+    }
+    return Statement(
+        owner=key,
+        effect="Allow",
+        principals=frozenset(_texts([properties["Principal"]])),
+        actions=frozenset(_texts([properties["Action"]])),
+        resources=frozenset(_texts([properties["FunctionName"]])),
+        condition=condition,
+    )
+
+
+def _attachments(key: str, properties: Mapping[str, Any]) -> Iterator[Statement]:
+    for policy in _texts(_list(properties.get("ManagedPolicyArns", []))):
+        yield Statement(key, "Allow", frozenset({f"${{{key}}}"}), frozenset({"all of"}), frozenset({policy}), {})
+
+
+def _targets(row: Mapping[str, Any], name: str) -> frozenset[str]:
+    if f"Not{name}" in row:
+        return frozenset({f"not:{' '.join(sorted(_spread(row[f'Not{name}'])))}"})
+    return frozenset(_spread(row.get(name, [])))
+
+
+def _spread(value: Any) -> Iterator[str]:
+    if isinstance(value, dict) and not any(name.startswith("Fn::") for name in value):
+        for kind, items in value.items():
+            yield from ("*" if item == "*" else f"{kind} {item}" for item in _texts(_list(items)))
+    else:
+        yield from _texts(_list(value))
+
+
+def _condition(condition: Mapping[str, Any]) -> Mapping[tuple[str, str], frozenset[str]]:
+    return {
+        (operator, name): frozenset(_texts(_list(values)))
+        for operator, row in condition.items()
+        for name, values in row.items()
+    }
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _texts(values: list[Any]) -> Iterator[str]:
+    for value in values:
+        yield value if isinstance(value, str) else json.dumps(value, sort_keys=True)
