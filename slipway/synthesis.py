@@ -10,6 +10,9 @@ from pathlib import Path
 PROJECT = Path(__file__).parents[1]
 """The folder of the project that this package belongs to."""
 
+VALIDATION_REPORT = "validation-report.json"
+"""What the CDK writes beside the templates about its validation plug-ins, also when their findings fail the synth."""
+
 _TRACEBACK = re.compile(r"^(?:Traceback|jsii\.errors)", re.MULTILINE)
 
 

@@ -20,6 +20,17 @@ _COLOURS = {Verdict.POSSIBLE: "green", Verdict.NEEDS_STOP: "yellow", Verdict.REF
 _PCLUSTER = ".tools/parallelcluster/bin/pcluster"
 
 
+def sentences(comparison: Comparison) -> tuple[str, ...]:
+    """Return the verdict, what it rests on and what to do, for reports of other commands."""
+    return (
+        _verdict(comparison),
+        *comparison.refusals,
+        *_reasons(comparison),
+        *_what_to_do(comparison),
+        *_notes(comparison),
+    )
+
+
 def print_comparison(comparison: Comparison, console: Console) -> None:
     """Print every change, the verdict and what to do."""
     if comparison.update.changes:

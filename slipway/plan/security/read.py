@@ -12,9 +12,7 @@ from slipway.lint.registry import RULES
 from slipway.plan.security.model import Acknowledgement, Security, SecurityFinding
 from slipway.plan.security.resources import Metadata, Place, Resources
 from slipway.spec.problems import dotted
-
-REPORT = "validation-report.json"
-"""What the CDK writes about its policy validation plug-ins, also when their findings fail the synth."""
+from slipway.synthesis import VALIDATION_REPORT
 
 PACKS = ("AwsSolutions", "NIST.800.53.R5")
 """The packs of cdk-nag that app.py runs, as the report names them."""
@@ -76,7 +74,7 @@ def read(assembly: Path) -> Security:
 
 def _reports(assembly: Path) -> list[dict[str, Any]]:
     try:
-        reports: list[dict[str, Any]] = json.loads((assembly / REPORT).read_text("utf-8"))["pluginReports"]
+        reports: list[dict[str, Any]] = json.loads((assembly / VALIDATION_REPORT).read_text("utf-8"))["pluginReports"]
     except FileNotFoundError:
         return []
     return [report for report in reports if report["pluginName"] != _CLUSTER_RULES]

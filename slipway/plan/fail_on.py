@@ -1,0 +1,132 @@
+"""What `slipway plan --fail-on` fails on: conditions that a pipeline stops at."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from slipway.plan.changes.model import Effect
+from slipway.plan.errors import NotPlannedError
+from slipway.plan.plan import Comparison, Plan
+
+COST = "cost"
+"""Written `cost=PERCENT`: by how much idle or peak cost may grow."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One thing that a plan may be refused for."""
+
+    meaning: str
+    """What is found, for the documentation and the help."""
+
+    find: Callable[[Comparison], Iterable[str]]
+    """Yields what is found, a line each."""
+
+
+def _with_effect(effect: Effect) -> Callable[[Comparison], Iterator[str]]:
+    def find(comparison: Comparison) -> Iterator[str]:
+        for change in comparison.changes.with_effect(effect):
+            # What another resource's replacement causes is named there.
+            if change.caused_by is None:
+                yield f"{change.stack}/{change.logical_id} ({change.type})"
+
+    return find
+
+
+def _data_loss(comparison: Comparison) -> Iterator[str]:
+    for change in comparison.changes.resources:
+        if change.loses_data:
+            yield f"{change.stack}/{change.logical_id} ({change.type}) loses its data"
+
+
+def _broadening(comparison: Comparison) -> Iterator[str]:
+    for broadening in comparison.changes.broadenings:
+        yield f"{broadening.stack}/{broadening.resource}: {broadening.what}"
+
+
+def _security(comparison: Comparison) -> Iterator[str]:
+    for finding in comparison.security.new:
+        yield f"{finding.stack}/{finding.resource}: {finding.tool}, {finding.rule}: {finding.message}"
+    for entry in comparison.security.new_acknowledgements:
+        yield f"{entry.stack}/{entry.resource}: accepts {entry.rule}: {entry.reason}"
+
+
+def _cluster_update(comparison: Comparison) -> Iterator[str]:
+    update = comparison.cluster_update
+    if update and update.verdict not in ("no_change", "can_update"):
+        yield f"{update.verdict}: {update.lines[0]}"
+
+
+CONDITIONS: dict[str, Condition] = {
+    "replace": Condition("a resource is replaced", _with_effect("replace")),
+    "may-replace": Condition("a resource may be replaced: only the deployment can tell", _with_effect("may_replace")),
+    "remove": Condition("a resource is deleted", _with_effect("remove")),
+    "data-loss": Condition("data goes that nobody can get back", _data_loss),
+    "broadening": Condition("someone or something may do or reach more than before", _broadening),
+    "security": Condition("a scanner finds something new, or a finding is newly accepted", _security),
+    "cluster-update": Condition(
+        "ParallelCluster cannot update the cluster while its nodes run, or nobody could ask it", _cluster_update
+    ),
+}
+"""By the name that `--fail-on` takes; `cost=PERCENT` and `unpriced` besides."""
+
+UNPRICED = "unpriced"
+"""Something bills at a price that the facts do not have: the sums are too low. Needs nothing to compare with."""
+
+
+class FailOn:
+    """The conditions that the user chose."""
+
+    def __init__(self, text: str) -> None:
+        """Read a list such as `replace,data-loss,cost=20`.
+
+        Raises:
+            NotPlannedError: a condition that is none, or `cost` without a percentage; all of them at once.
+        """
+        chosen = dict.fromkeys(word.strip() for word in text.split(",") if word.strip())
+        self.names = tuple(name for name in chosen if name in CONDITIONS)
+        self.unpriced = UNPRICED in chosen
+        growths = {word: _percentage(word) for word in chosen if word.partition("=")[0] == COST}
+        unknown = (
+            chosen.keys()
+            - CONDITIONS.keys()
+            - {UNPRICED}
+            - {word for word, value in growths.items() if value is not None}
+        )
+        if unknown:
+            known = ", ".join((*CONDITIONS, UNPRICED, f"{COST}=PERCENT"))
+            raise NotPlannedError(f"--fail-on {','.join(sorted(unknown))}: the conditions are {known}")
+        self.growth_percent = min((value for value in growths.values() if value is not None), default=None)
+
+    @property
+    def needs_comparison(self) -> bool:
+        """Whether a condition is about a change, which needs a base."""
+        return bool(self.names) or self.growth_percent is not None
+
+    def found(self, plan: Plan) -> tuple[str, ...]:
+        """Return what the plan is refused for, a line each with the condition in front."""
+        return tuple(self._found(plan))
+
+    def _found(self, plan: Plan) -> Iterator[str]:
+        if plan.comparison:
+            for name in self.names:
+                yield from (f"{name}: {line}" for line in CONDITIONS[name].find(plan.comparison))
+            yield from self._growth(plan, plan.comparison)
+        if self.unpriced:
+            for line in plan.cost.unknown:
+                yield f"{UNPRICED}: {line.stack}/{line.logical_id}: {line.what}"
+
+    def _growth(self, plan: Plan, comparison: Comparison) -> Iterator[str]:
+        if self.growth_percent is None:
+            return
+        for name in ("idle", "peak"):
+            before, after = (getattr(cost, f"{name}_usd_per_hour") for cost in (comparison.cost, plan.cost))
+            if after > before * (1 + self.growth_percent / 100):
+                yield f"{COST}={self.growth_percent:g}: {name} ${before:,.2f} -> ${after:,.2f} an hour"
+
+
+def _percentage(word: str) -> float | None:
+    try:
+        value = float(word.partition("=")[2].removesuffix("%"))
+    except ValueError:
+        return None
+    return value if value >= 0 else None

@@ -1,0 +1,78 @@
+"""Plans an environment, writes what was asked for, and says what stops a pipeline."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from slipway.plan.errors import NotPlannedError
+from slipway.plan.fail_on import FailOn
+from slipway.plan.outputs import Outputs
+from slipway.plan.sides import Question, synthesized
+from slipway.synthesis import PROJECT
+
+PLANS = PROJECT / ".plan" / "plans"
+"""Where assemblies, questions and logs of the last plan of each environment are."""
+
+
+def review(question: Question, outputs: Outputs, fail_on: str) -> tuple[str, ...]:
+    """Make a plan and write it.
+
+    Args:
+        question: what is planned and what it is compared with.
+        outputs: where the plan goes.
+        fail_on: conditions of `slipway.plan.fail_on`, with commas between them.
+
+    Returns:
+        What stops a pipeline, a line each.
+
+    Raises:
+        NotPlannedError: the question makes no sense, or an environment does not synthesize.
+    """
+    conditions = FailOn(fail_on)
+    _check(question, conditions)
+    directory = PLANS / Path(question.environment).stem
+    with _ended_by_sigterm(), synthesized(question, directory) as wait:
+        # While the synths run: these take most of a second.
+        from slipway.plan.run import plan_of  # noqa: PLC0415
+
+        outputs.prepare()
+        sides = wait()
+        plan = plan_of(sides, directory)
+    outputs.write(plan, sides)
+    refused = [
+        f"{finding.stack}/{finding.resource}: {finding.tool}, {finding.rule}: {finding.message}"
+        for finding in plan.security.findings
+        if finding.severity == "error"
+    ]
+    return (*(f"cdk synth fails: {line}" for line in refused), *conditions.found(plan))
+
+
+def _check(question: Question, conditions: FailOn) -> None:
+    problems = []
+    if question.base and question.against:
+        problems.append("--base and --against are two things to compare with: give one")
+    if conditions.needs_comparison and not (question.base or question.against):
+        problems.append("--fail-on is about a change: give --base or --against (only `unpriced` needs none)")
+    problems += [
+        f"{option} {folder} is no folder"
+        for option, folder in (("--assembly", question.assembly), ("--against", question.against))
+        if folder and not folder.is_dir()
+    ]
+    if problems:
+        raise NotPlannedError("\n".join(problems))
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Have a cancelled pipeline clean up as Ctrl-C does."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

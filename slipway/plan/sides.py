@@ -1,0 +1,156 @@
+"""The two assemblies of a plan: what is planned, and what it is compared with."""
+
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from slipway.plan import revisions
+from slipway.plan.errors import NotPlannedError
+from slipway.synthesis import PROJECT, VALIDATION_REPORT, Synthesis, SynthFailedError, start_synthesis
+
+_REQUIREMENTS = "requirements.txt"
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the user wants planned."""
+
+    environment: str
+    """A name in environments/, or a file that ends in .yaml."""
+
+    assembly: Path | None = None
+    """Cloud assembly of the environment that is there already; it is synthesized otherwise."""
+
+    base: str | None = None
+    """Git revision to compare with."""
+
+    against: Path | None = None
+    """Cloud assembly to compare with, instead of a revision."""
+
+
+@dataclass(frozen=True)
+class Base:
+    """What is compared with."""
+
+    title: str
+    """The revision or the folder."""
+
+    assembly: Path | None
+    """None when the base does not have the environment: everything is new."""
+
+    notes: tuple[str, ...] = ()
+    """What to know about it, a sentence each."""
+
+
+@dataclass(frozen=True)
+class Sides:
+    """What is planned, and what it is compared with."""
+
+    title: str
+    """The revision or the folder that is planned."""
+
+    assembly: Path
+    """Its cloud assembly."""
+
+    base: Base | None
+    """None when there is nothing to compare with."""
+
+
+def progress(text: str) -> None:
+    """Say what goes on, beside what the command prints."""
+    print(text, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def synthesized(question: Question, directory: Path) -> Iterator[Callable[[], Sides]]:
+    """Start to synthesize what is not there yet, both sides side by side; whatever still runs in the end is stopped.
+
+    Args:
+        question: what the user wants planned.
+        directory: folder of this plan; the assemblies that were in it are removed.
+
+    Yields:
+        A function that waits for the assemblies and returns them. It raises NotPlannedError when an environment does
+        not synthesize, with what both sides say.
+
+    Raises:
+        NotPlannedError: Git does not know the base.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as ends:
+        synths: dict[str, Synthesis] = {}
+
+        def start(side: str, environment: str, project: Path) -> Path:
+            folder = directory / side
+            shutil.rmtree(folder, ignore_errors=True)
+            synths[side] = start_synthesis(environment, folder, directory / f"{side}.log", project)
+            ends.callback(synths[side].stop)
+            return folder
+
+        if question.assembly:
+            title, assembly = str(question.assembly), question.assembly
+        else:
+            title = revisions.work_tree_name(PROJECT)
+            assembly = start("head", environment_choice(question.environment), PROJECT)
+        base = _base(question, directory, start, ends)
+        if synths:
+            progress(f"synthesizing {' and '.join(_what(side, question) for side in synths)}")
+        yield lambda: _waited(synths, Sides(title, assembly, base))
+
+
+def _what(side: str, question: Question) -> str:
+    return question.environment if side == "head" else f"the same at {question.base}"
+
+
+def environment_choice(environment: str) -> str:
+    """Return what the app is told: the app runs in the project's folder, a path is from the user's."""
+    return str(Path(environment).resolve()) if environment.endswith(".yaml") else environment
+
+
+def _base(question: Question, directory: Path, start: Callable[[str, str, Path], Path], ends: ExitStack) -> Base | None:
+    if question.against:
+        return Base(str(question.against), question.against)
+    if not question.base:
+        return None
+    commit = revisions.commit_of(PROJECT, question.base)
+    title = question.base if question.base.startswith(commit) else f"{question.base} ({commit})"
+    file = environment_file(question.environment)
+    if file is None or any(revisions.file_at(PROJECT, commit, name) is None for name in (file, "cdk.json")):
+        return Base(title, None, (f"{question.base} has no {file or question.environment}: everything is new.",))
+    copy = ends.enter_context(revisions.files_of(PROJECT, commit, directory))
+    return Base(title, start("base", str(copy / file), copy), tuple(_notes(commit, title)))
+
+
+def environment_file(environment: str) -> str | None:
+    """Return where an environment's file is in the project; none for a file that is elsewhere."""
+    if not environment.endswith(".yaml"):
+        return f"environments/{environment}.yaml"
+    file = Path(environment).resolve()
+    return file.relative_to(PROJECT).as_posix() if file.is_relative_to(PROJECT) else None
+
+
+def _notes(commit: str, title: str) -> Iterator[str]:
+    here = PROJECT / _REQUIREMENTS
+    if here.is_file() and revisions.file_at(PROJECT, commit, _REQUIREMENTS) != here.read_bytes():
+        yield (
+            f"{title} has another {_REQUIREMENTS}: it was synthesized with the packages that are installed now, so "
+            "what other versions of them change is not in the comparison."
+        )
+
+
+def _waited(synths: dict[str, Synthesis], sides: Sides) -> Sides:
+    problems = []
+    for side, synthesis in synths.items():
+        try:
+            synthesis.wait()
+        except SynthFailedError as failure:
+            # Findings of the scanners fail a synth too, after everything is written: they are part of the plan.
+            if not (synthesis.directory / VALIDATION_REPORT).is_file():
+                title = sides.base.title if side == "base" and sides.base else sides.title
+                problems.append(f"{title} does not synthesize: {failure}")
+    if problems:
+        raise NotPlannedError("\n".join(problems))
+    return sides
