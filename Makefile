@@ -106,13 +106,26 @@ diff: setup .tools/parallelcluster/.installed .plan ## Show what a deployment wo
 	@node_modules/.bin/cdk diff -c environment=$(ENVIRONMENT) --output .plan/$(ENVIRONMENT)
 	@slipway cluster-update --assembly .plan/$(ENVIRONMENT)
 
+# What a pull request is compared with, what it must not have (docs/review.md), and which environments are planned.
+BASE ?= origin/main
+FAIL_ON ?=
+REVIEWED = $(if $(filter file,$(origin ENVIRONMENT)),$(basename $(notdir $(wildcard environments/*.yaml))),$(ENVIRONMENT))
+
+.PHONY: review
+review: setup .tools/parallelcluster/.installed ## Judge and plan every environment, or ENVIRONMENT, against BASE, into .plan/review
+	@rm -rf .plan/review
+	@status=0; python -m slipway.judge $(REVIEWED) || status=1; for name in $(REVIEWED); do \
+	  slipway plan --environment "$$name" --base "$(BASE)" --fail-on "$(FAIL_ON)" --markdown ".plan/review/$$name.md" \
+	    --json ".plan/review/$$name.json" --html ".plan/review/$$name.html" || status=1; done; exit $$status
+
 .plan:
 	@mkdir -p $@
 
 .PHONY: bench
-bench: setup ## Measure synth time and memory against an app with one VPC, and 50 queues against one
+bench: setup ## Measure synth time and memory against an app with one VPC, 50 queues against one, and a plan
 	python -m benchmarks.synth
 	python -m benchmarks.queues
+	python -m benchmarks.plan
 
 .PHONY: bench-conversion
 bench-conversion: .tools/training/.installed ## Measure the converter's memory with 1.1 billion parameters, against its bound (13 GB of disk)
