@@ -96,10 +96,10 @@ destroy: setup .tools/parallelcluster/.installed ## Delete the deployed environm
 	@slipway destroy --environment $(ENVIRONMENT)
 
 .PHONY: cost
-cost: setup .plan ## Print what the environment costs while it only stands, from list prices
+cost: setup .plan ## Print what the environment costs idle and at peak, from list prices (docs/cost.md)
 	@node_modules/.bin/cdk synth --quiet -c environment=$(ENVIRONMENT) --output .plan/$(ENVIRONMENT) >/dev/null 2>.plan/log || \
 	  { cat .plan/log >&2; exit 1; }
-	@python -m slipway.plan.standing_cost .plan/$(ENVIRONMENT)
+	@python -m slipway.plan.cost .plan/$(ENVIRONMENT)
 
 .PHONY: diff
 diff: setup .tools/parallelcluster/.installed .plan ## Show what a deployment would change, and whether it can update the cluster

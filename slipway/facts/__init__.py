@@ -4,6 +4,7 @@ Everything here is a look-up in the files of ``data/``; README.md says how to ad
 without a row raises ``UnknownFact``. Files are read when first asked for, and once.
 """
 
+from slipway.facts.billing import Billing, Charge, billings
 from slipway.facts.cluster_configuration import (
     BroadPolicy,
     ConfigurationLimits,
@@ -89,7 +90,9 @@ from slipway.facts.regions import (
 from slipway.facts.rows import UnknownFact
 
 __all__ = [
+    "Billing",
     "BroadPolicy",
+    "Charge",
     "ClusterImage",
     "CompiledShape",
     "ConfigurationLimits",
@@ -119,6 +122,7 @@ __all__ = [
     "SettingsProblem",
     "TrainingStack",
     "UnknownFact",
+    "billings",
     "broad_policies",
     "cluster_image",
     "cluster_images",

@@ -1,0 +1,25 @@
+"""`python -m slipway.plan.cost FOLDER`: what the environment in a cloud assembly costs."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from slipway.assembly import NoAssemblyError, read_stacks
+from slipway.plan.cost.estimate import estimate
+from slipway.plan.cost.table import print_cost
+
+
+def main(assembly: Annotated[Path, typer.Argument(help="Folder of a cloud assembly, for example cdk.out.")]) -> None:
+    """Print what an environment costs by list prices, while nobody uses it and at most."""
+    try:
+        stacks = read_stacks(assembly)
+    except NoAssemblyError as error:
+        raise typer.BadParameter(str(error)) from error
+    print_cost(estimate(stacks), Console(), datetime.now(tz=UTC).date())
+
+
+if __name__ == "__main__":
+    typer.run(main)
