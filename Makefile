@@ -48,9 +48,14 @@ node_modules/.installed: package.json package-lock.json | $(VENV)/.installed
 	.tools/$*/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
-.tools/slurm/.installed: tests/slurm/install.sh
+.tools/slurm/.installed: tests/slurm/install.sh tests/unpack_packages.sh
 	@echo "set-up: the distribution's Slurm into .tools/slurm (once, a few seconds)"
 	tests/slurm/install.sh .tools/slurm
+	@touch $@
+
+.tools/chromium/.installed: tests/browser/install.sh tests/unpack_packages.sh
+	@echo "set-up: the distribution's Chromium into .tools/chromium (once, a few seconds)"
+	tests/browser/install.sh .tools/chromium
 	@touch $@
 
 # ---- work ----------------------------------------------------------------------------------------------------
@@ -60,12 +65,16 @@ test: setup .tools/checkov/.installed .tools/parallelcluster/.installed ## Lint,
 	ruff format --check .
 	mypy
 	PYTHONPATH=assets/jobs lint-imports
-	python -m pytest $(SIDE_BY_SIDE) -m "not judge and not rehearsal and not slurm"
+	python -m pytest $(SIDE_BY_SIDE) -m "not judge and not rehearsal and not slurm and not browser"
 
 .PHONY: test-slurm
 test-slurm: setup .tools/slurm/.installed .tools/training/.installed ## Run health check, smoke and training jobs on a real Slurm with fake nodes
 	python -m pytest $(SIDE_BY_SIDE) tests/slurm -m slurm --ignore=$(WHOLE_CHAIN)
 	python -m pytest $(SIDE_BY_SIDE) --dist load $(WHOLE_CHAIN) -m slurm
+
+.PHONY: test-browser
+test-browser: setup .tools/chromium/.installed ## Open the plan's page in a real Chromium, on a screen and on a phone
+	python -m pytest tests/browser -m browser
 
 .PHONY: test-training
 test-training: setup .tools/training/.installed ## Type-check and test the training code and the converter on CPUs
