@@ -2,6 +2,7 @@
 
 import typer
 
+from slipway.az.command import az
 from slipway.deploy_role.command import deploy_role
 from slipway.endpoint.command import endpoint
 from slipway.lint.command import lint
@@ -26,5 +27,6 @@ app.command("lint")(lint)
 app.command("cluster-update")(cluster_update)
 app.command("roll-out")(roll_out)
 app.command("destroy")(destroy)
+app.command("az")(az)
 app.command("deploy-role")(deploy_role)
 app.add_typer(endpoint, name="endpoint")

@@ -1,6 +1,6 @@
 """What AWS says about the zones of a Region: EC2's offerings, reservations, prices and blocks, FSx's file systems."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TypeVar
 
 from slipway import facts
@@ -53,19 +53,13 @@ def account_evidence(wanted: Wanted, account: Account) -> Evidence:
         )
         for zone in sorted(names.values())
     )
-    unproven = (
-        []
-        if all(any(kind in zone.file_systems for zone in zones) for kind in wanted.file_systems)
-        else [FILE_SYSTEMS_NOTE]
-    )
-    unknown = [
-        f"{target} is not in {wanted.region}." for target in wanted.reservations if target not in _named(reserved)
-    ]
-    return Evidence("asked AWS", zones, (*notes, *(unknown if reserved or not notes else ()), *unproven))
-
-
-def _named(reserved: dict[str, list[str]]) -> set[str]:
-    return {target for targets in reserved.values() for target in targets}
+    in_region = {target for targets in reserved.values() for target in targets}
+    if wanted.reservations and not any(note.startswith("Reservations") for note in notes):
+        notes += [f"{target} is not in {wanted.region}." for target in wanted.reservations if target not in in_region]
+    proven = {kind for zone in zones for kind in zone.file_systems}
+    if not proven.issuperset(wanted.file_systems):
+        notes.append(FILE_SYSTEMS_NOTE)
+    return Evidence("asked AWS", zones, tuple(notes))
 
 
 def _offered(wanted: Wanted, account: Account) -> dict[str, list[str]]:

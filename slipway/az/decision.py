@@ -31,9 +31,9 @@ def decide(wanted: Wanted, evidence: Evidence) -> Decision:
     """Choose the zones.
 
     A reservation that the environment names pins its zone. Of the choices that have everything, the first of: most
-    instance types with offers of Capacity Blocks, where they are bought in blocks, the zones that the file names already (others would replace subnets and file
-    systems), most kinds of file system that stand there, most zones that offer what serves, the lowest Spot price, the
-    lowest zone id.
+    types with offers of Capacity Blocks, where nodes are bought in blocks; the zones that the file names already, for
+    others would replace subnets and file systems; most kinds of file system that stand there; most zones that offer
+    what serves; the lowest Spot price; the lowest zone ids.
 
     Raises:
         NoZoneFitsError: none has everything.
@@ -106,10 +106,8 @@ def _place(wanted: Wanted, zone: str) -> int:
 def _reasons(wanted: Wanted, evidence: Evidence, training: Zone, others: tuple[Zone, ...]) -> list[str]:
     able = [zone.id for zone in evidence.zones if not obstacles(wanted, evidence, zone)]
     needs = listed(dict.fromkeys((*wanted.training, *wanted.everywhere)), "and")
-    found = [
-        f"{training.id} offers {needs}"
-        + (f", as do {listed(_but(able, training.id), 'and')}" if len(able) > 1 else ", alone in the Region")
-    ]
+    elsewhere = f"as in {listed(_but(able, training.id), 'and')}" if len(able) > 1 else "which no other zone has all"
+    found = [f"{training.id} offers {needs} ({elsewhere})" if needs else f"{training.id} has nothing against it"]
     if training.reservations:
         found.append(f"it has {listed(training.reservations, 'and')}")
     if training.blocks:

@@ -42,18 +42,20 @@ def edited(text: str, decision: Decision, source: str, today: str) -> str:
     Raises:
         CannotWriteError: the file has no `network` section that could be written into.
     """
+    mark, text = ("\ufeff", text[1:]) if text.startswith("\ufeff") else ("", text)
     network = _network(text)
     keys = {key.value: (key, value) for key, value in network.value}
     newline = "\r\n" if "\r\n" in text else "\n"
     anchor = (keys.get(_TRAINING) or keys.get(_OTHERS) or network.value[0])[0]
-    replaced = [
-        *_training(keys, decision, anchor, newline),
+    changes = [
         *_others(keys, decision, anchor, newline),
+        *_training(keys, decision, anchor, newline),
+        _comment(text, anchor.start_mark, decision, f"{today}, {source}", newline),
     ]
-    for start, end, new in sorted(replaced, reverse=True):
+    # From the end on, so that the places before stay where the parser saw them.
+    for start, end, new in sorted(changes, key=lambda change: change[0], reverse=True):
         text = text[:start] + new + text[end:]
-    # The comment stands above the key, so nothing before it has moved.
-    return _commented(text, anchor.start_mark, decision, f"{today}, {source}", newline)
+    return mark + text
 
 
 def write(path: Path, text: str) -> None:
@@ -78,7 +80,7 @@ def write(path: Path, text: str) -> None:
 
 
 def _network(text: str) -> yaml.MappingNode:
-    root = yaml.compose(text.removeprefix("\ufeff"), Loader=yaml.SafeLoader)
+    root = yaml.compose(text, Loader=yaml.SafeLoader)
     found = [value for key, value in root.value if key.value == "network"] if isinstance(root, yaml.MappingNode) else []
     if len(found) != 1 or not isinstance(found[0], yaml.MappingNode) or not found[0].value:
         raise CannotWriteError("the file has no `network` section with a key to write beside")
@@ -120,23 +122,22 @@ def _inserted(anchor: yaml.Node, line: str, newline: str) -> _Change:
     return mark.index, mark.index, f"{line}{newline}{' ' * mark.column}"
 
 
-def _commented(text: str, mark: yaml.Mark, decision: Decision, origin: str, newline: str) -> str:
+def _comment(text: str, mark: yaml.Mark, decision: Decision, origin: str, newline: str) -> _Change:
     """Put the reason above the line with the key, in place of an older one."""
     lines = text.splitlines(keepends=True)
     first = mark.line
-    while first and lines[first - 1].lstrip(" ").startswith(_MARK.rstrip()):
+    while first and lines[first - 1].lstrip(" ").startswith(_MARK):
         first -= 1
-    said = "; ".join(decision.reasons)
     indent = " " * mark.column
-    wrapped = textwrap.wrap(f"{origin}: {said}.", _WIDTH - len(indent) - len(_MARK), break_on_hyphens=False)
+    said = f"{origin}: {'; '.join(decision.reasons)}."
+    wrapped = textwrap.wrap(said, _WIDTH - len(indent) - len(_MARK), break_on_hyphens=False)
     new = [f"{indent}{_MARK}{line}{newline}" for line in wrapped]
     old = lines[first : mark.line]
-    if _undated(old) != _undated(new):
-        lines[first : mark.line] = new
-    return "".join(lines)
+    start = sum(map(len, lines[:first]))
+    return start, start + sum(map(len, old)), "".join(old if _undated(old) == _undated(new) else new)
 
 
 def _undated(lines: list[str]) -> str:
     """Return what a comment says, without its date: a day later it is as true."""
-    words = " ".join(line.strip().removeprefix(_MARK.strip()).strip() for line in lines)
+    words = " ".join(line.strip().removeprefix(_MARK) for line in lines)
     return _DATE.sub("", words)

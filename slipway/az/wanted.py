@@ -1,6 +1,6 @@
 """What an environment asks of its Availability Zones, read from its file, whose zones may be missing or wrong."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,10 @@ class Wanted:
     def instance_types(self) -> tuple[str, ...]:
         """Return all instance types, each once."""
         return tuple(dict.fromkeys((*self.training, *self.everywhere, *self.serving)))
+
+    def in_region(self, region: str) -> "Wanted":
+        """Return the same wishes for another Region, which has none of the zones that the file names."""
+        return replace(self, region=region, pinned=None, current=())
 
 
 def read_wanted(path: Path) -> Wanted:
