@@ -35,9 +35,14 @@ class Resources:
         if construct in self._places or not inside:
             return self._places.get(construct, Place(stack, construct))
         below = [path for path in self._places if path.startswith(f"{construct}/")]
-        nearest = min(below, key=lambda path: (path.count("/"), len(path)), default=None)
+        nearest = min(below, key=lambda path: (_depth(path), len(path)), default=None)
         return self._places[nearest] if nearest else Place(stack, construct)
 
     def is_within(self, place: Place, construct: str) -> bool:
         """Whether a construct made a resource, itself or through one of its children."""
         return f"{self._paths.get(place, '')}/".startswith(f"{construct}/")
+
+
+def _depth(path: str) -> int:
+    """Count the parts of a path that have names of their own; the CDK calls what a construct is made for these two."""
+    return sum(part not in ("Resource", "Default") for part in path.split("/"))
