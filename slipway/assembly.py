@@ -11,7 +11,8 @@ CLUSTER_TYPE = "Custom::PclusterCluster"
 ENVIRONMENT_TAG = "slipway:environment"
 """Tag of every stack of an environment, and so of its resources; its value is the environment's name."""
 
-_STACK = "aws:cloudformation:stack"
+STACK = "aws:cloudformation:stack"
+"""Type of the artifacts that are stacks."""
 
 
 class NoAssemblyError(Exception):
@@ -57,7 +58,7 @@ def read_stacks(folder: Path) -> tuple[Stack, ...]:
         NoAssemblyError: the folder is none, or it has no stack.
     """
     try:
-        stacks = tuple(_stack(folder, name, artifact) for name, artifact in read_artifacts(folder, _STACK).items())
+        stacks = tuple(_stack(folder, name, artifact) for name, artifact in read_artifacts(folder, STACK).items())
     except (OSError, ValueError, KeyError) as error:
         raise NoAssemblyError(f"{folder} is no cloud assembly: {error}") from error
     if not stacks:
