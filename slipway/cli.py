@@ -7,6 +7,7 @@ from slipway.deploy_role.command import deploy_role
 from slipway.endpoint.command import endpoint
 from slipway.lint.command import lint
 from slipway.plan.cluster_update.command import cluster_update
+from slipway.plan.command import plan
 from slipway.roll_out.command import roll_out
 from slipway.teardown.command import destroy
 
@@ -24,6 +25,7 @@ def _group() -> None:
 
 
 app.command("lint")(lint)
+app.command("plan")(plan)
 app.command("cluster-update")(cluster_update)
 app.command("roll-out")(roll_out)
 app.command("destroy")(destroy)
