@@ -20,7 +20,7 @@ AT_ONCE = 4
 """Stacks that the documented command deploys at a time."""
 
 SECONDS_WITHOUT_ESTIMATE = 5
-"""What a resource counts whose type has no create time: most that have one take no longer."""
+"""What a resource counts whose type has no create time: half of those that have one take no longer."""
 
 _NESTED_STACK = "AWS::CloudFormation::Stack"
 _ASSET_PATH = "aws:asset:path"
