@@ -23,7 +23,7 @@ MARK_WORDS: dict[Mark, str] = {
 _FRAME_ORDER = ("area", "vpc", "zone", "public", "private", "group")
 _HEAD = 7.0
 _LIST_LINE = 18.0
-_Link = Callable[[Part], str]
+_Link = Callable[[Part], str | None]
 
 
 def picture(
@@ -39,7 +39,7 @@ def picture(
         architecture: what to draw.
         marks: what happens to parts, subnets and the VPC, by id.
         is_narrow: draw it for a phone.
-        link: returns the address that a part's box leads to; none makes no links.
+        link: returns the address that a part's box leads to, None for no link; without it there are no links.
     """
     layout = (narrow if is_narrow else wide)(architecture, marks or {})
     return _text(_root(layout, architecture, link, "narrow" if is_narrow else "wide"))
@@ -66,7 +66,8 @@ def flow_sentences(architecture: Architecture) -> list[str]:
     """Return each flow in words, for example `Clients to Load balancer: requests`."""
 
     def names(part_ids: tuple[str, ...]) -> str:
-        return " and ".join(architecture.part(part_id).title for part_id in part_ids)
+        *first, last = (architecture.part(part_id).title for part_id in part_ids)
+        return f"{', '.join(first)} and {last}" if first else last
 
     return [f"{names(flow.sources)} to {names(flow.targets)}: {flow.label}" for flow in architecture.flows]
 
@@ -113,10 +114,11 @@ def _add_frame(root: ET.Element, frame: Frame) -> None:
 
 def _add_card(root: ET.Element, card: Card, link: _Link | None) -> None:
     parent = root
-    if link:
+    address = link(card.part) if link else None
+    if address:
         words = (card.part.title, *card.part.details, card.mark or "")
         label = ", ".join(word for word in words if word)
-        parent = ET.SubElement(root, "a", {"href": link(card.part), "aria-label": label})
+        parent = ET.SubElement(root, "a", {"href": address, "aria-label": label})
     group = ET.SubElement(parent, "g", {"class": _classes("card", card.mark)})
     _add_rectangle(group, card.place, 5)
     x, y = card.place.x + PADDING, card.place.y + PADDING - 3

@@ -1,0 +1,52 @@
+"""Changes by what causes them: what only follows from another change is folded into it."""
+
+from dataclasses import dataclass
+
+from slipway.plan.changes.model import Changes, ResourceChange
+from slipway.plan.report.wording import EFFECT_WORDS
+
+_ALARM = {effect: rank for rank, effect in enumerate(EFFECT_WORDS)}
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A change with a cause of its own, and all that changes because of it alone."""
+
+    change: ResourceChange
+    follow: tuple[ResourceChange, ...]
+
+    @property
+    def loses_data(self) -> bool:
+        """Whether data goes with it or with what follows."""
+        return self.change.loses_data or any(change.loses_data for change in self.follow)
+
+
+def resource_id(change: ResourceChange) -> str:
+    """Return `stack/logical id`."""
+    return f"{change.stack}/{change.logical_id}"
+
+
+def causes(changes: Changes) -> tuple[Cause, ...]:
+    """Return the changes, the most alarming first: lost data, replacements, deletions, then the rest."""
+    by_id = {resource_id(change): change for change in changes.resources}
+    follow: dict[str, list[ResourceChange]] = {}
+    for change in changes.resources:
+        root = _root(change, by_id)
+        follow.setdefault(resource_id(root), [])
+        if root is not change:
+            follow[resource_id(root)].append(change)
+    found = (Cause(by_id[name], tuple(sorted(others, key=alarm))) for name, others in follow.items())
+    return tuple(sorted(found, key=lambda cause: (not cause.loses_data, alarm(cause.change))))
+
+
+def alarm(change: ResourceChange) -> tuple[bool, int, str, str]:
+    """Return a sort key: the most alarming change first, then by stack and path."""
+    return (not change.loses_data, _ALARM[change.effect], change.stack, change.construct_path)
+
+
+def _root(change: ResourceChange, by_id: dict[str, ResourceChange]) -> ResourceChange:
+    seen = {resource_id(change)}
+    while change.caused_by in by_id and change.caused_by not in seen:
+        seen.add(change.caused_by)
+        change = by_id[change.caused_by]
+    return change
