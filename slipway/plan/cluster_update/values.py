@@ -108,4 +108,5 @@ class WantedNames(Names):
             return True
         old = self._deployed_names.written(before.get("Properties", {}), stack)
         new = self.written(after.get("Properties", {}), stack)
-        return bool(replacing_properties(after["Type"], self._region, old, new))
+        # The rules of replacement take half a second to load.
+        return old != new and bool(replacing_properties(after["Type"], self._region, old, new))
