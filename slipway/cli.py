@@ -5,6 +5,7 @@ import typer
 from slipway.az.command import az
 from slipway.deploy_role.command import deploy_role
 from slipway.endpoint.command import endpoint
+from slipway.leftovers.command import leftovers
 from slipway.lint.command import lint
 from slipway.plan.cluster_update.command import cluster_update
 from slipway.plan.command import plan
@@ -29,6 +30,7 @@ app.command("plan")(plan)
 app.command("cluster-update")(cluster_update)
 app.command("roll-out")(roll_out)
 app.command("destroy")(destroy)
+app.command("leftovers")(leftovers)
 app.command("az")(az)
 app.command("deploy-role")(deploy_role)
 app.add_typer(endpoint, name="endpoint")

@@ -6,6 +6,9 @@ from fnmatch import fnmatchcase
 
 from slipway.assembly import ENVIRONMENT_TAG
 from slipway.documented_leftovers import rules
+from slipway.leftovers.environment import subject_of
+from slipway.leftovers.findings import Findings
+from slipway.leftovers.look import Clients, look
 from slipway.teardown.account import Account
 from slipway.teardown.copies import find_copies
 from slipway.teardown.extent import Extent
@@ -44,6 +47,20 @@ def find_remains(extent: Extent, before: Inspection, account: Account) -> list[R
         *_images(extent, account),
         *_buckets(account),
     ]
+
+
+def search_everywhere(extent: Extent, account: Account) -> Findings:
+    """Search every service for what carries the environment's tags or names, as `slipway leftovers` does."""
+    return look(subject_of(extent), Clients(account.region))
+
+
+def not_named(found: Findings, remains: list[Remainder]) -> Iterator[Remainder]:
+    """Yield what a search found beyond what CloudFormation's history and the copies of data have told."""
+    named = {word for remainder in remains for word in remainder.what.split()}
+    for left in found.leftovers:
+        if left.id not in named:
+            why = left.reason or f"{left.why}; {left.cost}"
+            yield Remainder(f"{left.kind} {left.id}", why, documented=left.reason is not None)
 
 
 def _skipped(extent: Extent, resource: SkippedResource) -> Remainder:

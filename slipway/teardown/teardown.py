@@ -17,7 +17,7 @@ from slipway.teardown.kubernetes_nodes import cluster_stands, end_job_nodes
 from slipway.teardown.lambda_interfaces import release_lambda_interfaces
 from slipway.teardown.made_by_kubernetes import delete, log_groups, made_by
 from slipway.teardown.programs import Programs
-from slipway.teardown.remains import Remainder, find_remains
+from slipway.teardown.remains import Remainder, find_remains, not_named, search_everywhere
 from slipway.teardown.stacks import failed_deletions
 
 ATTEMPTS = 2
@@ -157,9 +157,16 @@ class Teardown:
             UnfinishedError: something is left that should not be.
         """
         remains = find_remains(self.extent, self.found, self.account)
+        found = search_everywhere(self.extent, self.account)
+        remains += not_named(found, remains)
         for remainder in remains:
             self.tell(f"{'left' if remainder.documented else 'NOT DELETED'}: {remainder.what}: {remainder.reason}")
+        for silent in found.not_looked_at:
+            self.tell(f"not looked at: {silent.what}: {silent.why}")
         problems = sum(not remainder.documented for remainder in remains)
         if problems:
-            raise UnfinishedError(f"{problems} of what is left should not be. Run this again, or delete it by hand")
+            raise UnfinishedError(
+                f"{problems} of what is left should not be. Run this again, or delete it by hand: `slipway leftovers` "
+                "names the commands"
+            )
         return remains

@@ -13,6 +13,7 @@ from moto.cloudformation.responses import CloudFormationResponse
 from moto.core.responses import ActionResult
 from moto.ec2.models.instances import Instance
 
+from slipway.leftovers.kind import kinds
 from slipway.teardown import compute_fleet, compute_nodes
 from slipway.teardown.account import Account, open_account
 from tests.teardown.fakes import CLUSTER, NETWORK, REGION, STACKS, FakePrograms, write_assembly
@@ -24,6 +25,13 @@ TOPIC = json.dumps({"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}})
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compute_nodes, "POLL_SECONDS", 0)
     monkeypatch.setattr(compute_fleet, "POLL_SECONDS", 0)
+
+
+@pytest.fixture(autouse=True)
+def _only_what_moto_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Search a few kinds only: all of them take seconds, and have tests of their own."""
+    few = tuple(kind for kind in kinds() if kind.kind in ("CloudFormation stack", "VPC", "EBS volume", "SNS topic"))
+    monkeypatch.setattr("slipway.leftovers.look.kinds", lambda: few)
 
 
 @pytest.fixture

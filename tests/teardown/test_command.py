@@ -190,6 +190,19 @@ def test_a_stack_that_still_stands_afterwards_is_a_failure(
     assert f"NOT DELETED: stack {CLUSTER}: it is in CREATE_COMPLETE" in result.output
 
 
+def test_what_carries_the_tag_afterwards_is_a_failure_that_costs(
+    deployed: Account, assembly: Path, programs: FakePrograms
+) -> None:
+    volume = deployed.ec2.create_volume(Size=100, AvailabilityZone="us-west-2a", VolumeType="gp3")["VolumeId"]
+    deployed.ec2.create_tags(Resources=[volume], Tags=[{"Key": "slipway:environment", "Value": "tiny"}])
+
+    result = slipway_destroy(assembly, "--yes")
+
+    assert result.exit_code == 1
+    assert f"NOT DELETED: EBS volume {volume}: tag slipway:environment=tiny; $8.00 a month" in result.output
+    assert "`slipway leftovers` names the commands" in result.output
+
+
 def test_without_credentials_it_says_so(
     assembly: Path, programs: FakePrograms, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,52 @@
+"""Whose things are looked for: an environment as its file, its cloud assembly or its name tell it."""
+
+import shutil
+from pathlib import Path
+
+from slipway.leftovers.ownership import Subject, subject_of_name
+from slipway.synthesis import PROJECT, SynthFailedError, synthesize
+from slipway.teardown.errors import TeardownError
+from slipway.teardown.extent import Extent, read_extent
+
+DIRECTORY = PROJECT / ".plan" / "leftovers"
+"""Where an environment is synthesized."""
+
+
+class NotLookedError(Exception):
+    """Nobody can tell what is left; the message says why."""
+
+
+def subject_of(extent: Extent) -> Subject:
+    """Return the environment of a cloud assembly, with the names of its clusters and what its templates keep."""
+    return Subject(
+        environment=extent.environment,
+        region=extent.region,
+        stacks=extent.stack_names,
+        clusters=(*(cluster.name for cluster in extent.clusters), *extent.kubernetes_clusters),
+        kept={(resource.stack, resource.logical_id): resource.type for resource in extent.kept},
+    )
+
+
+def find_subject(environment: str | None, assembly: Path | None, name: str | None, region: str | None) -> Subject:
+    """Find out whose things are looked for.
+
+    Raises:
+        NotLookedError: not exactly one environment is named, or it cannot be read.
+    """
+    if sum(option is not None for option in (environment, assembly, name)) != 1 or (name is None) != (region is None):
+        raise NotLookedError(
+            "say whose: -e NAME, or --assembly FOLDER, or --name NAME with --region REGION; one of them"
+        )
+    if name is not None and region is not None:
+        return subject_of_name(name, region)
+    try:
+        return subject_of(read_extent(assembly or _synthesized(str(environment))))
+    except (SynthFailedError, TeardownError) as error:
+        raise NotLookedError(str(error)) from error
+
+
+def _synthesized(environment: str) -> Path:
+    shutil.rmtree(DIRECTORY, ignore_errors=True)
+    DIRECTORY.mkdir(parents=True)
+    synthesize(environment, DIRECTORY / "assembly", DIRECTORY / "app.log")
+    return DIRECTORY / "assembly"

@@ -1,0 +1,36 @@
+"""One run of `slipway leftovers`: look, and say it."""
+
+from pathlib import Path
+
+import typer
+from botocore.exceptions import BotoCoreError, ClientError
+
+from slipway.leftovers.environment import NotLookedError
+from slipway.leftovers.findings import Findings
+from slipway.leftovers.look import Clients, look
+from slipway.leftovers.ownership import Subject
+from slipway.leftovers.report import lines
+
+
+def run(subject: Subject, json: Path | None) -> Findings:
+    """Look, and say what was found.
+
+    Args:
+        subject: whose things are looked for.
+        json: file that the findings are written to; `-`: they are said as JSON instead.
+
+    Raises:
+        NotLookedError: there are no credentials, or AWS does not tell what stands.
+    """
+    try:
+        found = look(subject, Clients(subject.region))
+    except (BotoCoreError, ClientError) as error:
+        raise NotLookedError(f"AWS does not tell what stands: {error}. Log in, or set AWS_PROFILE") from error
+    document = found.model_dump_json(indent=2)
+    if str(json) == "-":
+        typer.echo(document)
+        return found
+    if json is not None:
+        json.write_text(document + "\n", encoding="utf-8")
+    typer.echo("\n".join(lines(found)).lstrip("\n"))
+    return found
