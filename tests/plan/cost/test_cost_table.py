@@ -27,6 +27,11 @@ def printed(assembly: Assembly, age_days: int = 0) -> str:
     return text.getvalue()
 
 
+def unwrapped(output: str) -> str:
+    """What a box on a narrow terminal says."""
+    return " ".join(output.replace("│", " ").split())
+
+
 def test_amounts_stand_beside_each_other_for_an_hour_a_day_and_a_month(default: Assembly) -> None:
     lines = {line.split("│")[1].strip(): line.split("│")[2:6] for line in printed(default).splitlines() if "│" in line}
 
@@ -55,11 +60,11 @@ def test_the_command_reads_the_folder_of_an_assembly(default: Assembly) -> None:
     result = CliRunner().invoke(APP, [str(default.directory)])
 
     assert result.exit_code == 0
-    assert "head node, m6i.2xlarge" in " ".join(result.output.replace("│", " ").split())
+    assert "head node, m6i.2xlarge" in unwrapped(result.output)
 
 
 def test_a_folder_without_an_assembly_is_a_users_mistake(tmp_path: Path) -> None:
     result = CliRunner().invoke(APP, [str(tmp_path)])
 
     assert result.exit_code == 2
-    assert "is no cloud" in result.output
+    assert "is no cloud assembly" in unwrapped(result.output)
