@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -44,14 +45,15 @@ def parts(targets: Targets, session: Any) -> Iterator[Part | Outcome]:
         targets: their names.
         session: boto3 session of the environment's account and Region.
     """
+    client = cache(session.client)
     for cluster in targets.slurm_clusters:
-        yield ComputeFleet(session.client("dynamodb"), cluster)
+        yield ComputeFleet(client("dynamodb"), cluster)
     for service in targets.services:
         cluster, _, name = service.partition("/")
-        yield Service(session.client("ecs"), session.client("application-autoscaling"), cluster, name)
+        yield Service(client("ecs"), client("application-autoscaling"), cluster, name)
     for cluster in targets.kubernetes_clusters:
         try:
-            yield from list(job_node_groups(session.client("eks"), session.client("autoscaling"), cluster))
+            yield from list(job_node_groups(client("eks"), client("autoscaling"), cluster))
         except (BotoCoreError, ClientError) as error:
             yield Outcome(f"node groups of {cluster}", str(error), failed=True)
 

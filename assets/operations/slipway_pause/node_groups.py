@@ -112,9 +112,10 @@ def job_node_groups(eks: Any, autoscaling: Any, cluster: str) -> Iterator[NodeGr
         botocore.exceptions.ClientError: AWS refused.
     """
     try:
-        pages = list(eks.get_paginator("list_nodegroups").paginate(clusterName=cluster))
+        eks.describe_cluster(name=cluster)
     except eks.exceptions.ResourceNotFoundException:
         return
+    pages = list(eks.get_paginator("list_nodegroups").paginate(clusterName=cluster))
     for id_ in [name for page in pages for name in page["nodegroups"]]:
         row = eks.describe_nodegroup(clusterName=cluster, nodegroupName=id_)["nodegroup"]
         label = row.get("labels", {}).get(NODE_GROUP_LABEL)
