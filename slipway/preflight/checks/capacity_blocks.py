@@ -104,7 +104,7 @@ def _purchase(offer: BlockOffer, region: str, *, elsewhere: bool) -> str:
     zone = f" In `network` write `training_availability_zone_id: {offer.zone_id}`." if elsewhere else ""
     return (
         f"aws ec2 purchase-capacity-block --region {region} --capacity-block-offering-id {offer.id} "
-        f"--instance-platform Linux/UNIX (bills {offer.upfront_usd:,.2f} USD at once). Then write in the queue "
+        f"--instance-platform Linux/UNIX\nThat bills {offer.upfront_usd:,.2f} USD at once. Then write in the queue "
         "`capacity_type: capacity_block`, `capacity_reservation_id: <the CapacityReservationId that it prints>`, and "
         f"`min_count: {offer.instances}`, `max_count: {offer.instances}` in its compute resource.{zone}"
     )

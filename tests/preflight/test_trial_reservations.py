@@ -1,0 +1,146 @@
+import itertools
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from slipway.preflight import trial_reservations
+from slipway.preflight.checks.prove_capacity import announcement, wishes
+from slipway.preflight.needs import Needs
+from tests.preflight.aws import Aws, Refusal
+from tests.preflight.conftest import Ask, NeedsFactory
+from tests.preflight.well_launches import LAUNCH_REPLIES, TRIAL, reservation
+
+
+@pytest.fixture
+def aws(aws: Aws) -> Aws:
+    """The account, with what it answers about launches."""
+    aws.replies |= LAUNCH_REPLIES
+    return aws
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial_reservations, "_PAUSE_SECONDS", 0)
+
+
+@pytest.fixture
+def needs(needs_of: NeedsFactory) -> Needs:
+    """The Trainium queue alone."""
+    needs = needs_of("default")
+    return replace(needs, machines=tuple(m for m in needs.machines if m.instance_type == "trn1.32xlarge"))
+
+
+def operations(aws: Aws) -> list[str]:
+    return [call.operation for call in aws.calls if "CapacityReservation" in call.operation]
+
+
+def test_capacity_is_reserved_and_cancelled(needs: Needs, aws: Aws, ask: Ask) -> None:
+    (answer,) = ask("PF20", needs, aws)
+    assert answer.status == "passed"
+    assert "EC2 has them in usw2-az4 now; reserved for 0 seconds and cancelled, 0.0" in answer.message
+    assert operations(aws) == [
+        "CreateCapacityReservation",
+        "CancelCapacityReservation",
+        "DescribeCapacityReservations",
+    ]
+    asked = next(call.parameters for call in aws.calls if call.operation == "CreateCapacityReservation")
+    assert (asked["InstanceCount"], asked["AvailabilityZoneId"]) == (1, "usw2-az4")
+    assert (asked["EndDateType"], asked["InstanceMatchCriteria"]) == ("limited", "targeted")
+    assert 0 < (asked["EndDate"] - datetime.now(UTC)).total_seconds() < 16 * 60
+    assert {"Key": "slipway:environment", "Value": "default"} in asked["TagSpecifications"][0]["Tags"]
+
+
+def test_what_always_runs_is_reserved_at_once(needs_of: NeedsFactory) -> None:
+    found = {wish.instance_type: wish for wish in wishes(needs_of("kubernetes"))}
+    assert found["m6i.xlarge"].instances == 2
+    assert found["m6i.xlarge"].zone_ids == ("usw2-az4", "usw2-az1")
+    assert found["trn1.32xlarge"].instances == 1
+
+
+def test_reserved_and_spot_machines_are_not_proven(needs_of: NeedsFactory) -> None:
+    needs = needs_of("ultracluster")
+    reserved = tuple(machine for machine in needs.machines if machine.capacity_reservation)
+    spot = tuple(replace(machine, purchase="spot") for machine in needs.machines)
+    assert reserved
+    assert wishes(replace(needs, machines=(*reserved, *spot))) == ()
+    assert announcement(replace(needs, machines=reserved)) is None
+
+
+def test_what_it_costs_is_told_before(needs: Needs) -> None:
+    # 21.50 USD an hour for ten seconds.
+    assert announcement(needs) == (
+        "Capacity is proven by reserving it for some seconds, which bills: 1 trn1.32xlarge in usw2-az4; about 0.06 USD "
+        "for 10 seconds each."
+    )
+
+
+def test_no_capacity_fails_and_names_other_zones(needs: Needs, aws: Aws, ask: Ask) -> None:
+    aws.replies["ec2.CreateCapacityReservation"] = Refusal("InsufficientInstanceCapacity")
+    (answer,) = ask("PF20", needs, aws)
+    assert answer.status == "failed"
+    assert answer.fix is not None
+    assert "Other zones that offer the type: usw2-az1" in answer.fix
+    assert operations(aws) == ["CreateCapacityReservation"]
+
+
+def test_the_next_zone_is_tried(needs: Needs, aws: Aws, ask: Ask) -> None:
+    def only_in_az1(parameters: Mapping[str, Any]) -> Mapping[str, Any] | Refusal:
+        if parameters["AvailabilityZoneId"] != "usw2-az1":
+            return Refusal("InsufficientInstanceCapacity")
+        return {"CapacityReservation": {"CapacityReservationId": TRIAL}}
+
+    aws.replies["ec2.CreateCapacityReservation"] = only_in_az1
+    both = replace(needs.machines[0], availability_zone_ids=("usw2-az4", "usw2-az1"))
+    (answer,) = ask("PF20", replace(needs, machines=(both,)), aws)
+    assert answer.status == "passed"
+    assert "EC2 has them in usw2-az1 now" in answer.message
+
+
+@pytest.mark.parametrize("code", ["UnauthorizedOperation", "RequestLimitExceeded", "InstanceLimitExceeded"])
+def test_a_refused_reservation_is_not_checked(code: str, needs: Needs, aws: Aws, ask: Ask) -> None:
+    aws.replies["ec2.CreateCapacityReservation"] = Refusal(code)
+    (answer,) = ask("PF20", needs, aws)
+    assert answer.status == "not_checked"
+    assert operations(aws) == ["CreateCapacityReservation"]
+
+
+def test_a_throttled_cancellation_is_tried_again(needs: Needs, aws: Aws, ask: Ask) -> None:
+    tries = itertools.count()
+    aws.replies["ec2.CancelCapacityReservation"] = lambda _: (
+        {"Return": True} if next(tries) == 2 else Refusal("RequestLimitExceeded")
+    )
+    (answer,) = ask("PF20", needs, aws)
+    assert answer.status == "passed"
+    assert operations(aws).count("CancelCapacityReservation") == 3
+
+
+@pytest.mark.parametrize(
+    "replies",
+    [
+        {"ec2.CancelCapacityReservation": Refusal("UnauthorizedOperation")},
+        {"ec2.DescribeCapacityReservations": {"CapacityReservations": [reservation(TRIAL)]}},
+    ],
+)
+def test_a_reservation_that_stays_is_shouted(replies: dict[str, Any], needs: Needs, aws: Aws, ask: Ask) -> None:
+    aws.replies |= replies
+    (answer,) = ask("PF20", needs, aws)
+    assert answer.status == "failed"
+    assert f"{TRIAL} STILL STANDS AND BILLS" in answer.message
+    assert answer.fix == (f"aws ec2 cancel-capacity-reservation --region us-west-2 --capacity-reservation-id {TRIAL}")
+
+
+def test_an_interruption_waits_for_the_cancellation(needs: Needs, aws: Aws, ask: Ask) -> None:
+    tries = itertools.count()
+
+    def interrupted(_: Mapping[str, Any]) -> Mapping[str, Any]:
+        if not next(tries):
+            raise KeyboardInterrupt
+        return {"Return": True}
+
+    aws.replies["ec2.CancelCapacityReservation"] = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        ask("PF20", needs, aws)
+    assert operations(aws)[-2:] == ["CancelCapacityReservation", "DescribeCapacityReservations"]
