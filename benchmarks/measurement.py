@@ -1,4 +1,4 @@
-"""Runs of `cdk synth`, measured in turn, so that a machine that gets slower in between slows both sides."""
+"""Runs of `cdk synth` and other programs in turn: a machine that gets slower in between slows both sides."""
 
 import os
 import statistics
@@ -17,7 +17,7 @@ CDK = PROJECT / "node_modules" / ".bin" / "cdk"
 
 @dataclass(frozen=True)
 class Run:
-    """One whole `cdk synth`, child processes included."""
+    """One whole run, child processes included."""
 
     user_cpu_seconds: float
     wall_seconds: float
@@ -36,7 +36,7 @@ class Subject:
 
 
 def measure(subject: Subject, output: Path) -> Run:
-    """Synthesize once and read the operating system's own accounting of the finished processes.
+    """Synthesize once.
 
     Args:
         subject: what to synthesize.
@@ -45,6 +45,16 @@ def measure(subject: Subject, output: Path) -> Run:
     Raises:
         SystemExit: the synth failed; the message is what it said.
     """
+    command = [str(CDK), "synth", "--quiet", *subject.arguments, "--output", str(output)]
+    return measured(command)
+
+
+def measured(command: Sequence[str]) -> Run:
+    """Run a program in the project and read the operating system's own accounting of it and its finished processes.
+
+    Raises:
+        SystemExit: the program failed; the message is what it said.
+    """
     script = (
         "import resource, subprocess, sys, time\n"
         "start = time.perf_counter()\n"
@@ -52,7 +62,6 @@ def measure(subject: Subject, output: Path) -> Run:
         "used = resource.getrusage(resource.RUSAGE_CHILDREN)\n"
         "print(status, used.ru_utime, time.perf_counter() - start, used.ru_maxrss)\n"
     )
-    command = [str(CDK), "synth", "--quiet", *subject.arguments, "--output", str(output)]
     environment = {**os.environ, "PATH": f"{PROJECT / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(
         [sys.executable, "-c", script, *command],
@@ -64,7 +73,7 @@ def measure(subject: Subject, output: Path) -> Run:
     )
     status, user, wall, peak = done.stdout.split()
     if status != "0":
-        raise SystemExit(f"cdk synth failed:\n{done.stderr}")
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}")
     return Run(float(user), float(wall), float(peak) / 1024)
 
 
