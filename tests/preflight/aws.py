@@ -1,0 +1,117 @@
+"""An AWS account that answers what a test says, through real boto3 clients; what no test says goes to moto."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import boto3
+from botocore.model import OperationModel
+from botocore.validate import validate_parameters
+
+from slipway.preflight.account import Account
+
+REGION = "us-west-2"
+ACCOUNT_ID = "123456789012"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """An error that AWS answers with.
+
+    Attributes:
+        code: for example `AccessDenied`, `ThrottlingException` or `ParameterNotFound`.
+    """
+
+    code: str
+
+
+Reply = Mapping[str, Any] | Refusal | Callable[[Mapping[str, Any]], Mapping[str, Any] | Refusal | None]
+"""An answer as boto3 returns it, an error, or a function of the call's parameters; a function that returns none leaves
+the call to moto."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of an API.
+
+    Attributes:
+        service: boto3's name of the service.
+        operation: for example `DescribeVpcs`.
+        signing_name: what IAM calls the service, nearly always.
+        parameters: as boto3 was given them.
+    """
+
+    service: str
+    operation: str
+    signing_name: str
+    parameters: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """For example `ec2.DescribeVpcs`."""
+        return f"{self.service}.{self.operation}"
+
+
+@dataclass
+class Aws:
+    """The account.
+
+    Attributes:
+        replies: what it answers, by `service.Operation`; `*` stands for every operation.
+        refused_call: number of the one call, from 0, that is refused with `refusal`.
+        calls: what it was asked.
+        http_status: what a HEAD request to a public address gets.
+    """
+
+    replies: dict[str, Reply] = field(default_factory=dict)
+    refused_call: int | None = None
+    refusal: Refusal = Refusal("AccessDenied")
+    http_status: int = 200
+    calls: list[Call] = field(default_factory=list)
+
+    def account(self) -> Account:
+        """Return the account as the checks see it."""
+        session = boto3.Session(region_name=REGION)
+        session.events.register("before-parameter-build.*.*", self._note)
+        session.events.register("before-call.*.*", self._answer)
+        return _Asked(REGION, session, self)
+
+    def _note(self, params: Mapping[str, Any], model: OperationModel, **_: Any) -> None:
+        service = model.service_model
+        self.calls.append(Call(service.service_name, model.name, service.signing_name, dict(params)))
+
+    def _answer(self, model: OperationModel, **_: Any) -> Any:
+        call = self.calls[-1]
+        if self.refused_call == len(self.calls) - 1:
+            return _http(400), _error(self.refusal)
+        reply = self.replies.get(call.name, self.replies.get("*"))
+        if callable(reply):
+            reply = reply(call.parameters)
+        if reply is None:
+            return None
+        if isinstance(reply, Refusal):
+            return _http(400), _error(reply)
+        if model.output_shape:
+            validate_parameters(reply, model.output_shape)
+        return _http(200), {**reply, "ResponseMetadata": {}}
+
+
+class _Asked(Account):
+    """An account whose public web pages answer what the test says, too."""
+
+    def __init__(self, region: str, session: boto3.Session, aws: Aws) -> None:
+        super().__init__(region, session)
+        self._aws = aws
+
+    def http_status(self, url: str) -> int:
+        assert url.startswith("https://")
+        return self._aws.http_status
+
+
+def _http(status: int) -> Any:
+    return SimpleNamespace(status_code=status)
+
+
+def _error(refusal: Refusal) -> Mapping[str, Any]:
+    return {"Error": {"Code": refusal.code, "Message": "said the test"}, "ResponseMetadata": {}}
