@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from slipway.plan.changes.model import Changes, ResourceChange
 from slipway.plan.report.wording import EFFECT_WORDS
 
+_WRAPPERS = frozenset({"Resource", "Default"})
 _ALARM = {effect: rank for rank, effect in enumerate(EFFECT_WORDS)}
 
 
@@ -24,6 +25,14 @@ class Cause:
 def resource_id(change: ResourceChange) -> str:
     """Return `stack/logical id`."""
     return f"{change.stack}/{change.logical_id}"
+
+
+def own_path(change: ResourceChange) -> str:
+    """Return the construct path without the stack, and without the names that only wrap the resource."""
+    names = change.construct_path.removeprefix(f"{change.stack}/").split("/")
+    while len(names) > 1 and names[-1] in _WRAPPERS:
+        names.pop()
+    return "/".join(names)
 
 
 def causes(changes: Changes) -> tuple[Cause, ...]:

@@ -34,6 +34,29 @@ class CostRow:
     is_gone: bool
 
 
+@dataclass(frozen=True)
+class Total:
+    """A sum, without what has no known price.
+
+    Attributes:
+        change: US dollars an hour more than before; 0 without a comparison.
+    """
+
+    name: str
+    usd_per_hour: float
+    change: float
+
+
+def totals(cost: Cost, base: Cost | None) -> tuple[Total, ...]:
+    """Return the sums, idle and at peak."""
+    before = base or cost
+    idle, peak = cost.idle_usd_per_hour, cost.peak_usd_per_hour
+    return (
+        Total("Idle", idle, idle - before.idle_usd_per_hour),
+        Total("Peak", peak, peak - before.peak_usd_per_hour),
+    )
+
+
 def cost_rows(cost: Cost, base: Cost | None) -> tuple[CostRow, ...]:
     """Return the rows: what costs most at first, then what has no known price, then what bills by use."""
     before = _keyed(base) if base else {}
@@ -100,4 +123,4 @@ def _merged(rows: list[CostRow]) -> list[CostRow]:
 
 def _order(row: CostRow) -> tuple[int, float, float, str, str]:
     ranks = {"priced": 0, "unknown": 1, "by_use": 2, "free": 3}
-    return (ranks[row.billing], -(row.idle or 0.0), -(row.peak or 0.0), row.stack, row.what)
+    return (ranks[row.billing], -max(row.idle or 0.0, row.peak or 0.0), -(row.idle or 0.0), row.stack, row.what)

@@ -1,26 +1,26 @@
 """The plan as one HTML page that needs nothing else: no script, no font, no request."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from slipway.plan.changes.model import ResourceChange
 from slipway.plan.deploy_time.model import DeployTime, Step
 from slipway.plan.plan import Plan, Verdict
 from slipway.plan.report.architecture.difference import Mark, marks, with_removed
 from slipway.plan.report.architecture.model import Architecture, Part
-from slipway.plan.report.causes import Cause, causes
-from slipway.plan.report.cost_rows import PERIODS, cost_rows
-from slipway.plan.report.headline import figures, summary
+from slipway.plan.report.causes import Cause, causes, own_path
+from slipway.plan.report.cost_rows import PERIODS, cost_rows, totals
+from slipway.plan.report.headline import figures, look_first, summary
 from slipway.plan.report.not_checked import not_checked
 from slipway.plan.report.picture.svg import STYLE, flow_sentences, picture
-from slipway.plan.report.wording import EFFECT_WORDS, VERDICT_WORDS, duration, usd, usd_change, value
+from slipway.plan.report.wording import BILLING_WORDS, EFFECT_WORDS, VERDICT_WORDS, duration, usd, usd_change, value
 
 _TEMPLATES = Path(__file__).parent / "templates"
-_BILLING_WORDS = {"priced": "list price", "by_use": "by use", "free": "free", "unknown": "not known"}
+_SEPARATOR = re.compile(r"([/.\]]|::)(?=\w)")
 _VERDICT_TONES: dict[Verdict, str] = {
     "cannot_update": "bad",
     "nodes_must_stop": "careful",
@@ -67,13 +67,6 @@ class _Time:
     bars: tuple[_Bar, ...]
 
 
-@dataclass(frozen=True)
-class _Total:
-    name: str
-    amounts: tuple[tuple[str, float], ...]
-    change: float
-
-
 def page(plan: Plan, architecture: Architecture, base_architecture: Architecture | None) -> str:
     """Return the page.
 
@@ -95,6 +88,7 @@ def page(plan: Plan, architecture: Architecture, base_architecture: Architecture
             comparison=plan.comparison,
             summary=summary(plan),
             figures=figures(plan),
+            look_first=look_first(plan),
             sections=_sections(plan),
             architecture=drawn,
             marks=found,
@@ -102,15 +96,15 @@ def page(plan: Plan, architecture: Architecture, base_architecture: Architecture
             flows=flow_sentences(drawn),
             stacks=_stacks(plan, drawn),
             rows=cost_rows(plan.cost, plan.comparison.cost if plan.comparison else None),
-            periods=[_period(name) for name, _ in PERIODS],
-            totals=_totals(plan),
+            periods=[(_period(name), hours) for name, hours in PERIODS],
+            totals=totals(plan.cost, plan.comparison.cost if plan.comparison else None),
             times=_times(plan),
             not_checked=not_checked(plan),
             style=Markup(_read("page.css") + STYLE.read_text(encoding="utf-8")),
             effect_words=EFFECT_WORDS,
             verdict_words=VERDICT_WORDS,
             verdict_tones=_VERDICT_TONES,
-            billing_words=_BILLING_WORDS,
+            billing_words=BILLING_WORDS,
         )
     )
     return f"{rendered}\n"
@@ -132,7 +126,8 @@ def _environment(architecture: Architecture) -> Environment:
         "usd_change": usd_change,
         "duration": duration,
         "value": value,
-        "own_path": _own_path,
+        "own_path": own_path,
+        "breakable": _breakable,
         "subnet_words": lambda subnet: homes.get(subnet, subnet),
         "direction": lambda amount: "" if usd_change(amount) == "no change" else "up" if amount > 0 else "down",
         "capitalized": lambda text: text[:1].upper() + text[1:],
@@ -198,23 +193,13 @@ def _news(stack: str, plan: Plan) -> _News | None:
     return None
 
 
-def _own_path(change: ResourceChange) -> str:
-    """Return the construct path without what the heading above says already."""
-    return change.construct_path.removeprefix(f"{change.stack}/")
+def _breakable(path: str) -> Markup:
+    """Return a path that a line may be broken in, after each of its separators."""
+    return Markup(_SEPARATOR.sub(r"\1<wbr>", str(escape(path))))
 
 
 def _period(name: str) -> str:
     return {"hour": "An hour", "day": "A day", "month": "A month"}[name]
-
-
-def _totals(plan: Plan) -> list[_Total]:
-    base = plan.comparison.cost if plan.comparison else plan.cost
-    idle, peak = plan.cost.idle_usd_per_hour, plan.cost.peak_usd_per_hour
-    pairs = (("Idle", idle, idle - base.idle_usd_per_hour), ("Peak", peak, peak - base.peak_usd_per_hour))
-    return [
-        _Total(name, tuple((_period(period), amount * hours) for period, hours in PERIODS), change)
-        for name, amount, change in pairs
-    ]
 
 
 def _times(plan: Plan) -> list[_Time]:

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from slipway.plan.changes.model import Effect
+from slipway.plan.cost.model import Billing
 from slipway.plan.plan import Verdict
 
 EFFECT_WORDS: dict[Effect, str] = {
@@ -24,32 +25,42 @@ VERDICT_WORDS: dict[Verdict, str] = {
     "no_change": "The cluster does not change",
 }
 
+BILLING_WORDS: dict[Billing, str] = {
+    "priced": "list price",
+    "by_use": "by use",
+    "free": "free",
+    "unknown": "not known",
+}
+"""Where the price of a line of cost comes from."""
+
+_LEAST = 0.01
 _CENTS_BELOW = 100
 _LONGEST_VALUE = 400
 
 
 def usd(amount: float | None) -> str:
-    """Return an amount of US dollars, with cents below 100; a dash without one."""
+    """Return an amount of US dollars, with cents below 100; a dash for None."""
     if amount is None:
         return "\N{EN DASH}"
+    if 0 < abs(amount) < _LEAST:
+        return f"under ${_LEAST}"
     digits = 2 if abs(amount) < _CENTS_BELOW else 0
-    sign = "-" if round(amount, digits) < 0 else ""
+    sign = "-" if amount < 0 else ""
     return f"{sign}${abs(amount):,.{digits}f}"
 
 
 def usd_change(amount: float) -> str:
     """Return a difference of amounts with its sign, `no change` when it is less than a cent."""
-    text = usd(amount)
-    if usd(abs(amount)) == usd(0):
+    if abs(amount) < _LEAST:
         return "no change"
-    return text if amount < 0 else f"+{text}"
+    return usd(amount) if amount < 0 else f"+{usd(amount)}"
 
 
 def duration(seconds: int) -> str:
     """Return a length of time in hours and minutes, rounded to minutes."""
     minutes = round(seconds / 60)
     if minutes < 1:
-        return "under a minute"
+        return "under a minute" if seconds else "no time"
     hours, rest = divmod(minutes, 60)
     return " ".join(f"{number} {unit}" for number, unit in ((hours, "h"), (rest, "min")) if number)
 

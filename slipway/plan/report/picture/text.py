@@ -21,9 +21,9 @@ def width(text: str, size: float, *, bold: bool = False) -> float:
 
 
 def wrap(text: str, size: float, room: float, *, bold: bool = False) -> list[str]:
-    """Break a text into lines that fit into a width, between words; a word that is too long for a line is broken."""
+    """Break a text into lines that fit into a width, at spaces; a word that is too long for a line is broken."""
     lines = [""]
-    for word in text.split():
+    for word in text.split(" "):
         longer = f"{lines[-1]} {word}".strip()
         if width(longer, size, bold=bold) <= room:
             lines[-1] = longer

@@ -1,0 +1,170 @@
+"""The plan for the terminal, the most alarming first."""
+
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from slipway.plan.changes.model import Effect
+from slipway.plan.plan import Comparison, Plan, Verdict
+from slipway.plan.report.causes import Cause, causes, own_path
+from slipway.plan.report.cost_rows import PERIODS, cost_rows, totals
+from slipway.plan.report.headline import summary
+from slipway.plan.report.not_checked import not_checked
+from slipway.plan.report.wording import (
+    BILLING_WORDS,
+    EFFECT_WORDS,
+    VERDICT_WORDS,
+    count,
+    duration,
+    usd,
+    usd_change,
+    value,
+)
+from slipway.plan.security.model import SecurityFinding
+
+_COLOURS: dict[Effect, str] = {
+    "replace": "bold red",
+    "may_replace": "bold red",
+    "remove": "red",
+    "orphan": "red",
+    "update": "yellow",
+    "add": "green",
+}
+_VERDICT_COLOURS: dict[Verdict, str] = {
+    "cannot_update": "bold red",
+    "nodes_must_stop": "yellow",
+    "not_known": "yellow",
+    "can_update": "green",
+    "no_change": "green",
+}
+_SHORT_VALUE = 120
+
+
+def print_plan(plan: Plan, console: Console) -> None:
+    """Print the plan: what it replaces and opens, the cluster's update, security, cost and time."""
+    comparison = plan.comparison
+    compared = f" compared with {comparison.base}" if comparison else ""
+    _say(console, f"Plan of {plan.environment}, {plan.region}: {plan.head}{compared}", "bold")
+    _say(console, f"{summary(plan)}.")
+    for note in comparison.notes if comparison else ():
+        _say(console, f"note: {note}", "yellow")
+    if comparison:
+        _print_comparison(comparison, console)
+    else:
+        _print_findings("Security findings", plan.security.findings, console)
+    _print_cost(plan, console)
+    _print_time(plan, console)
+    sentences = not_checked(plan)
+    if sentences:
+        _head(console, "Not checked")
+        for sentence in sentences:
+            _say(console, f"  - {sentence}")
+
+
+def _print_comparison(comparison: Comparison, console: Console) -> None:
+    changes = comparison.changes
+    _head(console, "Changes")
+    if changes.is_empty:
+        _say(console, "  Nothing changes.")
+    for cause in causes(changes):
+        for line in _lines(cause):
+            console.print(line, soft_wrap=True)
+    if changes.asset_changes:
+        names = ", ".join(asset.partition("/")[2] for asset in changes.asset_changes)
+        _say(console, f"  Only uploaded files change in {count(len(changes.asset_changes), 'resource')}: {names}")
+    if changes.broadenings:
+        _head(console, "Broader access")
+        for broadening in changes.broadenings:
+            _say(console, f"  - {broadening.what} ({broadening.stack}, {broadening.resource})", "red")
+    if comparison.cluster_update:
+        _head(console, "Cluster update")
+        verdict = comparison.cluster_update.verdict
+        _say(console, f"  {VERDICT_WORDS[verdict]}.", _VERDICT_COLOURS[verdict])
+        for sentence in comparison.cluster_update.lines:
+            _say(console, f"  - {sentence}")
+    delta = comparison.security
+    _print_findings("New security findings", delta.new, console)
+    _print_findings("Security findings that are gone", delta.gone, console)
+    for word, items in (
+        ("Newly accepted", delta.new_acknowledgements),
+        ("No longer accepted", delta.gone_acknowledgements),
+    ):
+        if items:
+            _head(console, word)
+            for item in items:
+                _say(console, f"  - {item.rule} on {item.resource} in {item.stack}: {item.reason}")
+
+
+def _lines(cause: Cause) -> Iterator[Text]:
+    change = cause.change
+    lost = ", LOSES DATA" if cause.loses_data else ""
+    word = Text(f"{EFFECT_WORDS[change.effect]}{lost}", style=_COLOURS[change.effect])
+    yield Text.assemble("  ", word, f"  {change.stack}/{own_path(change)}", (f"  {change.type}", "dim"))
+    for changed in change.properties:
+        effect = f" ({EFFECT_WORDS[changed.effect]})" if changed.effect != "update" else ""
+        yield Text(f"      {changed.path}: {_short(changed.before)} -> {_short(changed.after)}{effect}")
+    for note in change.notes:
+        yield Text(f"      {note}")
+    if cause.follow:
+        verb = "follows" if len(cause.follow) == 1 else "follow"
+        yield Text(f"      and {len(cause.follow):,} that {verb} it", style="dim")
+
+
+def _print_findings(title: str, findings: tuple[SecurityFinding, ...], console: Console) -> None:
+    if findings:
+        _head(console, title)
+        for finding in findings:
+            where = f"{finding.resource} in {finding.stack}"
+            _say(console, f"  - {finding.rule} ({finding.tool}, {finding.severity}) on {where}: {finding.message}")
+
+
+def _print_cost(plan: Plan, console: Console) -> None:
+    base = plan.comparison.cost if plan.comparison else None
+    dated = f", list prices of {plan.cost.prices_as_of} or later" if plan.cost.prices_as_of else ""
+    _head(console, f"Cost in {plan.cost.region}{dated}")
+    table = Table(box=None, padding=(0, 2), pad_edge=True)
+    for title, justify in (
+        ("", "left"),
+        *((f"a{'n' if period == 'hour' else ''} {period}", "right") for period, _ in PERIODS),
+    ):
+        table.add_column(title, justify="right" if justify == "right" else "left")
+    if base:
+        table.add_column("change an hour", justify="right")
+    for total in totals(plan.cost, base):
+        cells = [total.name.lower(), *(usd(total.usd_per_hour * hours) for _, hours in PERIODS)]
+        table.add_row(*cells, *([usd_change(total.change)] if base else []))
+    console.print(table)
+    for row in cost_rows(plan.cost, base):
+        if row.billing == "unknown":
+            note = f": {row.note}" if row.note else ""
+            _say(console, f"  price {BILLING_WORDS[row.billing]}: {row.what} in {row.stack}{note}", "yellow")
+        elif row.idle_change or row.peak_change:
+            change = f"idle {usd_change(row.idle_change)}, peak {usd_change(row.peak_change)}"
+            _say(console, f"  {row.what} in {row.stack}: {change}")
+
+
+def _print_time(plan: Plan, console: Console) -> None:
+    time = plan.comparison.deploy_time if plan.comparison else plan.deploy_time
+    _head(console, f"Deploys in {duration(time.seconds)}")
+    longest = time.waits_for
+    if longest:
+        _say(console, f"  waits most for {longest.type} in {longest.stack}: {duration(longest.seconds)}")
+        _say(console, f"  one stack after another: {duration(time.one_stack_after_another_seconds)}")
+    if time.without_estimate:
+        _say(console, f"  no create time is known for {', '.join(time.without_estimate)}")
+
+
+def _short(content: object) -> str:
+    text = " ".join(value(content).split())
+    return text if len(text) <= _SHORT_VALUE else f"{text[:_SHORT_VALUE]}..."
+
+
+def _head(console: Console, title: str) -> None:
+    console.print()
+    _say(console, title, "bold")
+
+
+def _say(console: Console, text: str, style: str = "") -> None:
+    console.print(Text(text, style=style), soft_wrap=True)
