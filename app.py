@@ -9,6 +9,7 @@ from cdk_nag import AwsSolutionsChecks, NIST80053R5Checks
 
 from slipway.spec import InvalidEnvironment, Problem, load_with_notices
 from stacks.cluster_validation import ClusterRules
+from stacks.cost_ceiling import CostCeiling
 from stacks.environment import build_environment
 
 PROJECT = Path(__file__).parent
@@ -32,14 +33,17 @@ def warn_of(notices: list[Problem], app: cdk.App) -> None:
 def main() -> int:
     """Synthesize the chosen environment; print every problem of its file and return 1 if it has any."""
     app = cdk.App()
+    file = environment_file(app.node.try_get_context("environment") or "default")
     try:
-        environment, notices = load_with_notices(environment_file(app.node.try_get_context("environment") or "default"))
+        environment, notices = load_with_notices(file)
     except InvalidEnvironment as invalid:
         print(invalid, file=sys.stderr)
         return 1
     build_environment(app, environment)
     warn_of(notices, app)
-    cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app), NIST80053R5Checks(app), ClusterRules())
+    cdk.Validations.of(app).add_plugins(
+        AwsSolutionsChecks(app), NIST80053R5Checks(app), ClusterRules(), CostCeiling(file, environment)
+    )
     app.synth()
     return 0
 

@@ -66,6 +66,16 @@ def load_with_notices(path: pathlib.Path) -> tuple[Environment, list[Problem]]:
     return environment, sorted_by_place(_problem(path, notice, document) for notice in notices)
 
 
+def located(path: pathlib.Path, finding: Finding) -> Problem:
+    """Return the place of a finding in an environment file that was loaded before, for what is found only later.
+
+    Args:
+        path: The YAML file.
+        finding: What was found, with the name of its rule.
+    """
+    return _problem(path, finding, read_document(_text_of(path)))
+
+
 def _checked(document: Document) -> tuple[Environment, list[Finding]]:
     """Validate a document and run the rules on what is valid; the environment is whole when there are no findings."""
     findings = list(credential_findings(document.value))

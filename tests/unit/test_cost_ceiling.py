@@ -1,0 +1,42 @@
+"""The ceiling at synth: the app refuses what the plan says is too dear, with the place in the environment file."""
+
+from pathlib import Path
+
+import pytest
+
+from slipway.assembly import read_stacks
+from slipway.plan.cost.estimate import estimate
+from slipway.synthesis import SynthFailedError, synthesize
+from tests.assembly import Assembly, environment_path
+
+
+def with_ceiling(directory: Path, *lines: str) -> Path:
+    """The small environment with more lines in its `operations`, which is its last section."""
+    file = directory / "capped.yaml"
+    text = environment_path("small").read_text(encoding="utf-8").rstrip("\n")
+    file.write_text("\n".join([text, *(f"  {line}" for line in lines), ""]), encoding="utf-8")
+    return file
+
+
+def refusal(file: Path) -> str:
+    """What the app says when it refuses the file."""
+    with pytest.raises(SynthFailedError):
+        synthesize(str(file), file.parent / "assembly", file.parent / "app.log")
+    return (file.parent / "app.log").read_text(encoding="utf-8")
+
+
+def test_a_peak_above_the_ceiling_is_refused_with_the_plans_own_number(tmp_path: Path, small: Assembly) -> None:
+    peak = estimate(read_stacks(small.directory)).peak_usd_per_hour
+    file = with_ceiling(tmp_path, "max_usd_per_hour: 0.5")
+    last = len(file.read_text(encoding="utf-8").splitlines())
+    said = refusal(file)
+
+    assert f"{file}:{last}:21: operations.max_usd_per_hour: at its peak the environment costs {peak:,.2f} USD" in said
+    assert said.count("[cost-ceiling]") == 1
+
+
+def test_what_is_acknowledged_is_synthesized(tmp_path: Path) -> None:
+    file = with_ceiling(tmp_path, "max_usd_per_hour: 0.5", "acknowledged_usd_per_hour: 1000")
+    synthesize(str(file), tmp_path / "assembly", tmp_path / "app.log")
+
+    assert read_stacks(tmp_path / "assembly")
