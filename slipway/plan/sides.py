@@ -79,6 +79,7 @@ def synthesized(question: Question, directory: Path) -> Iterator[Callable[[], Si
     Raises:
         NotPlannedError: Git does not know the base.
     """
+    commit = revisions.commit_of(PROJECT, question.base) if question.base else ""
     directory.mkdir(parents=True, exist_ok=True)
     with ExitStack() as ends:
         synths: dict[str, Synthesis] = {}
@@ -95,7 +96,11 @@ def synthesized(question: Question, directory: Path) -> Iterator[Callable[[], Si
         else:
             title = revisions.work_tree_name(PROJECT)
             assembly = start("head", environment_choice(question.environment), PROJECT)
-        base = _base(question, directory, start, ends)
+        base = Base(str(question.against), question.against) if question.against else None
+        if question.base:
+            base = _base(
+                question, commit, start, lambda: ends.enter_context(revisions.files_of(PROJECT, commit, directory))
+            )
         if synths:
             progress(f"synthesizing {' and '.join(_what(side, question) for side in synths)}")
         yield lambda: _waited(synths, Sides(title, assembly, base))
@@ -110,17 +115,14 @@ def environment_choice(environment: str) -> str:
     return str(Path(environment).resolve()) if environment.endswith(".yaml") else environment
 
 
-def _base(question: Question, directory: Path, start: Callable[[str, str, Path], Path], ends: ExitStack) -> Base | None:
-    if question.against:
-        return Base(str(question.against), question.against)
-    if not question.base:
-        return None
-    commit = revisions.commit_of(PROJECT, question.base)
-    title = question.base if question.base.startswith(commit) else f"{question.base} ({commit})"
+def _base(
+    question: Question, commit: str, start: Callable[[str, str, Path], Path], lay_out: Callable[[], Path]
+) -> Base:
+    title = f"{question.base} ({commit})"
     file = environment_file(question.environment)
     if file is None or any(revisions.file_at(PROJECT, commit, name) is None for name in (file, "cdk.json")):
         return Base(title, None, (f"{question.base} has no {file or question.environment}: everything is new.",))
-    copy = ends.enter_context(revisions.files_of(PROJECT, commit, directory))
+    copy = lay_out()
     return Base(title, start("base", str(copy / file), copy), tuple(_notes(commit, title)))
 
 

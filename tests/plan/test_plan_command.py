@@ -1,0 +1,151 @@
+"""`slipway plan`: its options, outputs and exit codes, on assemblies that are there already."""
+
+import json
+import os
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from slipway.cli import app
+from slipway.plan import review
+from slipway.plan.plan import Plan
+from tests.assembly import Assembly
+
+
+def run(*options: str | Path) -> Result:
+    return CliRunner().invoke(app, ["plan", *map(str, options)])
+
+
+@pytest.fixture(autouse=True)
+def plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(review, "PLANS", tmp_path / "plans")
+    return tmp_path / "plans"
+
+
+@pytest.fixture
+def refused(default: Assembly, tmp_path: Path) -> Path:
+    """The default environment with a finding of cdk-nag."""
+    folder = tmp_path / "refused"
+    shutil.copytree(default.directory, folder)
+    place = {"constructPath": "slipway-default-storage/Data/Resource/Resource"}
+    found = {"ruleName": "AwsSolutions-S1", "description": "Open.", "severity": "error", "violatingConstructs": [place]}
+    reports = [
+        {"pluginName": "AwsSolutions", "violations": [found]},
+        {"pluginName": "NIST.800.53.R5", "violations": []},
+    ]
+    (folder / "validation-report.json").write_text(json.dumps({"pluginReports": reports}))
+    return folder
+
+
+def test_an_assembly_against_itself_changes_nothing(default: Assembly) -> None:
+    result = run("--assembly", default.directory, "--against", default.directory, "--json", "-")
+
+    assert result.exit_code == 0, result.output
+    plan = Plan.model_validate_json(result.stdout)
+    assert plan.environment == "default"
+    assert plan.comparison
+    assert plan.comparison.changes.is_empty
+    assert plan.comparison.cost == plan.cost
+    assert plan.comparison.security.new == ()
+    assert plan.comparison.deploy_time.seconds == 0
+    assert plan.deploy_time.seconds > 0
+
+
+def test_every_output_is_written_in_one_run(default: Assembly, tmp_path: Path) -> None:
+    files = [tmp_path / "new" / name for name in ("plan.md", "plan.json", "plan.html")]
+
+    result = run("--assembly", default.directory, "--markdown", files[0], "--json", files[1], "--html", files[2])
+
+    assert result.exit_code == 0, result.output
+    assert files[0].read_text().startswith("<!-- slipway-plan:default -->\n")
+    assert Plan.model_validate_json(files[1].read_text()).comparison is None
+    assert "</html>" in files[2].read_text()
+    assert "default" in result.stdout
+
+
+def test_a_finding_of_the_scanners_is_planned_and_fails(refused: Path, default: Assembly) -> None:
+    result = run("--assembly", refused, "--against", default.directory, "--fail-on", "security", "--json", "-")
+
+    assert result.exit_code == 1
+    plan = Plan.model_validate_json(result.stdout)
+    assert plan.comparison
+    assert [finding.rule for finding in plan.comparison.security.new] == ["AwsSolutions-S1"]
+    lines = result.stderr.splitlines()
+    assert lines[0].startswith("cdk synth fails: slipway-default-storage/Data")
+    assert lines[1].startswith("security: slipway-default-storage/Data")
+
+
+def test_a_condition_that_is_not_met_stops_nothing(default: Assembly) -> None:
+    conditions = "replace,data-loss,broadening,security,cluster-update,cost=0"
+    result = run("--assembly", default.directory, "--against", default.directory, "--fail-on", conditions)
+
+    assert result.exit_code == 0, result.output
+
+
+def test_all_that_is_wrong_with_the_options_is_said_at_once(tmp_path: Path) -> None:
+    missing = tmp_path / "missing"
+
+    result = run("--base", "HEAD", "--against", missing, "--assembly", missing)
+
+    assert result.exit_code == 2
+    assert result.stderr.splitlines() == [
+        "--base and --against are two things to compare with: give one",
+        f"--assembly {missing} is no folder",
+        f"--against {missing} is no folder",
+    ]
+
+
+def test_a_condition_about_a_change_needs_something_to_compare_with(default: Assembly) -> None:
+    result = run("--assembly", default.directory, "--fail-on", "replace")
+
+    assert result.exit_code == 2
+    assert "give --base or --against" in result.stderr
+
+
+def test_a_folder_that_is_no_assembly_is_said(tmp_path: Path) -> None:
+    result = run("--assembly", tmp_path)
+
+    assert result.exit_code == 2
+    assert "is no cloud assembly" in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_an_unknown_revision_is_said_before_anything_is_synthesized(plans: Path) -> None:
+    result = run("--base", "no-such-branch")
+
+    assert result.exit_code == 2
+    assert "Git knows no commit no-such-branch" in result.stderr
+    assert not (plans / "default" / "head").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_a_cancelled_job_clean_up(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    cleaned = []
+
+    @contextmanager
+    def synthesized(*_: Any) -> Iterator[Any]:
+        try:
+            yield interrupted
+        finally:
+            cleaned.append(True)
+
+    def interrupted() -> None:
+        os.kill(os.getpid(), number)
+        time.sleep(5)
+
+    monkeypatch.setattr(review, "synthesized", synthesized)
+    before = signal.getsignal(signal.SIGTERM)
+
+    result = run()
+
+    assert result.exit_code == 130
+    assert "nothing was changed" in result.stderr
+    assert cleaned == [True]
+    assert signal.getsignal(signal.SIGTERM) is before
