@@ -50,6 +50,9 @@ class Outcome:
     launch_templates: dict[str, Any] = field(default_factory=dict)
     """`LaunchTemplateData` of the compute nodes, by `queue/compute resource`; without user data and tags."""
 
+    resource_types: dict[str, int] = field(default_factory=dict)
+    """How many resources of each type the cluster's stack and those that it nests have."""
+
     node_images: list[str] = field(default_factory=list)
     """Ids of the node images that `pcluster build-image` would build."""
 

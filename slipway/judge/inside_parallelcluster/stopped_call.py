@@ -15,7 +15,7 @@ from pcluster.aws.cfn import CfnClient  # type: ignore[import-not-found]
 from pcluster.config.common import Resource  # type: ignore[import-not-found]
 
 from slipway.judge.inside_parallelcluster.answer import Finding, Level, Outcome
-from slipway.judge.inside_parallelcluster.launch_templates import launch_templates
+from slipway.judge.inside_parallelcluster.nested_templates import launch_templates, nested_templates, resource_types
 
 
 def stopped_call(operation: Literal["create_cluster", "build_image"], outcome: Outcome, **arguments: Any) -> None:
@@ -41,7 +41,9 @@ def stopped_call(operation: Literal["create_cluster", "build_image"], outcome: O
     template = _stored_template(template_urls[0])
     outcome.template_resources = len(template["Resources"])
     outcome.template_bytes = len(json.dumps(template, separators=(",", ":")))
-    outcome.launch_templates |= launch_templates(template_urls[0])
+    nested = list(nested_templates(template_urls[0]))
+    outcome.launch_templates |= launch_templates(nested)
+    outcome.resource_types |= resource_types([template, *nested])
 
 
 def _add_refusal(command: str, content: Mapping[str, Any], outcome: Outcome) -> None:

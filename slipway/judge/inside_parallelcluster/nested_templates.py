@@ -1,0 +1,61 @@
+"""What ParallelCluster built: the stacks that the cluster's own nests, for its queues, login nodes and dashboard."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlparse
+
+import boto3
+
+_QUEUE_TAG = "parallelcluster:queue-name"
+_COMPUTE_RESOURCE_TAG = "parallelcluster:compute-resource-name"
+_NOT_TOLD = ("UserData", "TagSpecifications")
+
+
+def nested_templates(template_url: str) -> Iterator[dict[str, Any]]:
+    """Yield the templates of nested stacks.
+
+    Args:
+        template_url: where ParallelCluster stored the cluster's template; those of nested stacks are stored beside it.
+    """
+    address = urlparse(template_url)
+    bucket, folder = address.netloc.split(".s3.")[0], address.path.lstrip("/").rpartition("/templates/")[0]
+    s3 = boto3.client("s3")
+    for item in s3.list_objects_v2(Bucket=bucket, Prefix=f"{folder}/assets/").get("Contents", []):
+        yield json.loads(s3.get_object(Bucket=bucket, Key=item["Key"])["Body"].read())
+
+
+def launch_templates(nested: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what a built cluster would launch its compute nodes with.
+
+    Args:
+        nested: templates of the nested stacks.
+
+    Returns:
+        `LaunchTemplateData`, without user data and tags, by `queue/compute resource`.
+    """
+    found = {}
+    for template in nested:
+        for resource in template["Resources"].values():
+            if resource["Type"] == "AWS::EC2::LaunchTemplate":
+                data = resource["Properties"]["LaunchTemplateData"]
+                tags = _instance_tags(data)
+                if _QUEUE_TAG in tags:
+                    name = f"{tags[_QUEUE_TAG]}/{tags[_COMPUTE_RESOURCE_TAG]}"
+                    found[name] = {key: value for key, value in data.items() if key not in _NOT_TOLD}
+    return found
+
+
+def resource_types(templates: list[Mapping[str, Any]]) -> dict[str, int]:
+    """Return how many resources of each type templates have."""
+    return dict(Counter(resource["Type"] for template in templates for resource in template["Resources"].values()))
+
+
+def _instance_tags(data: dict[str, Any]) -> dict[str, str]:
+    return {
+        tag["Key"]: tag["Value"]
+        for specification in data.get("TagSpecifications", [])
+        if specification["ResourceType"] == "instance"
+        for tag in specification["Tags"]
+    }
