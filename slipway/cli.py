@@ -9,6 +9,7 @@ from slipway.leftovers.command import leftovers
 from slipway.lint.command import lint
 from slipway.plan.cluster_update.command import cluster_update
 from slipway.plan.command import plan
+from slipway.preflight.command import preflight
 from slipway.roll_out.command import roll_out
 from slipway.teardown.command import destroy
 
@@ -27,6 +28,7 @@ def _group() -> None:
 
 app.command("lint")(lint)
 app.command("plan")(plan)
+app.command("preflight")(preflight)
 app.command("cluster-update")(cluster_update)
 app.command("roll-out")(roll_out)
 app.command("destroy")(destroy)

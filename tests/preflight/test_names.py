@@ -1,0 +1,68 @@
+"""PF17."""
+
+import pytest
+
+from tests.preflight.aws import Aws
+from tests.preflight.conftest import Ask, NeedsFactory
+from tests.preflight.handmade import resources_of_stack, standing_stack
+
+NETWORK = "slipway-default-network"
+
+
+def test_a_fresh_account_passes(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
+    answers = ask("PF17", needs_of("default"), aws)
+    assert {answer.status for answer in answers} == {"passed"}
+    subjects = {answer.subject for answer in answers}
+    assert {f"stack {NETWORK}", "stack trainium"} <= subjects
+    assert "AWS::Logs::LogGroup /aws/ecs/containerinsights/slipway-default-inference/performance" in subjects
+
+
+@pytest.mark.parametrize(
+    ("state", "status", "fix"),
+    [
+        ("UPDATE_COMPLETE", "passed", None),
+        ("REVIEW_IN_PROGRESS", "passed", None),
+        ("ROLLBACK_COMPLETE", "warning", f"aws cloudformation delete-stack --stack-name {NETWORK} --region us-west-2"),
+        ("DELETE_FAILED", "failed", f"aws cloudformation delete-stack --stack-name {NETWORK} --region us-west-2"),
+        (
+            "UPDATE_ROLLBACK_FAILED",
+            "failed",
+            f"aws cloudformation continue-update-rollback --stack-name {NETWORK} --region us-west-2",
+        ),
+        ("UPDATE_IN_PROGRESS", "failed", "wait until it is done, and run the preflight again"),
+    ],
+)
+def test_a_stack_of_ours_must_be_one_that_can_be_updated(  # noqa: PLR0917 - pytest's parameters
+    state: str, status: str, fix: str | None, aws: Aws, ask: Ask, needs_of: NeedsFactory
+) -> None:
+    aws.replies["cloudformation.DescribeStacks"] = standing_stack(NETWORK, state, environment="default")
+    answers = {answer.subject: answer for answer in ask("PF17", needs_of("default"), aws)}
+    assert (answers[f"stack {NETWORK}"].status, answers[f"stack {NETWORK}"].fix) == (status, fix)
+
+
+@pytest.mark.parametrize("name", [NETWORK, "trainium"])
+def test_a_stack_of_somebody_else_fails(name: str, aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
+    aws.replies["cloudformation.DescribeStacks"] = standing_stack(name, environment="another")
+    answers = {answer.subject: answer for answer in ask("PF17", needs_of("default"), aws)}
+    assert answers[f"stack {name}"].status == "failed"
+    assert "not tagged as environment default's" in answers[f"stack {name}"].message
+
+
+def test_a_log_group_that_outlived_its_stack_fails(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
+    group = "/aws/ecs/containerinsights/slipway-default-inference/performance"
+    aws.replies["logs.DescribeLogGroups"] = {"logGroups": [{"logGroupName": group}]}
+    (failed,) = [answer for answer in ask("PF17", needs_of("default"), aws) if answer.status == "failed"]
+    assert failed.fix == f"aws logs delete-log-group --log-group-name {group} --region us-west-2"
+
+
+def test_names_that_our_own_stacks_have_pass(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
+    cluster = "slipway-kubernetes-kubernetes"
+    aws.replies["eks.ListClusters"] = {"clusters": [cluster]}
+    answers = {answer.subject: answer for answer in ask("PF17", needs_of("kubernetes"), aws)}
+    assert answers[f"AWS::EKS::Cluster {cluster}"].status == "failed"
+    aws.replies |= {
+        "cloudformation.DescribeStacks": standing_stack(cluster, environment="kubernetes"),
+        "cloudformation.ListStackResources": resources_of_stack({cluster: "AWS::EKS::Cluster"}),
+    }
+    answers = {answer.subject: answer for answer in ask("PF17", needs_of("kubernetes"), aws)}
+    assert answers[f"AWS::EKS::Cluster {cluster}"].status == "passed"

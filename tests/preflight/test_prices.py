@@ -1,0 +1,50 @@
+"""PF21 and PF23."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.preflight.aws import Aws
+from tests.preflight.conftest import Ask, NeedsFactory
+from tests.preflight.handmade import handmade
+from tests.preflight.well import price_list
+
+NAT_GATEWAY = {"Type": "AWS::EC2::NatGateway", "Properties": {"SubnetId": "subnet-1"}}
+"""0.045 USD an hour: 32.85 USD a month of 730 hours."""
+
+
+def budget(usd: float) -> dict[str, Any]:
+    """A monthly budget, as the template has it."""
+    limit = {"Budget": {"BudgetType": "COST", "TimeUnit": "MONTHLY", "BudgetLimit": {"Amount": usd, "Unit": "USD"}}}
+    return {"Type": "AWS::Budgets::Budget", "Properties": limit}
+
+
+@pytest.mark.parametrize(("usd", "status"), [(33, "passed"), (32, "warning")])
+def test_what_stands_must_cost_less_than_the_budget(usd: int, status: str, aws: Aws, ask: Ask, tmp_path: Path) -> None:
+    needs = handmade(tmp_path, {"Budget": budget(usd), "Gateway": NAT_GATEWAY})
+    (answer,) = ask("PF21", needs, aws)
+    assert answer.status == status
+    assert answer.message.startswith("idle it costs 33 USD a month; at its highest 0.04 USD an hour")
+
+
+def test_the_default_environment_fits_its_budget_or_says_why_not(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
+    (answer,) = ask("PF21", needs_of("default"), aws)
+    assert answer.stacks == ("slipway-default-operations",)
+    assert "which spends the budget in" in answer.message
+
+
+def test_prices_of_today_pass(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
+    answers = {answer.subject: answer for answer in ask("PF23", needs_of("default"), aws)}
+    assert {answer.status for answer in answers.values()} == {"passed"}
+    training = answers["trn1.32xlarge on demand in us-west-2"]
+    assert training.message == "AWS lists 21.5 USD an hour, Slipway counts with 21.5 USD an hour"
+
+
+@pytest.mark.parametrize(("today", "status"), [(21.7, "passed"), (21.8, "warning"), (None, "warning")])
+def test_a_difference_of_more_than_a_hundredth_warns(
+    today: float | None, status: str, aws: Aws, ask: Ask, needs_of: NeedsFactory
+) -> None:
+    aws.replies["pricing.GetProducts"] = price_list(today)
+    answers = {answer.subject: answer for answer in ask("PF23", needs_of("default"), aws)}
+    assert answers["trn1.32xlarge on demand in us-west-2"].status == status
