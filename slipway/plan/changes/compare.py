@@ -97,10 +97,8 @@ class _Comparison:
 
     def asset_changes(self) -> Iterator[str]:
         for key, resource in self.after.items():
-            if key not in self.answer.resources and key in self.before:
-                before = self.before[key]
-                if before.template != resource.template and any(differences(before.template, resource.template)):
-                    yield key
+            if key not in self.answer.resources and any(differences(self.before[key].ordered, resource.ordered)):
+                yield key
 
     def _change(self, key: str) -> ResourceChange:
         before, after = self.before.get(key), self.after.get(key)

@@ -1,6 +1,7 @@
 """The program that knows what CloudFormation does to a resource when a property changes: `differ.mjs`, run by Node."""
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from slipway.synthesis import PROJECT
 _PROGRAM = Path(__file__).with_name("differ.mjs")
 _LIBRARY = PROJECT / "node_modules" / "@aws-cdk" / "cloudformation-diff"
 _TIMEOUT_SECONDS = 60.0
+_ERROR = re.compile(r"^\w*Error.*", re.MULTILINE)
 
 Impact = Literal[
     "WILL_CREATE", "WILL_UPDATE", "MAY_REPLACE", "WILL_REPLACE", "WILL_DESTROY", "WILL_ORPHAN", "NO_CHANGE"
@@ -81,5 +83,9 @@ def ask(
     except subprocess.TimeoutExpired as error:
         raise DifferError(f"the template differ did not answer within {_TIMEOUT_SECONDS:.0f} s") from error
     if run.returncode:
-        raise DifferError(f"the template differ failed: {run.stderr.strip().rpartition(chr(10))[2]}")
+        lines = [line for line in run.stderr.splitlines() if line.strip()]
+        reason = next(
+            (line for line in lines if "Error" in line), lines[-1] if lines else f"exit code {run.returncode}"
+        )
+        raise DifferError(f"the template differ failed: {reason}")
     return Answer.model_validate_json(run.stdout)

@@ -4,8 +4,6 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-_NAMES = ("Name", "Key", "name", "key")
-
 Difference = tuple[str, Any, Any]
 """A path, what was there and what will be; None for nothing."""
 
@@ -13,9 +11,9 @@ Difference = tuple[str, Any, Any]
 def differences(before: Any, after: Any, path: str = "") -> Iterator[Difference]:
     """Yield the innermost values that differ.
 
-    Items of a list are told apart by their `Name` or `Key` where all have one, else by their place. Text that holds a
-    JSON document, such as the values of a Helm chart, is compared as the document. `1` and `"1"` are the same to
-    CloudFormation, and here.
+    Items of a list are told apart by their `Name` or `Key` where all have one (an object of Kubernetes by kind and
+    name), else by their place. Text that holds a JSON document, such as the values of a Helm chart, is compared as the
+    document. `1` and `"1"` are the same to CloudFormation, and here.
 
     Args:
         before: a value.
@@ -51,10 +49,16 @@ def _items(before: list[Any], after: list[Any], path: str) -> Iterator[Differenc
 
 
 def _by_name(items: list[Any]) -> dict[str, Any] | None:
-    for name in _NAMES:
-        named = {item[name]: item for item in items if isinstance(item, dict) and isinstance(item.get(name), str)}
-        if len(named) == len(items):
-            return named
+    named = {name: item for item in items if (name := _name(item)) is not None}
+    return named if len(named) == len(items) else None
+
+
+def _name(item: Any) -> str | None:
+    match item:
+        case {"Name": str() as name} | {"Key": str() as name} | {"name": str() as name}:
+            return name
+        case {"kind": str() as kind, "metadata": {"name": str() as name}}:
+            return f"{kind} {name}"
     return None
 
 

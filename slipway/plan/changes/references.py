@@ -89,7 +89,8 @@ class Reader:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    # With other quotation marks: the text may be part of a JSON document.
+    return value if isinstance(value, str) else json.dumps(value).replace('"', "'")
 
 
 def strings(value: Any) -> Iterator[str]:

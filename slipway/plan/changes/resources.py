@@ -52,8 +52,14 @@ class Resource:
         return properties
 
     @cached_property
+    def ordered(self) -> dict[str, Any]:
+        """The template with sets in one order."""
+        ordered: dict[str, Any] = _in_order(self.template)
+        return ordered
+
+    @cached_property
     def settled(self) -> dict[str, Any]:
-        """The template without the hashes of uploaded files, and with sets in one order."""
+        """The same without the hashes of uploaded files: what differs here, somebody changed."""
         settled: dict[str, Any] = _in_order(rewritten(self.template, lambda text: _ASSET_HASH.sub("<asset>", text)))
         return settled
 

@@ -27,6 +27,7 @@ class Setting(BaseModel):
     read: Literal["ranges", "items", "becomes"]
     value: str | bool | None = None
     default: str | bool | None = None
+    switch: str | None = None
     what: str
 
 
@@ -51,8 +52,10 @@ def cluster_broadenings(before: Mapping[str, Resource], after: Mapping[str, Reso
 
 
 def _values(row: Setting, resource: Resource) -> dict[str, Any]:
-    properties = resource.settled.get("Properties", {})
-    found = {path: value for path, value in _paths(properties, "") if fnmatchcase(path, row.path)}
+    everything = dict(_paths(resource.settled.get("Properties", {}), ""))
+    if row.switch and str(everything.get(row.switch, True)).lower() != "true":
+        return {}
+    found = {path: value for path, value in everything.items() if fnmatchcase(path, row.path)}
     return found or ({} if row.default is None else {row.path: row.default})
 
 

@@ -5,12 +5,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 
 from slipway.plan.changes.model import Broadening
-from slipway.plan.changes.permissions.statements import Statement, read_statements
+from slipway.plan.changes.permissions.statements import ATTACHED, Statement, read_statements
 from slipway.plan.changes.permissions.words import words
 from slipway.plan.changes.references import references
 from slipway.plan.changes.resources import Resource
 
 _WILDCARD = re.compile(r"\\\*|\\\?")
+
+_KINDS = {"AWS::IAM::Role": "role", "AWS::IAM::ManagedPolicy": "whoever has policy", "AWS::IAM::User": "user"}
 
 
 def iam_broadenings(before: Mapping[str, Resource], after: Mapping[str, Resource]) -> Iterator[Broadening]:
@@ -84,9 +86,10 @@ def _broadening(resource: Resource, what: str) -> Broadening:
 
 
 def _sentence(verb: str, statement: Statement, after: Mapping[str, Resource]) -> str:
-    sentence = (
-        f"{verb} {_listed(statement.actions)} on {_listed(statement.resources)} for {_principals(statement, after)}"
-    )
+    whom, resources = _principals(statement, after), _listed(statement.resources)
+    if statement.actions == ATTACHED:
+        return f"{verb} all of policy {resources} for {whom}"
+    sentence = f"{verb} {_listed(statement.actions)} on {resources} for {whom}"
     conditions = [
         f"{words(name)} {operator} {_listed(values)}"
         for (operator, name), values in sorted(statement.condition.items())
@@ -96,12 +99,12 @@ def _sentence(verb: str, statement: Statement, after: Mapping[str, Resource]) ->
 
 def _principals(statement: Statement, after: Mapping[str, Resource]) -> str:
     kinds = {
-        after[key].type.rpartition("::")[2].lower()
+        _KINDS.get(after[key].type, "")
         for key, _ in references(list(statement.principals))
         if key in after and not next(iter(statement.principals)).startswith("AWS ")
     }
     names = "anyone" if "*" in statement.principals else _listed(statement.principals)
-    return f"{kinds.pop()} {names}" if len(kinds) == 1 else names
+    return f"{kinds.pop()} {names}".strip() if len(kinds) == 1 else names
 
 
 def _listed(values: frozenset[str]) -> str:

@@ -21,6 +21,9 @@ _ALL_PORTS = (0, 65535)
 _EVERYBODY = ("0.0.0.0/0", "::/0")
 # Of the two ends of such a rule neither is a port.
 _WITHOUT_PORTS = ("icmp", "icmpv6", "1", "58")
+# The CDK writes a rule to this address into a group that lets nothing out, since without rules EC2 lets out everything.
+# https://github.com/aws/aws-cdk/blob/main/packages/aws-cdk-lib/aws-ec2/lib/security-group.ts
+_NOBODY = "255.255.255.255/32"
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,10 @@ class Rule:
 def security_group_broadenings(before: Mapping[str, Resource], after: Mapping[str, Resource]) -> Iterator[Broadening]:
     """Yield the rules that let through what no rule of before did.
 
-    The range of a VPC counts as the VPC, so that a VPC with another range widens nothing.
+    A group without any rule for what goes out lets out everything. The range of a VPC counts as the VPC, so that a VPC
+    with another range widens nothing.
+
+    https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-resource-ec2-securitygroup.html
     """
     old = tuple(_rules(before))
     for rule in dict.fromkeys(_rules(after)):
@@ -94,14 +100,17 @@ def _rules(resources: Mapping[str, Resource]) -> Iterator[Rule]:
         for key, row in resources.items()
         if row.type == "AWS::EC2::VPC"
     }
+    limited = {row.properties.get("GroupId") for row in resources.values() if _SEPARATE.get(row.type) == "out"}
     for key, resource in resources.items():
-        properties = resource.settled.get("Properties", {})
+        properties, group = resource.settled.get("Properties", {}), f"${{{key}.GroupId}}"
         if resource.type in _SEPARATE:
             yield from _read(key, str(properties.get("GroupId")), _SEPARATE[resource.type], properties, vpcs)
         elif resource.type == "AWS::EC2::SecurityGroup":
             for name, direction in _INLINE.items():
                 for row in properties.get(name, []):
-                    yield from _read(key, f"${{{key}.GroupId}}", direction, row, vpcs)
+                    yield from _read(key, group, direction, row, vpcs)
+            if group not in limited and not properties.get("SecurityGroupEgress"):
+                yield Rule(key, group, "out", "-1", _ALL_PORTS, _EVERYBODY[0])
 
 
 def _read(
@@ -110,6 +119,6 @@ def _read(
     protocol = str(row.get("IpProtocol", "-1"))
     ports = (int(row.get("FromPort", _ALL_PORTS[0])), int(row.get("ToPort", _ALL_PORTS[1])))
     for name in _PEERS:
-        if name in row:
+        if name in row and row[name] != _NOBODY:
             peer = str(row[name])
             yield Rule(owner, group, direction, protocol, ports, vpcs.get(peer, peer))

@@ -11,6 +11,9 @@ from typing import Any
 
 from slipway.plan.changes.resources import Resource
 
+ATTACHED = frozenset({"attached"})
+"""In the place of actions: the principals have a policy that is elsewhere, and that `resources` names."""
+
 _IDENTITY_LISTS = ("Roles", "Users", "Groups")
 _RESOURCE_KEYS = ("Bucket", "Topics", "Queues", "SecretId")
 
@@ -91,7 +94,7 @@ def _of_row(key: str, row: Mapping[str, Any], subject: _Subject, *, is_trust: bo
 def _of_permission(key: str, properties: Mapping[str, Any]) -> Statement:
     # The condition that Lambda writes for these: https://docs.aws.amazon.com/lambda/latest/api/API_AddPermission.html
     condition = {
-        ("Condition", name): frozenset(_texts([properties[name]]))
+        ("is", name): frozenset(_texts([properties[name]]))
         for name in ("SourceArn", "SourceAccount", "EventSourceToken", "FunctionUrlAuthType", "PrincipalOrgID")
         if name in properties
     }
@@ -107,7 +110,7 @@ def _of_permission(key: str, properties: Mapping[str, Any]) -> Statement:
 
 def _attachments(key: str, properties: Mapping[str, Any]) -> Iterator[Statement]:
     for policy in _texts(_list(properties.get("ManagedPolicyArns", []))):
-        yield Statement(key, "Allow", frozenset({f"${{{key}}}"}), frozenset({"all of"}), frozenset({policy}), {})
+        yield Statement(key, "Allow", frozenset({f"${{{key}}}"}), ATTACHED, frozenset({policy}), {})
 
 
 def _targets(row: Mapping[str, Any], name: str) -> frozenset[str]:

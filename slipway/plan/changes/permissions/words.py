@@ -2,7 +2,7 @@
 
 import re
 
-_REFERENCE = re.compile(r"\$\{(?:[\w-]+/)(\w+)(?:\.(?:Arn|GroupId))?\}")
+_REFERENCE = re.compile(r"\$\{[\w-]+/(\w+)(?:\.(?:Arn|GroupId|CidrBlock))?\}")
 
 
 def words(text: str) -> str:
