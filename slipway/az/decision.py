@@ -85,7 +85,7 @@ def _serves(wanted: Wanted, zones: tuple[Zone, ...]) -> bool:
 
 def _rank(wanted: Wanted, training: Zone, others: tuple[Zone, ...]) -> tuple[object, ...]:
     zones = (training, *others)
-    changed = sum(zone.id not in wanted.current for zone in others)
+    changed = sum(zone.id not in wanted.current[1:] for zone in others)
     serving = sum(name in zone.offered for name in wanted.serving for zone in zones)
     return (
         -len(training.blocks),

@@ -8,12 +8,13 @@ import os
 import re
 import tempfile
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import yaml
 
 from slipway.az.decision import Decision
-from slipway.spec import load_environment
+from slipway.spec import InvalidEnvironment, load_environment
 
 _TRAINING, _OTHERS = "training_availability_zone_id", "other_availability_zone_ids"
 _MARK = "# slipway az: "
@@ -62,7 +63,7 @@ def write(path: Path, text: str) -> None:
     """Put a text in the place of an environment file, at once and only if it is valid.
 
     Raises:
-        InvalidEnvironment: it would not be valid; the file is as it was.
+        InvalidEnvironment: it would not be valid; the file is as it was. Lines are those of the new text.
         OSError: it cannot be written; the file is as it was.
     """
     handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=".yaml", dir=path.parent)
@@ -72,11 +73,19 @@ def write(path: Path, text: str) -> None:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        load_environment(temporary)
+        _validate(temporary, path)
         temporary.chmod(path.stat().st_mode & 0o777)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _validate(temporary: Path, path: Path) -> None:
+    """Load the text as it would be; problems name the file that it is for."""
+    try:
+        load_environment(temporary)
+    except InvalidEnvironment as invalid:
+        raise InvalidEnvironment(replace(problem, file=str(path)) for problem in invalid.problems) from None
 
 
 def _network(text: str) -> yaml.MappingNode:

@@ -104,7 +104,9 @@ def _write(path: Path, decision: Decision, evidence: Evidence, console: Console)
         _say(console, f"{path} was not changed: {error}.")
         return False
     except InvalidEnvironment as invalid:
-        _say(console, f"{path} was not changed, for with these zones it would not be valid:\n{invalid}")
+        _say(
+            console, f"{path} was not changed, for with these zones and their comment it would not be valid:\n{invalid}"
+        )
         return False
     _say(console, f"written to {path}.")
     return True
