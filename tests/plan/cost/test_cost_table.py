@@ -23,7 +23,7 @@ def printed(assembly: Assembly, age_days: int = 0) -> str:
     cost = estimate(read_stacks(assembly.directory))
     assert cost.prices_as_of
     text = StringIO()
-    print_cost(cost, Console(width=200, file=text), cost.prices_as_of + timedelta(days=age_days))
+    print_cost(cost, Console(width=1000, file=text), cost.prices_as_of + timedelta(days=age_days))
     return text.getvalue()
 
 
