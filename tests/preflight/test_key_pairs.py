@@ -1,0 +1,31 @@
+from pathlib import Path
+
+import boto3
+
+from tests.preflight.aws import REGION, Aws
+from tests.preflight.conftest import Ask, NeedsFactory
+from tests.preflight.handmade import OTHERS, handmade
+
+
+def test_a_key_pair_that_is_there_passes(tmp_path: Path, aws: Aws, ask: Ask) -> None:
+    boto3.client("ec2", REGION).create_key_pair(KeyName="operators")
+    (answer,) = ask("PF11", handmade(tmp_path, OTHERS), aws)
+    assert (answer.status, answer.subject) == ("passed", "key pair operators")
+
+
+def test_a_missing_key_pair_fails_with_the_command_that_imports_one(tmp_path: Path, aws: Aws, ask: Ask) -> None:
+    (answer,) = ask("PF11", handmade(tmp_path, OTHERS), aws)
+    assert answer.status == "failed"
+    assert answer.fix is not None
+    assert answer.fix.startswith("aws ec2 import-key-pair --region us-west-2 --key-name operators")
+
+
+def test_the_clusters_key_pair_is_looked_for(needs_of: NeedsFactory, aws: Aws, ask: Ask) -> None:
+    (answer,) = ask("PF11", needs_of("directory"), aws)
+    assert (answer.status, answer.subject) == ("failed", "key pair platform")
+    assert answer.stacks == ("slipway-directory-training",)
+
+
+def test_people_without_keys_need_none(needs_of: NeedsFactory, aws: Aws, ask: Ask) -> None:
+    assert ask("PF11", needs_of("default"), aws) == []
+    assert not aws.calls

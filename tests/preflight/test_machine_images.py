@@ -1,0 +1,121 @@
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slipway.preflight.answer import Answer
+from slipway.preflight.image_uses import image_uses
+from tests.preflight.aws import Aws, Refusal
+from tests.preflight.conftest import Ask, NeedsFactory
+from tests.preflight.handmade import handmade
+from tests.preflight.well_launches import in_days
+
+IMAGE = "ami-0123456789abcdef0"
+ECS = "/aws/service/ecs/optimized-ami/amazon-linux-2023/neuron/recommended/image_id"
+
+
+def image(**changes: str) -> Mapping[str, Any]:
+    """Answer of ec2.DescribeImages with one image."""
+    described = {"ImageId": IMAGE, "Architecture": "x86_64", "CreationDate": "2026-10-01T00:00:00.000Z", **changes}
+    return {"Images": [described]}
+
+
+@pytest.fixture
+def aws(aws: Aws) -> Aws:
+    """The account, in which every image is there."""
+    aws.replies |= {"ec2.DescribeImages": image(), "ssm.GetParameter": {"Parameter": {"Value": IMAGE}}}
+    return aws
+
+
+def launched_from(folder: Path, name: object, aws: Aws, ask: Ask) -> list[Answer]:
+    data = {"ImageId": name, "InstanceType": "m6i.large"}
+    template = {"Type": "AWS::EC2::LaunchTemplate", "Properties": {"LaunchTemplateData": data}}
+    return ask("PF12", handmade(folder, {"Hosts": template}), aws)
+
+
+@pytest.mark.parametrize("environment", ["default", "kubernetes", "ultracluster"])
+def test_images_that_are_there_pass(environment: str, needs_of: NeedsFactory, aws: Aws, ask: Ask) -> None:
+    answers = ask("PF12", needs_of(environment), aws)
+    assert {answer.status for answer in answers} == {"passed"}
+
+
+def test_every_way_to_name_an_image_is_read(needs_of: NeedsFactory) -> None:
+    names = {use.name for name in ("default", "kubernetes") for use in image_uses(needs_of(name))}
+    assert names == {
+        ECS,
+        "aws-parallelcluster-3.16.1-ubuntu-2204-lts-hvm-x86_64-*",
+        "/aws/service/eks/optimized-ami/1.35/amazon-linux-2023/x86_64/neuron/"
+        "amazon-eks-node-al2023-x86_64-neuron-1.35-v20260714/image_id",
+        "/aws/service/eks/optimized-ami/1.35/amazon-linux-2023/x86_64/standard/"
+        "amazon-eks-node-al2023-x86_64-standard-1.35-v20260714/image_id",
+    }
+
+
+def test_the_newest_official_image_counts(needs_of: NeedsFactory, aws: Aws, ask: Ask) -> None:
+    old = {**image()["Images"][0], "ImageId": "ami-old", "CreationDate": "2025-01-01T00:00:00.000Z"}
+    aws.replies["ec2.DescribeImages"] = {"Images": [old, *image()["Images"]]}
+    answers = ask("PF12", needs_of("ultracluster"), aws)
+    assert [answer.message for answer in answers] == [f"{IMAGE} is there"]
+    asked = next(call.parameters for call in aws.calls if call.operation == "DescribeImages")
+    assert asked["Owners"] == ["amazon"]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        (IMAGE, ({"ec2.DescribeImages": Refusal("InvalidAMIID.NotFound")}, "describe-images --region us-west-2")),
+        (IMAGE, ({"ec2.DescribeImages": {"Images": []}}, "describe-images --region us-west-2")),
+        (
+            f"resolve:ssm:{ECS}",
+            (
+                {"ssm.GetParameter": Refusal("ParameterNotFound")},
+                "--path /aws/service/ecs/optimized-ami/amazon-linux-2023/neuron",
+            ),
+        ),
+    ],
+)
+def test_a_missing_image_fails(name: str, told: tuple[dict[str, Any], str], tmp_path: Path, aws: Aws, ask: Ask) -> None:
+    replies, fix = told
+    aws.replies |= replies
+    (answer,) = launched_from(tmp_path, name, aws, ask)
+    assert (answer.status, answer.message) == ("failed", "us-west-2 has no such image")
+    assert answer.fix is not None
+    assert fix in answer.fix
+
+
+def test_no_official_image_fails(needs_of: NeedsFactory, aws: Aws, ask: Ask) -> None:
+    aws.replies["ec2.DescribeImages"] = {"Images": []}
+    (answer,) = ask("PF12", needs_of("ultracluster"), aws)
+    assert answer.status == "failed"
+    assert answer.fix is not None
+    assert "pcluster describe-official-images --region us-west-2" in answer.fix
+
+
+def test_an_image_for_another_processor_fails(tmp_path: Path, aws: Aws, ask: Ask) -> None:
+    aws.replies["ec2.DescribeImages"] = image(Architecture="arm64")
+    (answer,) = launched_from(tmp_path, IMAGE, aws, ask)
+    assert answer.status == "failed"
+    assert answer.message == f"{IMAGE} is for arm64, but m6i.large is x86_64"
+
+
+@pytest.mark.parametrize(
+    ("days", "said"),
+    [
+        (-5, ("warning", "is deprecated since")),
+        (10, ("warning", "will be deprecated on")),
+        (400, ("passed", "deprecated from")),
+    ],
+)
+def test_the_deprecation_date_is_told(days: int, said: tuple[str, str], tmp_path: Path, aws: Aws, ask: Ask) -> None:
+    until = in_days(days)
+    aws.replies["ec2.DescribeImages"] = image(DeprecationTime=f"{until:%Y-%m-%dT%H:%M:%S}.000Z")
+    (answer,) = launched_from(tmp_path, IMAGE, aws, ask)
+    assert answer.status == said[0]
+    assert said[1] in answer.message
+    assert f"{until:%Y-%m-%d}" in answer.message
+
+
+def test_a_reference_is_no_name(tmp_path: Path, aws: Aws, ask: Ask) -> None:
+    assert launched_from(tmp_path, {"Ref": "Image"}, aws, ask) == []
+    assert not aws.calls

@@ -1,0 +1,97 @@
+import json
+
+import pytest
+
+from slipway.preflight.checks.permissions import principal
+from slipway.preflight.needs import Needs
+from tests.preflight.aws import ACCOUNT_ID, Aws, Refusal
+from tests.preflight.conftest import Ask, NeedsFactory
+from tests.preflight.well_launches import LAUNCH_REPLIES, role, simulation
+
+USER = f"arn:aws:iam::{ACCOUNT_ID}:user/deployer"
+SESSION = f"arn:aws:sts::{ACCOUNT_ID}:assumed-role/Engineer/me@example.com"
+
+
+@pytest.fixture
+def aws(aws: Aws) -> Aws:
+    """The account, with what it answers about launches."""
+    aws.replies |= LAUNCH_REPLIES
+    return aws
+
+
+@pytest.fixture
+def needs(needs_of: NeedsFactory) -> Needs:
+    return needs_of("default")
+
+
+def caller(aws: Aws, arn: str) -> None:
+    aws.replies["sts.GetCallerIdentity"] = {"Account": ACCOUNT_ID, "Arn": arn, "UserId": "A"}
+
+
+def test_a_caller_and_a_role_that_may_pass(needs: Needs, aws: Aws, ask: Ask) -> None:
+    answers = ask("PF14", needs, aws)
+    assert [answer.status for answer in answers] == ["passed", "passed"]
+    assert answers[0].message == "it may: 3 roles"
+    assert answers[1].subject.endswith(f"cdk-hnb659fds-cfn-exec-role-{ACCOUNT_ID}-us-west-2 makes the resources")
+    asked = next(call.parameters for call in aws.calls if call.operation == "SimulatePrincipalPolicy")
+    assert asked["PolicySourceArn"] == USER
+    assert asked["ActionNames"] == ["sts:AssumeRole"]
+    assert [arn.rpartition("/")[2] for arn in asked["ResourceArns"]] == [
+        f"cdk-hnb659fds-{name}-role-{ACCOUNT_ID}-us-west-2" for name in ("deploy", "lookup", "file-publishing")
+    ]
+
+
+def test_a_caller_who_may_not_gets_the_policy(needs: Needs, aws: Aws, ask: Ask) -> None:
+    aws.replies["iam.SimulatePrincipalPolicy"] = simulation(frozenset({"sts:AssumeRole"}))
+    answer = ask("PF14", needs, aws)[0]
+    assert answer.status == "failed"
+    assert answer.fix is not None
+    policy = json.loads(answer.fix[answer.fix.index("{") :])
+    assert policy["Statement"][0]["Action"] == "sts:AssumeRole"
+    assert len(policy["Statement"][0]["Resource"]) == 3
+
+
+def test_a_role_of_cloudformation_that_lacks_something_warns(needs: Needs, aws: Aws, ask: Ask) -> None:
+    aws.replies["iam.SimulatePrincipalPolicy"] = simulation(frozenset({"fsx:CreateFileSystem"}))
+    answer = ask("PF14", needs, aws)[1]
+    assert answer.status == "warning"
+    assert answer.message == "IAM does not allow it 1 actions that the environment needs: fsx:CreateFileSystem"
+
+
+def test_the_role_is_asked_about_one_resource_with_the_conditions_of_its_policy(
+    needs: Needs, aws: Aws, ask: Ask
+) -> None:
+    ask("PF14", needs, aws)
+    asked = [call.parameters for call in aws.calls if call.operation == "SimulatePrincipalPolicy"][1:]
+    assert asked
+    assert not any("*" in arn for call in asked for arn in call["ResourceArns"] if arn != "*")
+    given = {entry["ContextKeyName"]: entry["ContextKeyValues"] for call in asked for entry in call["ContextEntries"]}
+    assert given["aws:RequestedRegion"] == ["us-west-2"]
+
+
+def test_an_account_without_bootstrap_fails(needs: Needs, aws: Aws, ask: Ask) -> None:
+    aws.replies["iam.GetRole"] = Refusal("NoSuchEntity")
+    answers = [answer for answer in ask("PF14", needs, aws) if answer.status == "failed"]
+    assert len(answers) == 4
+    assert {answer.fix for answer in answers} == {f"npx cdk bootstrap aws://{ACCOUNT_ID}/us-west-2"}
+
+
+def test_the_session_of_a_role_is_the_role_with_its_path(aws: Aws) -> None:
+    aws.replies["iam.GetRole"] = role
+    assert principal(SESSION, aws.account()) == f"arn:aws:iam::{ACCOUNT_ID}:role/people/Engineer"
+    assert principal(USER, aws.account()) == USER
+
+
+@pytest.mark.parametrize(
+    "arn", [f"arn:aws:iam::{ACCOUNT_ID}:root", f"arn:aws:sts::{ACCOUNT_ID}:federated-user/somebody"]
+)
+def test_whom_iam_does_not_simulate_is_not_checked(arn: str, needs: Needs, aws: Aws, ask: Ask) -> None:
+    caller(aws, arn)
+    answer = ask("PF14", needs, aws)[0]
+    assert (answer.status, answer.message) == ("not_checked", "IAM simulates roles and users only")
+
+
+@pytest.mark.parametrize("code", ["AccessDenied", "Throttling"])
+def test_a_refused_simulation_is_not_checked(code: str, needs: Needs, aws: Aws, ask: Ask) -> None:
+    aws.replies["iam.SimulatePrincipalPolicy"] = Refusal(code)
+    assert {answer.status for answer in ask("PF14", needs, aws)} == {"not_checked"}
