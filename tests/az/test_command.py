@@ -114,7 +114,7 @@ def test_offline_takes_the_facts_and_says_so(tmp_path: Path, aws: Aws) -> None:
         ("", 2, "the file is empty"),
         (TEXT.replace("1200", "a lot"), 2, "test.yaml:11:"),
         # A rule, not a form: it is looked at when the zones are known.
-        (TEXT.replace("1200", "1300"), 1, "/test.yaml:12:"),
+        (TEXT.replace("1200", "1300"), 1, "/test.yaml:13:"),
     ],
 )
 def test_a_wrong_file_is_told_with_its_place(text: str | None, exit_code: int, message: str, tmp_path: Path) -> None:
