@@ -83,9 +83,6 @@ def ask(
     except subprocess.TimeoutExpired as error:
         raise DifferError(f"the template differ did not answer within {_TIMEOUT_SECONDS:.0f} s") from error
     if run.returncode:
-        lines = [line for line in run.stderr.splitlines() if line.strip()]
-        reason = next(
-            (line for line in lines if "Error" in line), lines[-1] if lines else f"exit code {run.returncode}"
-        )
-        raise DifferError(f"the template differ failed: {reason}")
+        error_line = _ERROR.search(run.stderr)
+        raise DifferError(f"the template differ failed: {error_line[0] if error_line else f'exit {run.returncode}'}")
     return Answer.model_validate_json(run.stdout)
