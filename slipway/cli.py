@@ -10,6 +10,7 @@ from slipway.lint.command import lint
 from slipway.plan.cluster_update.command import cluster_update
 from slipway.plan.command import plan
 from slipway.preflight.command import preflight
+from slipway.resume.command import pause, resume
 from slipway.roll_out.command import roll_out
 from slipway.teardown.command import destroy
 
@@ -31,6 +32,8 @@ app.command("plan")(plan)
 app.command("preflight")(preflight)
 app.command("cluster-update")(cluster_update)
 app.command("roll-out")(roll_out)
+app.command("pause")(pause)
+app.command("resume")(resume)
 app.command("destroy")(destroy)
 app.command("leftovers")(leftovers)
 app.command("az")(az)

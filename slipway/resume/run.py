@@ -1,0 +1,163 @@
+"""One run of `slipway pause` or `slipway resume`: synthesize, look, ask, do."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import boto3
+import typer
+from botocore.exceptions import BotoCoreError, ClientError
+
+from slipway.assembly import ENVIRONMENT_TAG, NoAssemblyError, Stack, read_stacks
+from slipway.plan.cost.estimate import estimate
+from slipway.plan.cost.model import Cost
+from slipway.resume.bill import said_paused, said_running
+from slipway.resume.errors import RefusedError, UnfinishedError
+from slipway.resume.targets import read_targets
+from slipway.synthesis import PROJECT, SynthFailedError, synthesize
+from slipway_pause.environment import Targets, parts, start, stop
+from slipway_pause.part import Outcome
+
+Answer = TypeVar("Answer")
+
+DIRECTORY = PROJECT / ".plan" / "pause"
+"""Where an environment is synthesized."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """A deployed environment.
+
+    Attributes:
+        name: its name.
+        targets: what of it can be stopped.
+        cost: the plan's estimate of it.
+        session: boto3 session of its account and Region.
+        account: the account's id.
+    """
+
+    name: str
+    targets: Targets
+    cost: Cost
+    session: Any
+    account: str
+
+    def __str__(self) -> str:
+        return f"{self.name} (account {self.account}, {self.session.region_name})"
+
+
+def pause(environment: str | None, assembly: Path | None, *, yes: bool) -> None:
+    """Stop what the budget would stop.
+
+    Args:
+        environment: name or file of an environment; it is synthesized.
+        assembly: cloud assembly of it, instead.
+        yes: ask nothing.
+
+    Raises:
+        RefusedError: nothing was changed.
+        UnfinishedError: something could not be stopped.
+    """
+    site = _site(environment, assembly)
+    typer.echo(f"environment {site}:")
+    for part in _parts(site):
+        typer.echo(f"  {part.name}")
+    typer.echo(f"Nodes of jobs are terminated and requests refused; {said_paused(site.cost)}.")
+    _confirm("Stop them?", yes=yes)
+    outcomes = stop(site.targets, site.session)
+    _tell(outcomes, nothing=f"nothing of environment {site} runs that could be stopped")
+    typer.echo(f"stopped; `slipway resume -e {environment or site.name}` starts it again")
+
+
+def resume(environment: str | None, assembly: Path | None, *, yes: bool) -> None:
+    """Start what was stopped, as it ran before.
+
+    Args:
+        environment: name or file of an environment; it is synthesized.
+        assembly: cloud assembly of it, instead.
+        yes: ask nothing.
+
+    Raises:
+        RefusedError: nothing was changed.
+        UnfinishedError: something could not be started.
+    """
+    site = _site(environment, assembly)
+    stopped = [(part.name, was) for part in _parts(site) if (was := _asked(part.remembered))]
+    if not stopped:
+        raise RefusedError(
+            f"nothing of environment {site} was stopped by its budget or by `slipway pause`: nothing to resume"
+        )
+    typer.echo(f"environment {site} starts again:")
+    for name, was in stopped:
+        typer.echo(f"  {name}: {was}")
+    typer.echo(f"{said_running(site.cost).capitalize()}.")
+    _confirm("Start them?", yes=yes)
+    _tell(start(site.targets, site.session), nothing="somebody else has started it meanwhile")
+    typer.echo("started; a month's budget that is spent stops nothing a second time (docs/budget.md)")
+
+
+def _site(environment: str | None, assembly: Path | None) -> Site:
+    stacks = _stacks(environment, assembly)
+    session = boto3.Session(region_name=stacks[0].region)
+    account = _asked(lambda: session.client("sts").get_caller_identity()["Account"])
+    name = stacks[0].tags[ENVIRONMENT_TAG]
+    return Site(name, read_targets(stacks), estimate(stacks), session, account)
+
+
+def _stacks(environment: str | None, assembly: Path | None) -> tuple[Stack, ...]:
+    if (environment is None) == (assembly is None):
+        raise RefusedError("say which environment: -e NAME, or --assembly FOLDER; one of them")
+    try:
+        if assembly is None:
+            assembly = DIRECTORY / "assembly"
+            shutil.rmtree(DIRECTORY, ignore_errors=True)
+            DIRECTORY.mkdir(parents=True)
+            synthesize(str(environment), assembly, DIRECTORY / "app.log")
+        stacks = read_stacks(assembly)
+    except (SynthFailedError, NoAssemblyError) as error:
+        raise RefusedError(str(error)) from error
+    if not all(stack.tags.get(ENVIRONMENT_TAG) for stack in stacks):
+        raise RefusedError(f"the stacks in {assembly} have no tag {ENVIRONMENT_TAG}: they are no environment's")
+    return stacks
+
+
+def _parts(site: Site) -> list[Any]:
+    found = list(parts(site.targets, site.session))
+    if refused := [outcome for outcome in found if isinstance(outcome, Outcome)]:
+        raise RefusedError(f"AWS does not say what runs: {refused[0]}. Nothing was changed")
+    if not found:
+        raise RefusedError(f"environment {site} has nothing that could be stopped")
+    return found
+
+
+def _asked(question: Callable[[], Answer]) -> Answer:
+    try:
+        return question()
+    except (BotoCoreError, ClientError) as error:
+        raise RefusedError(f"AWS does not answer, or refuses: {error}. Nothing was changed") from error
+
+
+def _confirm(question: str, *, yes: bool) -> None:
+    try:
+        agreed = yes or typer.confirm(question)
+    except typer.Abort as error:
+        raise RefusedError("no answer; --yes asks nothing. Nothing was changed") from error
+    if not agreed:
+        raise RefusedError("not confirmed. Nothing was changed")
+
+
+def _tell(outcomes: list[Outcome], *, nothing: str) -> None:
+    """Say what became of the parts.
+
+    Raises:
+        RefusedError: there was nothing to do.
+        UnfinishedError: a part failed.
+    """
+    if not outcomes:
+        raise RefusedError(nothing)
+    for outcome in outcomes:
+        typer.echo(f"{'FAILED: ' if outcome.failed else ''}{outcome}")
+    if failed := sum(outcome.failed for outcome in outcomes):
+        raise UnfinishedError(f"{failed} of {len(outcomes)} parts are not as they should be. Run this again")
