@@ -8,6 +8,7 @@ from typing import Any
 from slipway.assembly import Stack
 
 _PLACEHOLDER = re.compile(r"\$\{([^}!]+)\}")
+_HASH = re.compile(r"[0-9A-F]{8}$")
 _GENERIC_NAMES = frozenset({"Resource", "Default", "Group", "Service", "FileSystem", "Instance", "ASG"})
 """Names that a construct has in the tree because it wraps one resource: they tell a reader nothing."""
 
@@ -107,7 +108,13 @@ def as_text(value: Any, region: str) -> str | None:
 
 
 def construct_name(resource: dict[str, Any], logical_id: str) -> str:
-    """Return the name that the app gives to a resource: the last of its construct path that says something."""
-    path = resource.get("Metadata", {}).get("aws:cdk:path", logical_id)
+    """Return the name that the app gives to a resource: the last of its construct path that says something.
+
+    A template that was synthesized without paths has the logical id alone: it is the path without its separators, and a
+    hash of eight digits.
+    """
+    path = resource.get("Metadata", {}).get("aws:cdk:path")
+    if path is None:
+        return _HASH.sub("", logical_id)
     names = [name for name in path.split("/")[1:] if name not in _GENERIC_NAMES]
     return names[-1] if names else logical_id

@@ -116,9 +116,7 @@ def _add_card(root: ET.Element, card: Card, link: _Link | None) -> None:
     parent = root
     address = link(card.part) if link else None
     if address:
-        words = (card.part.title, *card.part.details, card.mark or "")
-        label = ", ".join(word for word in words if word)
-        parent = ET.SubElement(root, "a", {"href": address, "aria-label": label})
+        parent = ET.SubElement(root, "a", {"href": address})
     group = ET.SubElement(parent, "g", {"class": _classes("card", card.mark)})
     _add_rectangle(group, card.place, 5)
     x, y = card.place.x + PADDING, card.place.y + PADDING - 3

@@ -1,0 +1,112 @@
+"""Pages of plans, and a real Chromium that has no network."""
+
+import copy
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from slipway.assembly import read_stacks
+from slipway.plan.cost.estimate import estimate
+from slipway.plan.report.architecture import Architecture, read_architecture
+from slipway.plan.report.page import page
+from tests.browser.chromium import ARGUMENTS, EXECUTABLE, variables
+from tests.conftest import AssemblyFactory
+from tests.plan.report.plans import COMPARED, PLAN
+
+WIDTHS = (1280, 390)
+PAGES = ("default", "changed", "kubernetes", "team")
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A page that is open, with all that it asked for and all that it complained of."""
+
+    page: Page
+    requests: list[str]
+    complaints: list[str]
+
+
+Open = Callable[..., Visit]
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    environment = variables(tmp_path_factory.mktemp("chromium"))
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=EXECUTABLE, args=list(ARGUMENTS), env={**environment})
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="session")
+def files(assemblies: AssemblyFactory, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The pages, by what they show: three environments without a comparison, one with everything that can change."""
+    folder = tmp_path_factory.mktemp("pages")
+    written = {}
+    for name in PAGES:
+        environment = "default" if name == "changed" else name
+        stacks = read_stacks(assemblies(environment).directory)
+        plan = PLAN.model_copy(update={"environment": environment, "cost": estimate(stacks)})
+        architecture = read_architecture(stacks)
+        text = page(COMPARED, architecture, base_of(stacks)) if name == "changed" else page(plan, architecture, None)
+        written[name] = folder / f"{name}.html"
+        written[name].write_text(text, encoding="utf-8")
+    return written
+
+
+def base_of(stacks: tuple) -> Architecture:  # type: ignore[type-arg]
+    """What the plan COMPARED compares with: fewer nodes, no served model, a second NAT gateway."""
+    changed = {stack.name.rpartition("-")[2]: copy.deepcopy(stack.template) for stack in stacks}
+    cluster = next(
+        resource
+        for resource in changed["training"]["Resources"].values()
+        if resource["Type"] == "Custom::PclusterCluster"
+    )
+    queue = cluster["Properties"]["ClusterConfiguration"]["Scheduling"]["SlurmQueues"][0]
+    queue["ComputeResources"][0]["MaxCount"] = 2
+    services = changed["inference"]["Resources"]
+    services.pop(next(name for name in services if name.startswith("ModelsTanuki8bServiceA")))
+    network = changed["network"]["Resources"]
+    gateway = next(resource for resource in network.values() if resource["Type"] == "AWS::EC2::NatGateway")
+    second = next(name for name in network if name.startswith("NetworkVpcPublicSubnet2Subnet"))
+    network["NetworkVpcPublicSubnet2NATGateway"] = {**gateway, "Properties": {"SubnetId": {"Ref": second}}}
+    return read_architecture(tuple(replace(stack, template=changed[stack.name.rpartition("-")[2]]) for stack in stacks))
+
+
+@pytest.fixture
+def visit(browser: Browser, files: dict[str, Path]) -> Iterator[Open]:
+    """Return a function that opens a page from its file, in a browser without a network and without scripts."""
+    with _contexts() as close:
+
+        def opened(name: str, width: int = 1280, scheme: str = "light", *, scripts: bool = False) -> Visit:
+            context = browser.new_context(
+                viewport={"width": width, "height": 900},
+                color_scheme="dark" if scheme == "dark" else "light",
+                offline=True,
+                java_script_enabled=scripts,
+                bypass_csp=scripts,
+            )
+            close.append(context.close)
+            tab = context.new_page()
+            seen = Visit(tab, [], [])
+            tab.on("request", lambda request: seen.requests.append(request.url))
+            tab.on("console", lambda message: seen.complaints.append(message.text))
+            tab.on("pageerror", lambda error: seen.complaints.append(str(error)))
+            tab.goto(files[name].as_uri())
+            return seen
+
+        yield opened
+
+
+@contextmanager
+def _contexts() -> Iterator[list[Callable[[], None]]]:
+    close: list[Callable[[], None]] = []
+    try:
+        yield close
+    finally:
+        for end in close:
+            end()

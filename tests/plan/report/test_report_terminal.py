@@ -1,0 +1,73 @@
+"""What the terminal says, in which order."""
+
+from rich.console import Console
+
+from slipway.plan.plan import Plan
+from slipway.plan.report.terminal import print_plan
+from tests.plan.report.plans import COMPARED, PLAN, UNCHANGED
+
+
+def printed(plan: Plan) -> str:
+    console = Console(width=100, record=True, quiet=False, file=None, color_system=None)
+    with console.capture() as capture:
+        print_plan(plan, console)
+    return capture.get()
+
+
+def test_the_most_alarming_comes_first() -> None:
+    text = printed(COMPARED)
+
+    order = [
+        "1 resource loses data",
+        "replaced, LOSES DATA  slipway-default-storage/Lustre/FileSystem",
+        "and 2 that follow it",
+        "deleted  slipway-default-network",
+        "changed  slipway-default-training/Cluster",
+        "added  slipway-default-inference",
+        "Broader access",
+        "The cluster's update needs stopped nodes.",
+        "New security findings",
+        "Cost in us-west-2, list prices of 2026-01-19 or later",
+        "Deploys in 44 min",
+        "Not checked",
+    ]
+    places = [text.index(piece) for piece in order]
+    assert places == sorted(places)
+
+
+def test_followers_are_folded() -> None:
+    assert "DataRepository" not in printed(COMPARED).split("Security")[0].split("Deploys")[0]
+
+
+def test_assets_are_one_line() -> None:
+    assert "Only uploaded files change in 1 resource: NodeScriptsDeployment" in printed(COMPARED)
+
+
+def test_the_cost_has_its_periods_its_change_and_what_has_no_price() -> None:
+    lines = [line.split() for line in printed(COMPARED).splitlines()]
+
+    assert ["peak", "$87.81", "$2,107", "$64,101", "+$43.00"] in lines
+    assert ["idle", "$1.81", "$43.44", "$1,321", "no", "change"] in lines
+    assert "price not known: inference hosts, inf2.48xlarge in slipway-default-inference" in printed(COMPARED)
+
+
+def test_without_a_comparison_it_tells_cost_time_and_security() -> None:
+    text = printed(PLAN)
+
+    assert "idle $1.81/h, peak $87.81/h; first deployment 45 min; 0 security findings." in text
+    assert "waits most for Custom::PclusterCluster in slipway-default-training: 20 min" in text
+    assert "Changes" not in text
+
+
+def test_nothing_that_changes_is_said_so() -> None:
+    text = printed(UNCHANGED)
+
+    assert "Nothing changes." in text
+    assert "The cluster does not change." in text
+    assert "Deploys in no time" in text
+
+
+def test_markup_in_values_is_text() -> None:
+    plan = COMPARED.model_copy(update={"head": "[bold]branch[/bold]"})
+
+    assert "[bold]branch[/bold]" in printed(plan)
