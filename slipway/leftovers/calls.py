@@ -4,8 +4,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jmespath
+from botocore.exceptions import BotoCoreError, ClientError
+from botocore.parsers import ResponseParserError
 
 from slipway.leftovers.kind import Call, ListCall
+
+UNANSWERED = (BotoCoreError, ClientError, ResponseParserError)
+"""What boto3 raises when AWS refuses, is not reached, or somebody else answers in its place, as a proxy does."""
 
 
 def listed(client: Any, call: ListCall, path: str, facts: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
@@ -18,8 +23,7 @@ def listed(client: Any, call: ListCall, path: str, facts: Mapping[str, Any]) -> 
         facts: what `{name}` in the call's parameters becomes.
 
     Raises:
-        ClientError: AWS refuses.
-        BotoCoreError: AWS does not answer.
+        Exception: one of `UNANSWERED`.
     """
     if call.for_each is None:
         yield from ((None, value) for value in answers(client, call, path, facts, {}))

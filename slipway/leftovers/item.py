@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from slipway.leftovers.kind import Kind, Left
@@ -34,12 +35,15 @@ class Item:
         """How people name it: its own name, or the last part of an ARN."""
         if "name" in self.facts:
             return str(self.facts["name"])
-        return re.split("[:/]", self.id)[-1] if self.id.startswith("arn:") else self.id
+        return _last(self.id) if self.id.startswith("arn:") else self.id
 
     @property
     def since(self) -> str | None:
         """When it was made, if AWS tells."""
-        return str(self.facts["since"])[:19] if "since" in self.facts else None
+        since = self.facts.get("since")
+        if isinstance(since, int):  # CloudWatch Logs counts milliseconds
+            since = datetime.fromtimestamp(since / 1000, UTC)
+        return str(since)[:19] if since else None
 
     @property
     def arn_pattern(self) -> str | None:
@@ -51,8 +55,14 @@ class Item:
 
 def make_item(kind: Kind, left: Left, row: Any, parent: Any, account: str) -> Item:
     """Make an item of an object that a row's `items` expression made."""
-    facts = {name: value for name, value in {**row, "parent": parent, "account": account}.items() if value is not None}
+    known = {"parent": parent, "account": account, "last": _last(str(row["id"]))}
+    facts = {name: value for name, value in {**known, **row}.items() if value is not None}
     return Item(kind, left, facts, read_tags(facts.pop("tags", None)))
+
+
+def _last(id_: str) -> str:
+    """Return the last part of a path or an ARN."""
+    return re.split("/" if "/" in id_ else ":", id_)[-1]
 
 
 def read_tags(tags: Any) -> dict[str, str]:
@@ -61,6 +71,9 @@ def read_tags(tags: Any) -> dict[str, str]:
         return {str(key): str(value) for key, value in tags.items()}
     found = {}
     for tag in tags or ():
+        if not {"key", "tagkey"} & {key.lower() for key in tag}:
+            found.update(read_tags(tag))
+            continue
         low = {key.lower(): value for key, value in tag.items()}
-        found[str(low["key"])] = str(low.get("value", ""))
+        found[str(low.get("key", low.get("tagkey")))] = str(low.get("value", low.get("tagvalue", "")))
     return found

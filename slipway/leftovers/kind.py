@@ -86,8 +86,10 @@ class Left(_Row):
 
     items: str
     """JMESPath expression that makes an object of each thing: `id`, and where there are `name`, `tags`, `since`, `vpc`
-    (the VPC that it is in), `of` (what it is a copy of), `instance` (what it is attached to), and the facts that the
-    other columns name. `parent` is the parent's name."""
+    (the VPC that it is in), `of` (what it is a copy of), `instance` (what it is attached to), `goes_with`
+    (what takes it along when it goes), and the facts that the
+    other columns name. `parent` is the parent's name, `last` the last part of
+    the id."""
 
     arn: str | None = None
     """Shell-style pattern of its ARN, with its facts: by it the tag index knows it. Where the id is the ARN, the

@@ -14,11 +14,11 @@ from typing import Any
 import boto3
 from botocore.client import BaseClient
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 
 from slipway.assembly import ENVIRONMENT_TAG
 from slipway.documented_leftovers import rules
-from slipway.leftovers.calls import answers, listed
+from slipway.leftovers.calls import UNANSWERED, answers, listed
 from slipway.leftovers.cost import monthly_cost
 from slipway.leftovers.findings import Findings, Leftover, NotLookedAt, Shared
 from slipway.leftovers.item import Item, make_item, read_tags
@@ -40,6 +40,7 @@ _AT_ONCE = 8
 
 _STACKS = "CloudFormation stack"
 _VPC = "VPC"
+_EKS_CLUSTER = "EKS cluster"
 _HOSTS = ("EC2 instance", "ECS cluster", "EKS cluster")
 """Kinds whose volumes, interfaces, services and node groups belong to what they belong to."""
 
@@ -84,12 +85,13 @@ def look(subject: Subject, clients: Clients) -> Findings:
     """
     search = _Search(clients)
     index = search.index({ENVIRONMENT_TAG: subject.environment})
-    items = search.everything()
-    subject = subject.with_clusters(_clusters(items, index, subject))
+    items = list(search.with_own_tags(with_tags(search.everything(), index)))
+    subject = subject.with_clusters(_clusters(items, subject))
     for cluster in subject.clusters:
-        for tag in (*CLUSTER_TAGS, f"{KUBERNETES_TAG}{cluster}"):
-            index |= search.index({tag: None if tag.startswith(KUBERNETES_TAG) else cluster})
-    items = list(search.tagged(items, index))
+        index |= search.index({f"{KUBERNETES_TAG}{cluster}": None})
+        for tag in CLUSTER_TAGS:
+            index |= search.index({tag: cluster})
+    items = with_tags(items, index)
     owned = {item.kind.kind + item.id: (item, why) for item in items if (why := sign(item, subject))}
     own_vpcs = {item.id for item, _ in owned.values() if item.kind.kind == _VPC}
     for item in items:
@@ -106,7 +108,7 @@ def look(subject: Subject, clients: Clients) -> Findings:
         leftovers=tuple(_leftover(item, why, subject) for item, why in left),
         tagged_only=tuple(sorted(_tagged_only(index, standing))),
         shared=tuple(_shared(items, owned)),
-        commands=tuple(commands([item for item, _ in left], subject.region, search.ask)),
+        commands=commands([item for item, _ in left], subject.region, search.ask),
         not_looked_at=tuple(search.silent),
     )
 
@@ -126,7 +128,7 @@ class _Search:
             return {
                 row["ResourceARN"]: read_tags(row["Tags"]) for page in pages for row in page["ResourceTagMappingList"]
             }
-        except (BotoCoreError, ClientError) as error:
+        except UNANSWERED as error:
             self._note("the tag index", error)
             return {}
 
@@ -144,26 +146,25 @@ class _Search:
                 make_item(kind, kind.left, row, parent, self.clients.account)
                 for parent, row in listed(self.clients[kind.service], kind, kind.left.items, facts)
             ]
-        except (BotoCoreError, ClientError) as error:
+        except UNANSWERED as error:
             self._note(kind.kind, error)
             return []
 
-    def tagged(self, items: list[Item], index: Index) -> Iterator[Item]:
-        """Yield the items with the tags that the index, or a call of their own, tells."""
+    def with_own_tags(self, items: list[Item]) -> Iterator[Item]:
+        """Yield the items, with the tags that a call of their own tells where neither list nor index did."""
         for item in items:
-            tags = {**item.tags, **_indexed(item, index)}
-            if not tags and item.left.tagged_by and fnmatchcase(item.name, item.left.tagged_by.only):
-                tags = self._own_tags(item)
-            yield replace(item, tags=tags)
+            call = item.left.tagged_by
+            asked = call is not None and not item.tags and fnmatchcase(item.name, call.only)
+            yield replace(item, tags=self._own_tags(item)) if asked else item
 
     def _own_tags(self, item: Item) -> dict[str, str]:
         call = item.left.tagged_by
         assert call is not None
         try:
             return read_tags(list(answers(self.clients[item.kind.service], call, call.path, item.facts, {})))
-        except ClientError as error:
+        except UNANSWERED as error:
             # S3 answers with an error when a bucket has no tags.
-            if error.response["Error"]["Code"] != "NoSuchTagSet":
+            if not isinstance(error, ClientError) or error.response["Error"]["Code"] != "NoSuchTagSet":
                 self._note(f"the tags of {item.kind.kind} {item.id}", error)
             return {}
 
@@ -171,12 +172,17 @@ class _Search:
         """List what has to make way for an item."""
         try:
             return list(answers(self.clients[item.kind.service], first, first.path, item.facts, {}))
-        except (BotoCoreError, ClientError) as error:
+        except UNANSWERED as error:
             self._note(f"what holds {item.kind.kind} {item.id}", error)
             return []
 
     def _note(self, what: str, error: Exception) -> None:
-        self.silent.append(NotLookedAt(what=what, why=str(error)))
+        self.silent.append(NotLookedAt(what=what, why=" ".join(str(error).split())))
+
+
+def with_tags(items: list[Item], index: Index) -> list[Item]:
+    """Return the items with the tags that the index knows of them."""
+    return [replace(item, tags={**item.tags, **_indexed(item, index)}) for item in items]
 
 
 def _indexed(item: Item, index: Index) -> Mapping[str, str]:
@@ -186,13 +192,13 @@ def _indexed(item: Item, index: Index) -> Mapping[str, str]:
     return next((tags for arn, tags in index.items() if fnmatchcase(arn, pattern)), {})
 
 
-def _clusters(items: list[Item], index: Index, subject: Subject) -> Iterator[str]:
-    """Yield the clusters that the tags of the environment's things name."""
-    for tags in index.values():
-        yield from clusters_in(tags)
+def _clusters(items: list[Item], subject: Subject) -> Iterator[str]:
+    """Yield the clusters that the environment's things are, or whose tags they have."""
     for item in items:
         if item.tags.get(ENVIRONMENT_TAG) == subject.environment:
             yield from clusters_in(item.tags)
+            if item.kind.kind == _EKS_CLUSTER:
+                yield item.id
 
 
 def _without_standing(owned: list[tuple[Item, str]], standing: Standing) -> list[tuple[Item, str]]:

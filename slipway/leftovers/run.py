@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import typer
-from botocore.exceptions import BotoCoreError, ClientError
 
+from slipway.leftovers.calls import UNANSWERED
 from slipway.leftovers.environment import NotLookedError
 from slipway.leftovers.findings import Findings
 from slipway.leftovers.look import Clients, look
@@ -24,7 +24,7 @@ def run(subject: Subject, json: Path | None) -> Findings:
     """
     try:
         found = look(subject, Clients(subject.region))
-    except (BotoCoreError, ClientError) as error:
+    except UNANSWERED as error:
         raise NotLookedError(f"AWS does not tell what stands: {error}. Log in, or set AWS_PROFILE") from error
     document = found.model_dump_json(indent=2)
     if str(json) == "-":

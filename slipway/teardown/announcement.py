@@ -81,6 +81,9 @@ def _jobs(found: Inspection) -> list[str]:
 
 def _unexported(export: Export, lost_buckets: tuple[str, ...]) -> Iterator[str]:
     """Yield what of a file system is nowhere else."""
+    if export.unknown and not export.folders:
+        yield f"the files of {export.file_system}: which of them are exported to a bucket is not known"
+        return
     if not export.folders:
         yield f"every file of {export.file_system}: no folder of it is exported to a bucket"
         return

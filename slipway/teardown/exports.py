@@ -59,7 +59,9 @@ def _export(account: Account, file_system: str) -> Export:
     try:
         links = [link for link in _listed(account.fsx, "associations", file_system) if _exports(link)]
     except (BotoCoreError, ClientError) as error:
-        return Export(file_system, {}, (), (f"FSx does not tell which folders of {file_system} are linked: {error}",))
+        return Export(
+            file_system, {}, (), (f"FSx does not tell which folders of {file_system} are linked: {_said(error)}",)
+        )
     folders = {link["FileSystemPath"]: link["DataRepositoryPath"] for link in links}
     if not links:
         return Export(file_system, folders, (), ())
@@ -70,8 +72,12 @@ def _export(account: Account, file_system: str) -> Export:
         except _NoValueError as error:
             unknown.append(str(error))
         except (BotoCoreError, ClientError) as error:
-            unknown.append(f"{file_system}: AWS does not tell of {what}: {error}")
+            unknown.append(f"{file_system}: AWS does not tell of {what}: {_said(error)}")
     return Export(file_system, folders, tuple(pending), tuple(unknown))
+
+
+def _said(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 def _listed(fsx: Any, what: str, file_system: str) -> Iterator[dict[str, Any]]:

@@ -11,6 +11,9 @@ import boto3
 import pytest
 from rich.console import Console
 
+from slipway.leftovers.command import EXIT_CODES
+from slipway.leftovers.findings import Findings
+from slipway.leftovers.kind import kinds
 from slipway.rehearsal import phases
 from slipway.rehearsal.__main__ import PROJECT
 from slipway.rehearsal.folder import LockedFolder, RunFolder
@@ -18,6 +21,8 @@ from slipway.rehearsal.isolation import only_variables
 from slipway.rehearsal.progress import Progress
 from slipway.rehearsal.session import Session, Subject
 from slipway.rehearsal.toolchain import Toolchain
+from tests.leftovers.aws_cli import run
+from tests.leftovers.plants import Garden
 
 pytestmark = pytest.mark.rehearsal
 
@@ -28,7 +33,7 @@ TABLE = f"parallelcluster-{CLUSTER}"
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    """The environment, deployed once; the test that destroys it is the last."""
+    """The environment, deployed once; then destroyed: the tests go in their order."""
     folder = RunFolder(tmp_path_factory.mktemp("run") / ENVIRONMENT)
     subject = Subject(ENVIRONMENT, PROJECT / "environments" / f"{ENVIRONMENT}.yaml", keeps_data=False)
     with LockedFolder(folder):
@@ -144,3 +149,29 @@ def test_an_environment_with_a_running_node_is_destroyed_and_leaves_what_is_docu
     assert instance["State"]["Name"] == "terminated"
     assert f"nothing of environment {ENVIRONMENT} stands" in again.stdout
     phases.find_leftovers(session)
+
+
+def leftovers(session: Session) -> tuple[int, Findings]:
+    done = slipway(session, "leftovers", "--assembly", str(session.folder.assembly), "--json", "-")
+    assert done.returncode in EXIT_CODES.values(), done.stderr
+    return done.returncode, Findings.model_validate_json(done.stdout)
+
+
+def test_every_orphan_is_found_after_the_destruction_and_nothing_when_all_is_gone(session: Session) -> None:
+    assert session.emulated is not None
+    not_emulated = {kind.kind for kind in kinds() if not kind.emulated}
+
+    exit_code, clean = leftovers(session)
+    with only_variables(session.emulated.variables):
+        planted = {(kind, plant()) for kind, plant in Garden(ENVIRONMENT, clean.region).plants.items()}
+    found_exit_code, found = leftovers(session)
+    with only_variables(session.emulated.variables):
+        run(found.commands)
+    _, gone = leftovers(session)
+
+    assert not clean.leftovers + clean.tagged_only + clean.standing
+    assert {row.what for row in clean.not_looked_at} == not_emulated
+    assert exit_code == EXIT_CODES["unknown"]
+    assert {(left.kind, left.id) for left in found.leftovers} >= planted
+    assert found_exit_code == EXIT_CODES["found"]
+    assert not gone.leftovers + gone.tagged_only

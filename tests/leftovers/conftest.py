@@ -1,0 +1,24 @@
+"""An empty account in moto."""
+
+from collections.abc import Iterator
+
+import pytest
+from moto import mock_aws
+
+from slipway.leftovers.kind import kinds
+
+REGION = "us-west-2"
+
+
+@pytest.fixture
+def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An account, asked for all kinds that moto lists."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
+    monkeypatch.delenv("AWS_PROFILE", raising=False)
+    emulated = tuple(kind for kind in kinds() if kind.emulated)
+    monkeypatch.setattr("slipway.leftovers.look.kinds", lambda: emulated)
+    monkeypatch.setattr("slipway.leftovers.look._AT_ONCE", 1)  # moto in this process bears one call at a time
+    with mock_aws():
+        yield
