@@ -16,12 +16,14 @@ class Charge(BaseModel):
     Attributes:
         what: In the reader's words, for example ``NAT gateway``.
         item: Name of its price (see ``price``); none where Slipway keeps no price of it.
+        when: Name of a property, at any depth, without which it does not bill; none means always.
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
     what: Text
     item: Text | None = None
+    when: Text | None = None
 
 
 class Billing(Row):

@@ -9,11 +9,9 @@ from slipway import facts
 from slipway.assembly import Stack
 from slipway.machines import Machines, machines
 from slipway.plan.cost.bill import Bill, Origin, by_use, priced
-from slipway.plan.cost.hosts import machine_bills, warm_pool_bills
+from slipway.plan.cost.hosts import MACHINES, Launched
 from slipway.plan.cost.model import Cost, CostLine
-from slipway.plan.cost.resources import MEASURED, backups
-
-_Launched = Mapping[tuple[str, str], list[Machines]]
+from slipway.plan.cost.resources import MEASURED, has
 
 
 def estimate(stacks: tuple[Stack, ...]) -> Cost:
@@ -25,15 +23,15 @@ def estimate(stacks: tuple[Stack, ...]) -> Cost:
     Args:
         stacks: the stacks of one assembly, all of one Region.
     """
-    launched: dict[tuple[str, str], list[Machines]] = defaultdict(list)
+    launched: dict[str, dict[str, list[Machines]]] = defaultdict(lambda: defaultdict(list))
     for group in machines(stacks):
-        launched[group.stack, group.logical_id].append(group)
+        launched[group.stack][group.logical_id].append(group)
     lines: list[CostLine] = []
     free: Counter[str] = Counter()
     for stack in stacks:
         for logical_id, resource in stack.template["Resources"].items():
             origin = Origin(stack.name, logical_id, resource["Type"], stack.region)
-            found = list(_lines(origin, resource.get("Properties", {}), launched))
+            found = list(_lines(origin, resource.get("Properties", {}), launched[stack.name]))
             lines += found
             if not found:
                 free[origin.resource_type] += 1
@@ -53,24 +51,16 @@ def _dates(lines: list[CostLine], region: str) -> Iterator[date]:
             yield facts.prices()[line.item, region].as_of
 
 
-def _lines(origin: Origin, properties: Mapping[str, Any], launched: _Launched) -> Iterator[CostLine]:
+def _lines(origin: Origin, properties: Mapping[str, Any], launched: Launched) -> Iterator[CostLine]:
     billing = facts.billings().get(origin.resource_type)
     if billing is None:
         yield priced(Bill(origin.resource_type, None, note="nobody has said how this type bills"), origin)
         return
-    for charge in billing.each:
-        yield priced(Bill(charge.what, charge.item), origin)
+    yield from (priced(Bill(charge.what, charge.item), origin) for charge in billing.each)
     if measure := MEASURED.get(origin.resource_type):
         yield from (priced(bill, origin) for bill in measure(properties))
-    yield from (priced(bill, origin) for bill in _of_machines(origin, properties, launched))
-    yield from (by_use(charge, origin) for charge in billing.by_use)
-    if origin.resource_type == "AWS::FSx::FileSystem" and backups(properties):
-        yield by_use(facts.Charge(what="backups of file systems", item="fsx_backup_gb_month"), origin)
-
-
-def _of_machines(origin: Origin, properties: Mapping[str, Any], launched: _Launched) -> Iterator[Bill]:
-    for group in launched.get((origin.stack, origin.logical_id), ()):
-        yield from machine_bills(group, origin.resource_type)
-    if origin.resource_type == "AWS::AutoScaling::WarmPool":
-        for group in launched[origin.stack, properties["AutoScalingGroupName"]["Ref"]]:
-            yield from warm_pool_bills(properties, group)
+    if bills := MACHINES.get(origin.resource_type):
+        yield from (priced(bill, origin) for bill in bills(origin.logical_id, properties, launched))
+    for charge in billing.by_use:
+        if charge.when is None or has(properties, charge.when):
+            yield by_use(charge, origin)

@@ -1,32 +1,55 @@
 """What machines bill, whoever launches them: themselves, and their volumes."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
+from slipway.assembly import CLUSTER_TYPE
 from slipway.machines import Machines
 from slipway.plan.cost.bill import Bill
+
+Launched = Mapping[str, list[Machines]]
+"""The machines of a stack by the logical id of what launches them."""
 
 _BLOCK = "paid when the Capacity Block is bought, at the price of the offer"
 _SPOT = "the list price on demand, which Spot stays below"
 _RESERVED = "its capacity reservation bills this price for all that it holds, whether nodes run or not"
 _SERVED = "as if a version were served, at the time of day when schedules keep the most"
 
-INFERENCE = "AWS::AutoScaling::AutoScalingGroup"
-"""Resource type that launches hosts of models."""
+
+def _nodes(logical_id: str, properties: Mapping[str, Any], launched: Launched) -> Iterable[Bill]:
+    for machines in launched[logical_id]:
+        note = _SPOT if machines.purchase == "spot" else _RESERVED if machines.capacity_reservation else None
+        yield from _bills(machines, note)
 
 
-def machine_bills(machines: Machines, resource_type: str) -> Iterable[Bill]:
-    """Yield what machines bill.
+def _hosts(logical_id: str, properties: Mapping[str, Any], launched: Launched) -> Iterable[Bill]:
+    for machines in launched[logical_id]:
+        yield from _bills(machines, _SERVED)
 
-    Args:
-        machines: instances of one type for one purpose.
-        resource_type: type of the resource that launches them.
-    """
+
+def _stopped_hosts(logical_id: str, properties: Mapping[str, Any], launched: Launched) -> Iterable[Bill]:
+    for machines in launched[properties["AutoScalingGroupName"]["Ref"]]:
+        what = f"volumes of stopped {machines.purpose}, {machines.volume_gib} GiB gp3 each"
+        yield Bill(what, "gp3_gb_month", properties["MinSize"] * machines.volume_gib)
+
+
+MACHINES: Mapping[str, Callable[[str, Mapping[str, Any], Launched], Iterable[Bill]]] = {
+    "AWS::AutoScaling::AutoScalingGroup": _hosts,
+    "AWS::AutoScaling::WarmPool": _stopped_hosts,
+    "AWS::EKS::Nodegroup": _nodes,
+    CLUSTER_TYPE: _nodes,
+}
+"""By type of the resource that launches or keeps them: its logical id, its properties and the machines of its stack."""
+
+
+def _bills(machines: Machines, note: str | None) -> Iterable[Bill]:
+    is_block = machines.purchase == "capacity_block"
     yield Bill(
         f"{machines.purpose}, {machines.instance_type}",
-        None if machines.purchase == "capacity_block" else machines.instance_type,
+        None if is_block else machines.instance_type,
         machines.idle_count,
         machines.peak_count,
-        _note(machines, resource_type),
+        _BLOCK if is_block else note,
     )
     yield Bill(
         f"volumes of {machines.purpose}, {machines.volume_gib} GiB gp3 each",
@@ -34,24 +57,3 @@ def machine_bills(machines: Machines, resource_type: str) -> Iterable[Bill]:
         machines.idle_count * machines.volume_gib,
         machines.peak_count * machines.volume_gib,
     )
-
-
-def warm_pool_bills(pool: Mapping[str, int], machines: Machines) -> Iterable[Bill]:
-    """Yield what stopped hosts of a model bill: their volumes.
-
-    Args:
-        pool: properties of the warm pool.
-        machines: the hosts of its group.
-    """
-    volumes = pool["MinSize"] * machines.volume_gib
-    yield Bill(f"volumes of stopped {machines.purpose}, {machines.volume_gib} GiB gp3 each", "gp3_gb_month", volumes)
-
-
-def _note(machines: Machines, resource_type: str) -> str | None:
-    if machines.purchase == "capacity_block":
-        return _BLOCK
-    if machines.purchase == "spot":
-        return _SPOT
-    if machines.capacity_reservation:
-        return _RESERVED
-    return _SERVED if resource_type == INFERENCE else None

@@ -94,13 +94,11 @@ MEASURED: Mapping[str, Callable[[Properties], Iterable[Bill]]] = {
     "AWS::WAFv2::WebACL": _web_acl,
     CLUSTER_TYPE: _cluster,
 }
-"""By resource type. Of machines, whoever launches them, `slipway.plan.cost.hosts` says the same."""
+"""By resource type. What machines bill is in `slipway.plan.cost.hosts`."""
 
 
-def backups(properties: Properties) -> bool:
-    """Whether a file system makes backups, which bill by what they hold."""
-    return any(
-        configuration.get("AutomaticBackupRetentionDays", 0) > 0
-        for configuration in properties.values()
-        if isinstance(configuration, Mapping)
-    )
+def has(properties: Any, name: str) -> bool:
+    """Whether a property has a value, at any depth; 0, false and nothing are none."""
+    if isinstance(properties, Mapping):
+        return bool(properties.get(name)) or any(has(value, name) for value in properties.values())
+    return isinstance(properties, list) and any(has(item, name) for item in properties)

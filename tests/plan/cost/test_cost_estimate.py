@@ -14,14 +14,12 @@ from hypothesis import strategies as st
 from slipway import facts
 from slipway.assembly import CLUSTER_TYPE, Stack, read_stacks
 from slipway.plan.cost.estimate import estimate
+from slipway.plan.cost.hosts import MACHINES
 from slipway.plan.cost.merged import merged
 from slipway.plan.cost.model import HOURS_PER_MONTH, Cost, CostLine
 from slipway.plan.cost.resources import MEASURED
 from tests.assembly import Assembly
 from tests.conftest import AssemblyFactory
-
-MACHINES = {"AWS::AutoScaling::AutoScalingGroup", "AWS::AutoScaling::WarmPool", "AWS::EKS::Nodegroup"}
-"""Types that are measured by what they launch."""
 
 
 def cost_of(assembly: Assembly) -> Cost:
@@ -66,7 +64,7 @@ def test_every_type_of_every_environment_has_a_row(each_assembly: Assembly) -> N
 def test_what_is_measured_has_somebody_who_measures_it() -> None:
     measured = {name for name, billing in facts.billings().items() if billing.measured}
 
-    assert measured == MEASURED.keys() | MACHINES
+    assert measured == MEASURED.keys() | MACHINES.keys()
 
 
 def test_every_price_that_a_row_names_is_there() -> None:
@@ -129,6 +127,10 @@ def test_a_team_also_pays_home_accounting_and_login_nodes(team: Assembly) -> Non
     assert (found["db.t4g.medium"], found["rds_gp3_gb_month"], found["secret_month"]) == (1, 20, 1)
     assert found["gp3_gb_month"] == 500 + 200 + 2 * 45
     assert any(line.what == "backups of file systems" for line in cost_of(team).lines)
+
+
+def test_a_file_system_without_backups_has_no_line_for_them(directory: Assembly) -> None:
+    assert not any(line.what == "backups of file systems" for line in cost_of(directory).lines)
 
 
 def test_a_standby_doubles_the_database(directory: Assembly) -> None:
