@@ -36,6 +36,7 @@ PYTHON_PACKAGES = {
 
 def all_rows() -> Iterator[Row]:
     tables: Iterable[Mapping[Any, Row]] = (
+        facts.billings(),
         facts.broad_policies(),
         facts.cluster_images(),
         facts.configuration_limits(),
@@ -330,3 +331,13 @@ def create_times_name_resource_types() -> Iterator[str]:
     for name in facts.create_times():
         if not re.match(r"^(AWS::\w+::\w+|Custom::\w+)$", name):
             yield f"{name} is no CloudFormation resource type"
+
+
+def billing_names_types_and_prices() -> Iterator[str]:
+    items = {item for item, _ in facts.prices()}
+    for name, billing in facts.billings().items():
+        if not re.match(r"^(AWS::\w+::\w+|Custom::[\w-]+)$", name):
+            yield f"{name} is no CloudFormation resource type"
+        for charge in (*billing.each, *billing.by_use):
+            if charge.item is not None and charge.item not in items:
+                yield f"{name}: nothing has the price {charge.item}"

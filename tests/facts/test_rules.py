@@ -29,6 +29,13 @@ class Spoiled(NamedTuple):
 
 
 SPOILED = [
+    Spoiled(
+        rules.billing_names_types_and_prices,
+        "billing.yaml",
+        "item: nat_gateway_hour",
+        "item: nat_gateway_year",
+        "nothing has the price nat_gateway_year",
+    ),
     Spoiled(rules.origin_is_dated, "regions.yaml", "as_of: 2026-11-20", "as_of: 2999-01-01", "as_of"),
     Spoiled(rules.yaml_means_what_it_says, "lustre_deployments.yaml", '"2.12"', "2.12", "quote 2.12"),
     Spoiled(rules.yaml_means_what_it_says, "quotas.yaml", "      vpcs:", "      spot_inf:", "spot_inf occurs twice"),

@@ -67,12 +67,6 @@ def test_what_is_measured_has_somebody_who_measures_it() -> None:
     assert measured == MEASURED.keys() | MACHINES.keys()
 
 
-def test_every_price_that_a_row_names_is_there() -> None:
-    named = {charge.item for row in facts.billings().values() for charge in (*row.each, *row.by_use) if charge.item}
-
-    assert {item for item in named if facts.price(item, "us-west-2") is None} == set()
-
-
 def test_every_resource_is_a_line_or_free(each_assembly: Assembly) -> None:
     cost = cost_of(each_assembly)
     lines = {(line.stack, line.logical_id) for line in cost.lines}
