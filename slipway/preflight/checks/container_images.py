@@ -13,6 +13,7 @@ from slipway.preflight.answer import Answer
 from slipway.preflight.check import UNANSWERED, check, not_checked
 from slipway.preflight.needs import Needs
 from slipway.preflight.registries import Image, RegistryError, in_ecr, in_public_registry, parse_image
+from slipway.preflight.template_text import OPEN, text_of
 
 _Answer = partial(Answer, check="PF16")
 
@@ -49,8 +50,8 @@ def _images(needs: Needs) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for stack, _, properties in needs.resources("AWS::ECS::TaskDefinition"):
         for container in properties["ContainerDefinitions"]:
-            name = container["Image"]
-            if isinstance(name, str):
+            name = text_of(container["Image"])
+            if OPEN not in name:
                 found[name] = tuple(dict.fromkeys((*found.get(name, ()), stack.name)))
     return found
 
@@ -88,29 +89,12 @@ def _models(needs: Needs) -> Iterator[tuple[Stack, str, tuple[str, str]]]:
     """
     templates = {stack.name: stack.template for stack in read_stacks(needs.assembly)}
     for stack, _, properties in needs.resources("AWS::EC2::LaunchTemplate"):
-        script = _text(properties["LaunchTemplateData"].get("UserData", {}))
+        script = text_of(properties["LaunchTemplateData"].get("UserData", {}))
         prefix, bucket = _PREFIX.search(script), _BUCKET.search(script)
         if prefix and bucket:
             owner, output = bucket.groups()
             value = templates[owner]["Outputs"][output]["Value"]
             yield stack, prefix[1], (owner, value["Ref"])
-
-
-def _text(value: Any) -> str:
-    """Write a script of a template as text; what only CloudFormation knows becomes `${...}`."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list):
-        return "".join(map(_text, value))
-    if not isinstance(value, Mapping):
-        return ""
-    if "Fn::Join" in value:
-        separator, parts = value["Fn::Join"]
-        return str(separator).join(map(_text, parts))
-    if "Fn::GetStackOutput" in value:
-        output = value["Fn::GetStackOutput"]
-        return f"${{output {output['StackName']} {output['OutputName']}}}"
-    return _text(value["Fn::Base64"]) if "Fn::Base64" in value else "${?}"
 
 
 def _model(stack: Stack, prefix: str, bucket: tuple[str, str], account: Account) -> Iterator[Answer]:

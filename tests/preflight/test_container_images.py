@@ -1,0 +1,143 @@
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from slipway.preflight.answer import Answer
+from slipway.preflight.checks import container_images
+from slipway.preflight.registries import Image, RegistryError
+from tests.preflight.aws import Aws, Refusal
+from tests.preflight.conftest import Ask, NeedsFactory
+
+ENGINE = "ghcr.io/huggingface/text-generation-inference:3.3.5-neuron"
+OWN = "111122223333.dkr.ecr.us-east-1.amazonaws.com/optimum-neuron-vllm:0.4.5"
+KEY = "arn:aws:secretsmanager:us-east-1:111122223333:secret:endpoint-key-AbCdEf"
+BUCKET = "slipway-apikey-storage-models"
+
+
+@pytest.fixture(autouse=True)
+def registries(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The public registries: they have every image but those in this set."""
+    missing: set[str] = set()
+
+    def there(image: Image) -> bool:
+        return f"{image.registry}/{image.repository}:{image.reference}" not in missing
+
+    monkeypatch.setattr(container_images, "in_public_registry", there)
+    return missing
+
+
+@pytest.fixture
+def aws(aws: Aws) -> Aws:
+    """The account, with the images, models and secrets of the variant with an API key."""
+    aws.replies |= {
+        "ecr.BatchGetImage": {"images": [{"imageId": {"imageTag": "0.4.5"}}]},
+        "cloudformation.DescribeStackResource": _bucket,
+        "s3.ListObjectsV2": {"KeyCount": 1},
+        "secretsmanager.DescribeSecret": {"Name": "endpoint-key"},
+    }
+    return aws
+
+
+def _bucket(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {
+        "StackResourceDetail": {
+            "LogicalResourceId": parameters["LogicalResourceId"],
+            "PhysicalResourceId": BUCKET,
+            "ResourceType": "AWS::S3::Bucket",
+            "ResourceStatus": "CREATE_COMPLETE",
+            "LastUpdatedTimestamp": "2026-11-01T00:00:00Z",
+        }
+    }
+
+
+def about(subject: str, answers: list[Answer]) -> Answer:
+    (answer,) = [answer for answer in answers if answer.subject == subject]
+    return answer
+
+
+@pytest.mark.parametrize("environment", ["default", "apikey", "rolledout"])
+def test_what_is_there_passes(environment: str, needs_of: NeedsFactory, aws: Aws, ask: Ask) -> None:
+    answers = ask("PF16", needs_of(environment), aws)
+    assert answers
+    assert {answer.status for answer in answers} == {"passed"}
+
+
+def test_a_missing_public_image_fails(needs_of: NeedsFactory, aws: Aws, ask: Ask, registries: set[str]) -> None:
+    registries.add(ENGINE)
+    answer = about(ENGINE, ask("PF16", needs_of("default"), aws))
+    assert (answer.status, answer.message) == ("failed", "ghcr.io has no such image")
+    assert answer.stacks == ("slipway-default-inference",)
+
+
+def test_a_registry_that_does_not_tell_is_not_checked(
+    needs_of: NeedsFactory, aws: Aws, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def silent(_image: Image) -> bool:
+        raise RegistryError("ghcr.io answers 429 to somebody without a log-in")
+
+    monkeypatch.setattr(container_images, "in_public_registry", silent)
+    answer = about(ENGINE, ask("PF16", needs_of("default"), aws))
+    assert answer.status == "not_checked"
+    assert answer.fix == f"docker manifest inspect {ENGINE}"
+
+
+@pytest.mark.parametrize(
+    "reply", [Refusal("RepositoryNotFoundException"), Refusal("ImageNotFoundException"), {"images": []}]
+)
+def test_a_missing_image_of_ecr_fails(reply: Any, needs_of: NeedsFactory, aws: Aws, ask: Ask) -> None:
+    aws.replies["ecr.BatchGetImage"] = reply
+    answer = about(OWN, ask("PF16", needs_of("apikey"), aws))
+    assert answer.status == "failed"
+    assert answer.fix is not None
+    assert "--registry-id 111122223333 --repository-name optimum-neuron-vllm" in answer.fix
+    asked = next(call.parameters for call in aws.calls if call.operation == "BatchGetImage")
+    assert asked["imageIds"] == [{"imageTag": "0.4.5"}]
+
+
+def test_the_folder_of_a_model_is_looked_for(needs_of: NeedsFactory, aws: Aws, ask: Ask) -> None:
+    aws.replies["s3.ListObjectsV2"] = {"KeyCount": 0}
+    answer = about("the model imported/llama", ask("PF16", needs_of("apikey"), aws))
+    assert answer.status == "failed"
+    assert answer.message == f"s3://{BUCKET}/imported/llama/ has no file"
+    assert answer.fix == f"aws s3 sync <folder of the model> s3://{BUCKET}/imported/llama/"
+
+
+def test_a_bucket_that_is_still_to_be_made_warns(needs_of: NeedsFactory, aws: Aws, ask: Ask) -> None:
+    aws.replies["cloudformation.DescribeStackResource"] = Refusal("ValidationError")
+    answer = about("the model imported/llama", ask("PF16", needs_of("apikey"), aws))
+    assert answer.status == "warning"
+    assert answer.fix is not None
+    assert answer.fix.startswith("deploy slipway-apikey-storage, copy the model to imported/llama/")
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (
+            Refusal("ResourceNotFoundException"),
+            ("there is no such secret", "aws secretsmanager create-secret --region us-east-1 --name endpoint-key "),
+        ),
+        (
+            {"Name": "endpoint-key", "DeletedDate": "2026-11-01T00:00:00Z"},
+            ("the secret is scheduled for deletion", "aws secretsmanager restore-secret --region us-east-1"),
+        ),
+    ],
+)
+def test_a_missing_secret_fails(reply: Any, said: tuple[str, str], needs_of: NeedsFactory, aws: Aws, ask: Ask) -> None:
+    aws.replies["secretsmanager.DescribeSecret"] = reply
+    answer = about(KEY, ask("PF16", needs_of("apikey"), aws))
+    assert (answer.status, answer.message) == ("failed", said[0])
+    assert answer.fix is not None
+    assert said[1] in answer.fix
+
+
+@pytest.mark.parametrize("code", ["AccessDeniedException", "ThrottlingException"])
+@pytest.mark.parametrize("call", ["ecr.BatchGetImage", "s3.ListObjectsV2", "secretsmanager.DescribeSecret"])
+def test_a_refusal_leaves_the_other_things_checked(
+    call: str, code: str, needs_of: NeedsFactory, aws: Aws, ask: Ask
+) -> None:
+    aws.replies[call] = Refusal(code)
+    answers = ask("PF16", needs_of("apikey"), aws)
+    assert [answer.status for answer in answers].count("not_checked") == 1
+    assert "passed" in {answer.status for answer in answers}

@@ -1,0 +1,130 @@
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from slipway.preflight.answer import Answer
+from slipway.preflight.checks.endpoint_names import covers
+from slipway.preflight.needs import Needs
+from tests.preflight.aws import Aws, Refusal
+from tests.preflight.conftest import Ask, NeedsFactory
+from tests.preflight.well_launches import in_days
+
+ARN = "arn:aws:acm:us-west-2:111122223333:certificate/0a1b2c3d-0000-4000-8000-000000000000"
+ZONE = "Z0123456789ABCDEFGHIJ"
+
+
+def certificate(**changes: Any) -> Mapping[str, Any]:
+    """Answer of acm.DescribeCertificate."""
+    described = {"CertificateArn": ARN, "DomainName": "example.com", "Status": "ISSUED", "NotAfter": in_days(200)}
+    return {"Certificate": {**described, "SubjectAlternativeNames": ["example.com", "*.example.com"], **changes}}
+
+
+def zone(name: str) -> Mapping[str, Any]:
+    """Answer of route53.GetHostedZone."""
+    return {"HostedZone": {"Id": f"/hostedzone/{ZONE}", "Name": name, "CallerReference": "x"}}
+
+
+@pytest.fixture
+def needs(needs_of: NeedsFactory) -> Needs:
+    """An endpoint called llm.example.com."""
+    return needs_of("public")
+
+
+@pytest.fixture
+def aws(aws: Aws) -> Aws:
+    """The account, with the endpoint's certificate and hosted zone."""
+    aws.replies |= {"acm.DescribeCertificate": certificate(), "route53.GetHostedZone": zone("example.com.")}
+    return aws
+
+
+def about(subject: str, answers: list[Answer]) -> Answer:
+    (answer,) = [answer for answer in answers if subject in answer.subject]
+    return answer
+
+
+def test_a_certificate_and_a_zone_that_fit_pass(needs: Needs, aws: Aws, ask: Ask) -> None:
+    answers = ask("PF15", needs, aws)
+    assert {answer.status for answer in answers} == {"passed"}
+    assert about(ARN, answers).message == "issued, covers llm.example.com"
+    assert about(ZONE, answers).message == "it is example.com."
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"Status": "PENDING_VALIDATION"}, ("failed", "it is PENDING_VALIDATION", "DomainValidationOptions")),
+        ({"Status": "EXPIRED"}, ("failed", "it is EXPIRED", "aws acm describe-certificate")),
+        (
+            {"SubjectAlternativeNames": ["*.other.example.com"]},
+            (
+                "failed",
+                "it covers example.com, *.other.example.com, but not llm.example.com",
+                "aws acm request-certificate --region us-west-2 --domain-name llm.example.com --validation-method DNS",
+            ),
+        ),
+        ({"NotAfter": in_days(5)}, ("warning", "AWS does not renew it", "aws acm import-certificate")),
+    ],
+)
+def test_a_certificate_that_does_not_do_is_told(
+    changes: dict[str, object], said: tuple[str, str, str], needs: Needs, aws: Aws, ask: Ask
+) -> None:
+    aws.replies["acm.DescribeCertificate"] = certificate(**changes)
+    answer = about(ARN, ask("PF15", needs, aws))
+    assert answer.status == said[0]
+    assert said[1] in answer.message
+    assert answer.fix is not None
+    assert said[2] in answer.fix
+
+
+def test_a_certificate_that_aws_renews_passes(needs: Needs, aws: Aws, ask: Ask) -> None:
+    aws.replies["acm.DescribeCertificate"] = certificate(NotAfter=in_days(5), RenewalEligibility="ELIGIBLE")
+    assert about(ARN, ask("PF15", needs, aws)).status == "passed"
+
+
+def test_a_missing_certificate_fails(needs: Needs, aws: Aws, ask: Ask) -> None:
+    aws.replies["acm.DescribeCertificate"] = Refusal("ResourceNotFoundException")
+    answer = about(ARN, ask("PF15", needs, aws))
+    assert (answer.status, answer.message) == ("failed", "there is no such certificate")
+
+
+def test_a_certificate_of_another_region_fails(needs_of: NeedsFactory, aws: Aws, ask: Ask) -> None:
+    """The account here is asked in us-west-2; the environment's certificate is in us-east-1."""
+    answer = about("us-east-1", ask("PF15", needs_of("apikey"), aws))
+    assert answer.status == "failed"
+    assert "it is in us-east-1, but a load balancer takes certificates of its own Region us-west-2" in answer.message
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        (Refusal("NoSuchHostedZone"), "the account has no such hosted zone"),
+        (zone("example.org."), "it is example.org., in which llm.example.com"),
+    ],
+)
+def test_a_zone_that_does_not_do_fails(reply: Any, message: str, needs: Needs, aws: Aws, ask: Ask) -> None:
+    aws.replies["route53.GetHostedZone"] = reply
+    answer = about(ZONE, ask("PF15", needs, aws))
+    assert answer.status == "failed"
+    assert message in answer.message
+    assert answer.fix is not None
+    assert "--dns-name example.com" in answer.fix
+
+
+@pytest.mark.parametrize(
+    ("certified", "name", "covered"),
+    [
+        ("llm.example.com", "LLM.example.com.", True),
+        ("*.example.com", "llm.example.com", True),
+        ("*.example.com", "a.llm.example.com", False),
+        ("*.example.com", "example.com", False),
+        ("example.com", "llm.example.com", False),
+    ],
+)
+def test_a_star_stands_for_one_label(certified: str, name: str, *, covered: bool) -> None:
+    assert covers(certified, name) is covered
+
+
+def test_an_endpoint_without_tls_asks_nothing(needs_of: NeedsFactory, aws: Aws, ask: Ask) -> None:
+    assert ask("PF15", needs_of("default"), aws) == []
+    assert not aws.calls

@@ -1,0 +1,70 @@
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from slipway.preflight.account import Account
+from slipway.preflight.answer import Answer
+from slipway.preflight.checks import launch_permission
+from tests.preflight.aws import Aws, Refusal
+from tests.preflight.conftest import Ask, NeedsFactory
+
+BY_ORGANIZATION = (
+    "You are not authorized to perform this operation. User: arn:aws:iam::123456789012:user/deployer is not authorized "
+    "to perform: ec2:RunInstances on resource: arn:aws:ec2:us-west-2:123456789012:instance/* with an explicit deny in "
+    "a service control policy: arn:aws:organizations::999999999999:policy/o-x/service_control_policy/p-y. Encoded "
+    "authorization failure message: abc"
+)
+
+
+def trn1(answers: list[Answer]) -> Answer:
+    (answer,) = [answer for answer in answers if "trn1.32xlarge" in answer.subject]
+    return answer
+
+
+def test_a_launch_that_would_succeed_passes(needs_of: NeedsFactory, aws: Aws, ask: Ask) -> None:
+    """moto answers a DryRun as EC2 does, and launches nothing."""
+    answers = ask("PF19", needs_of("default"), aws)
+    assert {answer.status for answer in answers} == {"passed"}
+    assert len(answers) == 4
+    asked: list[Mapping[str, Any]] = [call.parameters for call in aws.calls if call.operation == "RunInstances"]
+    assert all(call["DryRun"] is True for call in asked)
+    tags = [{"Key": "slipway:environment", "Value": "default"}]
+    assert asked[0]["TagSpecifications"] == [
+        {"ResourceType": "instance", "Tags": tags},
+        {"ResourceType": "volume", "Tags": tags},
+    ]
+
+
+def test_what_the_organization_forbids_fails(
+    needs_of: NeedsFactory, aws: Aws, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbidden(_instance_type: str, _tags: dict[str, str], _account: Account) -> None:
+        error = {"Error": {"Code": "UnauthorizedOperation", "Message": BY_ORGANIZATION}}
+        raise ClientError(error, "RunInstances")  # type: ignore[arg-type]
+
+    monkeypatch.setattr(launch_permission, "_dry_run", forbidden)
+    answer = trn1(ask("PF19", needs_of("default"), aws))
+    assert answer.status == "failed"
+    assert "the organization forbids it" in answer.message
+    assert answer.fix is not None
+    assert "aws sts decode-authorization-message --encoded-message" in answer.fix
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("UnauthorizedOperation", "the caller's own policies forbid a launch"),
+        ("VPCIdNotSpecified", "no default VPC to try a launch in (VPCIdNotSpecified)"),
+        ("RequestLimitExceeded", "EC2 does not say"),
+    ],
+)
+def test_what_cannot_be_told_is_not_checked(
+    code: str, message: str, needs_of: NeedsFactory, aws: Aws, ask: Ask
+) -> None:
+    aws.replies["ec2.RunInstances"] = Refusal(code)
+    answer = trn1(ask("PF19", needs_of("default"), aws))
+    assert answer.status == "not_checked"
+    assert message in answer.message
+    assert answer.fix is not None
