@@ -34,6 +34,7 @@ def preflight(
         bool,
         typer.Option("--prove-capacity", help="Reserve the training nodes for a moment, which bills, and cancel."),
     ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="With --prove-capacity: ask nobody before it bills.")] = False,
     policy: Annotated[
         bool, typer.Option("--policy", help="Print the IAM policy that the checks need, and end: nothing is asked.")
     ] = False,
@@ -52,7 +53,7 @@ def preflight(
 
             typer.echo(written(checks))
             return
-        exit_code = run(environment, assembly, stack or (), checks, json_to=json_to, strict=strict)
+        exit_code = run(environment, assembly, stack or (), checks, json_to=json_to, strict=strict, yes=yes)
     except RefusedError as error:
         typer.echo(f"slipway preflight: {error}", err=True)
         raise typer.Exit(REFUSED) from error

@@ -27,7 +27,8 @@ def _table() -> Iterator[str]:
     yield "|---|---|---|---|---|"
     for check in sorted(CHECKS.values(), key=lambda one: one.id):
         actions = ", ".join(f"`{action}`" for action in check.actions) or "nothing"
-        yield f"| **{check.id}** | {check.title} | {check.prevents} | {check.stage} | {actions} |"
+        title = check.title[:1].upper() + check.title[1:]
+        yield f"| **{check.id}** | {title} | {check.prevents} | {check.stage} | {actions} |"
 
 
 if __name__ == "__main__":

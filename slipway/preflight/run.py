@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import boto3
+import typer
 from botocore.exceptions import BotoCoreError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -12,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 import slipway.preflight.checks  # noqa: F401 - importing it registers the checks
 from slipway.preflight.account import Account
 from slipway.preflight.check import CHECKS, Check
+from slipway.preflight.checks.prove_capacity import announcement
 from slipway.preflight.errors import RefusedError
 from slipway.preflight.needs import Needs, read_needs
 from slipway.preflight.preflight import Preflight, preflight
@@ -56,6 +58,7 @@ def run(
     *,
     json_to: str | None,
     strict: bool,
+    yes: bool,
 ) -> int:
     """Ask, report, and return the exit code.
 
@@ -66,11 +69,14 @@ def run(
         checks: what to ask.
         json_to: file for the answers as JSON; `-` prints them in place of the report.
         strict: what was not checked, and a warning, count as failed.
+        yes: ask nobody before something is made that bills.
 
     Raises:
-        RefusedError: nothing could be asked.
+        RefusedError: nothing could be asked, or somebody said no.
     """
     needs = read_needs(_assembly(environment, assembly), stacks)
+    if any(check.stage == "capacity" for check in checks):
+        _confirm(needs, yes=yes)
     found = _ask(needs, checks)
     if json_to == _STANDARD_OUTPUT:
         print(found.model_dump_json(indent=2))
@@ -79,6 +85,23 @@ def run(
     if json_to not in (None, _STANDARD_OUTPUT):
         _write(Path(str(json_to)), found)
     return found.exit_code(strict=strict)
+
+
+def _confirm(needs: Needs, *, yes: bool) -> None:
+    """Say what a proof of capacity makes and costs, and ask.
+
+    Raises:
+        RefusedError: the answer is no, or there is none.
+    """
+    said = announcement(needs)
+    if said is None:
+        return
+    typer.echo(said, err=True)
+    try:
+        if not yes and not typer.confirm("Go on?", err=True):
+            raise RefusedError("not confirmed: nothing was asked")
+    except typer.Abort as error:
+        raise RefusedError("no answer; --yes asks nobody. Nothing was asked of AWS") from error
 
 
 def _ask(needs: Needs, checks: Sequence[Check]) -> Preflight:

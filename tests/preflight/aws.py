@@ -1,5 +1,6 @@
 """An AWS account that answers what a test says, through real boto3 clients; what no test says goes to moto."""
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -71,6 +72,7 @@ class Aws:
         replies: what it answers, by `service.Operation`; `*` stands for every operation.
         refused_call: number of the one call, from 0, that is refused with `refusal`.
         calls: what it was asked.
+        clients: the clients, which all accounts of it share.
         http_status: what a HEAD request to a public address gets.
     """
 
@@ -79,23 +81,30 @@ class Aws:
     refusal: Refusal = Refusal("AccessDenied")
     http_status: int = 200
     calls: list[Call] = field(default_factory=list)
+    clients: dict[tuple[str, str], Any] = field(default_factory=dict)
+    _session: boto3.Session | None = None
+    # Checks run in threads: the call that a thread is in.
+    _current: threading.local = field(default_factory=threading.local)
 
     def account(self) -> Account:
         """Return the account as the checks see it."""
-        core = botocore.session.get_session()
-        core.register_component("data_loader", _models())
-        session = boto3.Session(botocore_session=core, region_name=REGION)
-        session.events.register("before-parameter-build.*.*", self._note)
-        session.events.register("before-call.*.*", self._answer)
-        return _Asked(REGION, session, self)
+        if self._session is None:
+            core = botocore.session.get_session()
+            core.register_component("data_loader", _models())
+            self._session = boto3.Session(botocore_session=core, region_name=REGION)
+            self._session.events.register("before-parameter-build.*.*", self._note)
+            self._session.events.register("before-call.*.*", self._answer)
+        return _Asked(REGION, self._session, self)
 
     def _note(self, params: Mapping[str, Any], model: OperationModel, **_: Any) -> None:
         service = model.service_model
-        self.calls.append(Call(service.service_name, model.name, service.signing_name, dict(params)))
+        self._current.call = Call(service.service_name, model.name, service.signing_name, dict(params))
+        self._current.number = len(self.calls)
+        self.calls.append(self._current.call)
 
     def _answer(self, model: OperationModel, **_: Any) -> Any:
-        call = self.calls[-1]
-        if self.refused_call == len(self.calls) - 1:
+        call: Call = self._current.call
+        if self.refused_call == self._current.number:
             return _http(400), _error(self.refusal)
         reply = self.replies.get(call.name, self.replies.get("*"))
         if callable(reply):
@@ -117,7 +126,7 @@ class _Asked(Account):
     """An account whose public web pages answer what the test says, too."""
 
     def __init__(self, region: str, session: boto3.Session, aws: Aws) -> None:
-        super().__init__(region, session)
+        super().__init__(region, session, aws.clients)
         self._aws = aws
 
     def http_status(self, url: str) -> int:
