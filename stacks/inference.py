@@ -15,6 +15,7 @@ from neuron_constructs.inference.engine_api_key import EngineApiKey
 from neuron_constructs.inference.machine_clients import MachineClients, MachineClientsProps
 from neuron_constructs.inference.node_problem_detection import NodeProblemDetection, NodeProblemDetectionProps
 from neuron_constructs.inference.token_check import TokenCheck, TokenClaim
+from slipway.assembly import ENVIRONMENT_TAG
 from slipway.spec import endpoint as endpoint_spec
 from slipway.spec.environment import Environment
 from slipway.spec.inference import Inference
@@ -94,6 +95,7 @@ class InferenceStack(EnvironmentStack):
         # Below a construct of their own: a model may have any name.
         models = Construct(self, "Models")
         self.models = tuple(ServedModel(models, model, surroundings) for model in inference.models)
+        self._tag_hosts(environment)
         self.node_problem_detection = NodeProblemDetection(
             self,
             "NodeProblemDetection",
@@ -107,6 +109,12 @@ class InferenceStack(EnvironmentStack):
         )
         cdk.CfnOutput(self, "ModelBucket", value=storage.model_bucket.bucket_name, description="Where models go")
         self.add_metadata(METADATA, self._describe(authentication.kind))
+
+    def _tag_hosts(self, environment: Environment) -> None:
+        """Tag hosts and volumes: tags of the stack do not reach what an Auto Scaling group's template launches."""
+        for service in (service for model in self.models for service in model.services):
+            for key, value in {ENVIRONMENT_TAG: environment.name, **environment.tags}.items():
+                cdk.Tags.of(service.hosts.launch_template).add(key, value)
 
     def _describe(self, authentication: str) -> Mapping[str, Any]:
         """Return what `slipway endpoint` is told: which outputs tell where the models are, and how a key is had."""

@@ -97,6 +97,8 @@ class InferentiaHosts(Construct):
 
     capacity_provider: ecs.AsgCapacityProvider
     auto_scaling_group: autoscaling.AutoScalingGroup
+    launch_template: ec2.LaunchTemplate
+    """What hosts and their volumes are launched from; its tags become theirs."""
     log_group: logs.LogGroup
 
     def __init__(self, scope: Construct, id: str, props: InferentiaHostsProps) -> None:  # noqa: A002
@@ -104,7 +106,8 @@ class InferentiaHosts(Construct):
         self.log_group = stack_log_group(self, "Logs", retention=props.log_retention)
         scripts = HostScripts(self, "Scripts", props.set_up_scripts / "host")
         role = host_role(self, props.model.reader_policy, pulls_images=self._pulls_from_ecr(props))
-        self.auto_scaling_group = self._group(props, self._launch_template(props, scripts, role))
+        self.launch_template = self._launch_template(props, scripts, role)
+        self.auto_scaling_group = self._group(props)
         permissions = HostPermissions(
             self,
             "Permissions",
@@ -126,13 +129,13 @@ class InferentiaHosts(Construct):
         for starts_hosts in (self.capacity_provider, *self._warm_pool(props)):
             starts_hosts.node.add_dependency(hook, permissions)
 
-    def _group(self, props: InferentiaHostsProps, launch_template: ec2.LaunchTemplate) -> autoscaling.AutoScalingGroup:
+    def _group(self, props: InferentiaHostsProps) -> autoscaling.AutoScalingGroup:
         group = autoscaling.AutoScalingGroup(
             self,
             "Group",
             vpc=props.vpc,
             vpc_subnets=ec2.SubnetSelection(subnets=list(props.subnets)),
-            launch_template=launch_template,
+            launch_template=self.launch_template,
             min_capacity=0,
             max_capacity=props.max_count,
             health_checks=autoscaling.HealthChecks.with_additional_checks(
