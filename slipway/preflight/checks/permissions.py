@@ -22,7 +22,7 @@ _Answer = partial(Answer, check="PF14")
 @check(
     "PF14",
     "permissions",
-    stage="identity",
+    stage="existence",
     prevents="CloudFormation stops in the middle because somebody may not do what the next resource needs.",
     actions=("iam:GetRole", "iam:SimulatePrincipalPolicy"),
 )
