@@ -53,7 +53,7 @@ def _security(comparison: Comparison) -> Iterator[str]:
 def _cluster_update(comparison: Comparison) -> Iterator[str]:
     update = comparison.cluster_update
     if update and update.verdict not in ("no_change", "can_update"):
-        yield f"{update.verdict}: {update.lines[0]}"
+        yield ": ".join((update.verdict.replace("_", " "), *update.lines[:1]))
 
 
 CONDITIONS: dict[str, Condition] = {

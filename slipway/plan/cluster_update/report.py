@@ -21,9 +21,10 @@ _PCLUSTER = ".tools/parallelcluster/bin/pcluster"
 
 
 def sentences(comparison: Comparison) -> tuple[str, ...]:
-    """Return the verdict, what it rests on and what to do, for reports of other commands."""
+    """Return what the verdict rests on and what to do, for reports of other commands that show the verdict itself."""
+    unnoticed = comparison.verdict is Verdict.POSSIBLE and not (comparison.same or comparison.noticed)
     return (
-        _verdict(comparison),
+        *([_verdict(comparison)] if unnoticed else []),
         *comparison.refusals,
         *_reasons(comparison),
         *_what_to_do(comparison),
