@@ -141,11 +141,12 @@ def _with_logical_id(resource: Resource, logical_id: str | None) -> Mapping[str,
 
 
 def _replacing(before: Resource, after: Resource) -> Iterator[str]:
-    """Yield the top-level properties of which the differ would not know that their change replaces the resource."""
+    """Yield the top-level properties of which the differ does not know that their change replaces the resource."""
     if before.logical_id != after.logical_id:
         yield _LOGICAL_ID
     if paths := _replacing_paths(after.type):
-        yield from (_top(path) for path, _, _ in _differences(before, after, frozenset()) if path in paths)
+        changed = {path for path, _, _ in _differences(before, after, frozenset())}
+        yield from (_top(path) for path in paths if path == _top(path) or path in changed)
 
 
 def _replacing_paths(resource_type: str) -> frozenset[str]:

@@ -72,6 +72,12 @@ PAIRS = (
         updated("storage", FILE_SYSTEM, StorageCapacity=9600),
         own=("update storage FSx::FileSystem",),
     ),
+    Pair(
+        "a tag",
+        "default",
+        updated("storage", FILE_SYSTEM, Tags=[{"Key": "owner", "Value": "research"}]),
+        own=("update storage FSx::FileSystem",),
+    ),
     Pair("the file system gets faster", "default", _throughput, own=("update storage FSx::FileSystem",)),
     Pair(
         "the file system becomes scratch",

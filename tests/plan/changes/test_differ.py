@@ -125,6 +125,19 @@ def test_a_renamed_tree_is_one_rename_each() -> None:
     assert [change.properties[0].before for change in changes.resources] == ["OldTopic", "OldPolicy"]
 
 
+def test_a_custom_resource_is_replaced_when_its_function_gives_it_another_id() -> None:
+    def stack(name: str) -> Stack:
+        bucket = {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": name}, "UpdateReplacePolicy": "Delete"}
+        emptied = {"Type": "Custom::S3AutoDeleteObjects", "Properties": {"BucketName": {"Ref": "Data"}}}
+        return _stack("one", {"Data": bucket, "Empty": emptied})
+
+    data, empty = compare((stack("old"),), (stack("new"),)).resources
+
+    assert (data.effect, data.loses_data) == ("replace", True)
+    assert (empty.effect, empty.caused_by) == ("replace", "one/Data")
+    assert [(row.path, row.effect) for row in empty.properties] == [("BucketName", "replace")]
+
+
 def test_another_version_of_a_function_is_no_new_resource() -> None:
     def version(name: str) -> Stack:
         properties = {"FunctionName": "watch"}

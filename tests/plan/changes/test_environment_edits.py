@@ -74,7 +74,8 @@ def test_a_larger_file_system_and_a_larger_queue(assemblies: AssemblyFactory, tm
 def test_no_inference_any_more(assemblies: AssemblyFactory, tmp_path: Path) -> None:
     text = environment_path("default").read_text(encoding="utf-8")
     inference = text[text.index("inference:") : text.index("operations:")]
-    changes = _changes("default", assemblies, tmp_path, (inference, ""))
+    with_it, without = read_stacks(assemblies("default").directory), _edited("default", tmp_path, (inference, ""))
+    changes = compare(with_it, without)
 
     assert changes.removed_stacks == ("slipway-default-inference",)
     assert not changes.with_effect("replace", "may_replace", "orphan", "add")
@@ -83,6 +84,13 @@ def test_no_inference_any_more(assemblies: AssemblyFactory, tmp_path: Path) -> N
     assert removed == set(inference_stack)
     assert not any(change.loses_data for change in changes.resources)
     assert not changes.broadenings
+
+    # The other way round, each of its roles is somebody new.
+    back = compare(without, with_it)
+    assert back.added_stacks == ("slipway-default-inference",)
+    roles = {key for key, row in inference_stack.items() if row["Type"] == "AWS::IAM::Role"}
+    assert roles <= {row.resource for row in back.broadenings}
+    assert {row.kind for row in back.broadenings} == {"iam", "security_group"}
 
 
 def test_data_that_are_kept_from_now_on(assemblies: AssemblyFactory, tmp_path: Path) -> None:
