@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from slipway.assembly import read_stacks
+from slipway.assembly import Stack, read_stacks
 from slipway.plan.cost.estimate import estimate
 from slipway.plan.report.architecture import Architecture, read_architecture
 from slipway.plan.report.page import page
@@ -18,7 +18,7 @@ from tests.conftest import AssemblyFactory
 from tests.plan.report.plans import COMPARED, PLAN
 
 WIDTHS = (1280, 390)
-PAGES = ("default", "changed", "kubernetes", "team")
+PAGES = ("default", "changed", "kubernetes", "team", "public")
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def files(assemblies: AssemblyFactory, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The pages, by what they show: three environments without a comparison, one with everything that can change."""
+    """The pages, by what they show: environments without a comparison, one with everything that can change."""
     folder = tmp_path_factory.mktemp("pages")
     written = {}
     for name in PAGES:
@@ -58,7 +58,7 @@ def files(assemblies: AssemblyFactory, tmp_path_factory: pytest.TempPathFactory)
     return written
 
 
-def base_of(stacks: tuple) -> Architecture:  # type: ignore[type-arg]
+def base_of(stacks: tuple[Stack, ...]) -> Architecture:
     """What the plan COMPARED compares with: fewer nodes, no served model, a second NAT gateway."""
     changed = {stack.name.rpartition("-")[2]: copy.deepcopy(stack.template) for stack in stacks}
     cluster = next(

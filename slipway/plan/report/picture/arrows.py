@@ -10,7 +10,7 @@ from slipway.plan.report.picture.shapes import Arrow, Layout, Rectangle
 _Way = Literal["down", "up", "rightwards", "leftwards", "left lane", "right lane"]
 _Point = tuple[float, float]
 
-_NEAR = 60.0
+_NEAR = 75.0
 """Boxes this near to each other are neighbours."""
 
 _PORT = 19.0
@@ -22,8 +22,11 @@ _NUMBER_AWAY = 18.0
 _SNAP = 14.0
 """A smaller difference in height is not worth a bend."""
 
-_FIRST_LANE, _LANE = 33.0, 11.0
-"""Distance of the first lane from the boxes beside the VPC, and of each further one."""
+_FIRST_LANE, _LAST_LANE, _LANE = 33.0, 66.0, 11.0
+"""Distance of the first and of the last lane from the boxes beside the VPC, and of each from the next at most."""
+
+_STAGGER = 21.0
+"""How far the number of an arrow in a lane is from that in the next lane."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,8 @@ class _Router:
         points = (start, (lane, start[1]), (lane, end[1]), end)
         if self._is_outside(line.source) or self._is_outside(line.target):
             return Arrow(points, line.number, (outer[0] + away, outer[1]))
-        return Arrow(points, line.number, (lane, (start[1] + end[1]) / 2))
+        aside = (self._used_lanes[line.way] % 3 - 1) * _STAGGER
+        return Arrow(points, line.number, (lane, (start[1] + end[1]) / 2 + aside))
 
     def _port(self, box: Rectangle, other: Rectangle, line: _Line) -> _Point:
         side = _side(box, other, line.way, self._lanes)
@@ -129,7 +133,9 @@ class _Router:
         return (box.x if side == "left" else box.right), box.middle + offset
 
     def _lane(self, way: _Way) -> float:
-        distance = _FIRST_LANE + _LANE * self._used_lanes[way]
+        lines = sum(line.way == way for line in self._lines)
+        apart = min(_LANE, (_LAST_LANE - _FIRST_LANE) / max(lines - 1, 1))
+        distance = _FIRST_LANE + apart * self._used_lanes[way]
         self._used_lanes[way] += 1
         return self._lanes.left + distance if way == "left lane" else self._lanes.right - distance
 

@@ -9,8 +9,14 @@ from slipway.plan.report.picture.sheet import Sheet
 
 FRAME_PADDING = 9.0
 FRAME_TITLE = 24.0
-_LEADERS = frozenset({"head_node", "control_plane"})
-"""Kinds that have a row of their own: what they lead comes below."""
+_ROWS = ("head_node", "login_nodes", "control_plane", "service", "hosts", "")
+"""Kinds that have a row of their own, from above; "" stands for all others, which share rows."""
+
+_ARROWS_BELOW = frozenset({"service"})
+"""Kinds with arrows to the row below."""
+
+ARROW_GAP = 30.0
+"""Room between boxes for an arrow with its number."""
 
 Block = tuple[str | None, tuple[Part, ...]]
 """Title of the frame, if there is one, and what is in it."""
@@ -30,11 +36,12 @@ def place_block(sheet: Sheet, block: Block, place: Rectangle, columns: int) -> f
     x, y, width = place.x, place.y, place.width
     if group:
         x, y, width = x + FRAME_PADDING, y + FRAME_TITLE, width - 2 * FRAME_PADDING
+    end = y
     for row in _rows(parts):
-        cards = sheet.maker.grid(row, Rectangle(x, y, width, 0), 1 if row[0].kind in _LEADERS else columns)
+        cards = sheet.maker.grid(row, Rectangle(x, y, width, 0), columns)
         sheet.layout.cards += cards
-        y = cards[-1].place.bottom + GAP
-    end = y - GAP
+        end = cards[-1].place.bottom
+        y = end + (ARROW_GAP if row[0].kind in _ARROWS_BELOW else GAP)
     if not group:
         return end
     sheet.layout.frames.append(
@@ -67,6 +74,7 @@ def place_area(
 
 
 def _rows(parts: tuple[Part, ...]) -> Iterator[tuple[Part, ...]]:
-    leaders = tuple(part for part in parts if part.kind in _LEADERS)
-    others = tuple(part for part in parts if part.kind not in _LEADERS)
-    yield from (row for row in (leaders, others) if row)
+    for kind in _ROWS:
+        row = tuple(part for part in parts if (part.kind if part.kind in _ROWS else "") == kind)
+        if row:
+            yield row

@@ -3,20 +3,22 @@
 What stands in one zone is in that zone's column. What stands in several zones lies across their columns, below.
 """
 
+from collections.abc import Iterable
+
 from slipway.plan.report.architecture.model import Part, Subnet
-from slipway.plan.report.picture.blocks import FRAME_PADDING, FRAME_TITLE, blocks, place_block
+from slipway.plan.report.picture.blocks import ARROW_GAP, FRAME_PADDING, FRAME_TITLE, Block, blocks, place_block
 from slipway.plan.report.picture.cards import GAP
 from slipway.plan.report.picture.shapes import Frame, FrameKind, Rectangle
 from slipway.plan.report.picture.sheet import Sheet
 
-ARROW_GAP = 30.0
-"""Room between blocks for an arrow with its number."""
-
-_MAIN_ZONE = 2.1
+_MAIN_ZONE = 1.8
 """How many times as wide as another zone the first one is: most of what is in one zone is there."""
 
 _TWO_COLUMNS = 300.0
 """A zone that is wider has two cards side by side."""
+
+_ACROSS = 3
+"""How many cards of a frame that lies across zones stand side by side."""
 
 _EMPTY = 18.0
 _INSET = 2 * FRAME_PADDING
@@ -102,11 +104,19 @@ def _place_alone(sheet: Sheet, columns: _Columns, parts: list[Part], start: floa
 def _place_across(sheet: Sheet, columns: _Columns, parts: list[Part], y: float) -> float:
     """Put what stands in several zones across their columns, and return where that ends; 0 when there is nothing."""
     end = 0.0
-    for part in parts:
-        across = [columns[zone] for zone in sheet.zones_of(part)]
-        if len(across) > 1:
-            x = min(column.x for column in across) + _INSET
-            right = max(column.right for column in across) - _INSET
-            end = place_block(sheet, (part.group, (part,)), Rectangle(x, y, right - x, 0), 1)
+    names = {part.id: tuple(sheet.zones_of(part)) for part in parts}
+    for zones in dict.fromkeys(name for name in names.values() if len(name) > 1):
+        x = min(columns[zone].x for zone in zones) + _INSET
+        right = max(columns[zone].right for zone in zones) - _INSET
+        for group, members in _in_turn(part for part in parts if names[part.id] == zones):
+            end = place_block(sheet, (group, members), Rectangle(x, y, right - x, 0), _ACROSS if group else 1)
             y = end + ARROW_GAP
     return end
+
+
+def _in_turn(parts: Iterable[Part]) -> list[Block]:
+    """Return the parts with those of one frame together, in the order of their first."""
+    found: dict[str, list[Part]] = {}
+    for part in parts:
+        found.setdefault(part.group or part.id, []).append(part)
+    return [(members[0].group, tuple(members)) for members in found.values()]

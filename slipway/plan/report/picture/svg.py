@@ -66,7 +66,7 @@ def flow_sentences(architecture: Architecture) -> list[str]:
     """Return each flow in words, for example `Clients to Load balancer: requests`."""
 
     def names(part_ids: tuple[str, ...]) -> str:
-        *first, last = (architecture.part(part_id).title for part_id in part_ids)
+        *first, last = dict.fromkeys(architecture.part(part_id).title for part_id in part_ids)
         return f"{', '.join(first)} and {last}" if first else last
 
     return [f"{names(flow.sources)} to {names(flow.targets)}: {flow.label}" for flow in architecture.flows]

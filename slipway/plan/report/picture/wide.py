@@ -14,10 +14,12 @@ from slipway.plan.report.picture.sheet import Sheet
 
 OPERATIONS_TITLE = "Operations: watches all of the above"
 
-_WIDTH = 1160.0
 _STORAGE = Rectangle(1, 1, 176, 0)
 _NETWORK = Rectangle(247, 1, 700, 0)
-_PEOPLE = Rectangle(1009, 1, 150, 0)
+_PEOPLE_APART, _PEOPLE_WIDTH = 62.0, 150.0
+_USUAL_ZONES, _ZONE_WIDTH = 3, 175.0
+"""The VPC has room for so many zones; each further one makes the picture wider."""
+
 _BELOW = 26.0
 _APART = 52.0
 """Distance of two parts with room for an arrow and its number."""
@@ -25,15 +27,19 @@ _APART = 52.0
 
 def wide(architecture: Architecture, marks: Mapping[str, Mark]) -> Layout:
     """Return the picture with its arrows."""
-    layout = Layout(_WIDTH)
+    layout = Layout(0.0)
     sheet = Sheet(architecture, marks, CardMaker(marks, {}), layout)
-    network_end = place_network(sheet, _NETWORK) if architecture.network else _NETWORK.y
+    further = max(0, len(sheet.zones()) - _USUAL_ZONES)
+    network = replace(_NETWORK, width=_NETWORK.width + _ZONE_WIDTH * further)
+    people = Rectangle(network.right + _PEOPLE_APART, network.y, _PEOPLE_WIDTH, 0)
+    layout.width = people.right + 1
+    network_end = place_network(sheet, network) if architecture.network else _NETWORK.y
     storage_end = _place_storage(sheet)
-    layout.cards += _beside(sheet, sheet.at_place("people"), _PEOPLE)
-    room = Rectangle(1, max(network_end, storage_end) + _BELOW, _WIDTH - 2, 0)
+    layout.cards += _beside(sheet, sheet.at_place("people"), people)
+    room = Rectangle(1, max(network_end, storage_end) + _BELOW, layout.width - 2, 0)
     operations = sheet.at_place("operations")
     layout.height = place_area(sheet, OPERATIONS_TITLE, operations, room, columns=5, apart=_APART) + 1
-    layout.arrows = route(layout, architecture.flows, Lanes(_STORAGE.right, _PEOPLE.x))
+    layout.arrows = route(layout, architecture.flows, Lanes(_STORAGE.right, people.x))
     return layout
 
 
