@@ -67,6 +67,12 @@ def run(path: Path, *, region: str | None, offline: bool, dry_run: bool, console
         console,
         f"training {decision.training}, others {listed(decision.others, 'and')}: {'; '.join(decision.reasons)}.",
     )
+    if wanted.current and decision.training != wanted.current[0]:
+        _say(
+            console,
+            f"It was {wanted.current[0]}. In an environment that stands, a deployment would replace subnets and file "
+            "systems: `slipway plan` says what.",
+        )
     if dry_run or elsewhere:
         _say(
             console,

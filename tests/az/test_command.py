@@ -33,6 +33,7 @@ def test_the_file_gets_its_zone_and_the_reason(tmp_path: Path) -> None:
     code, output = called(path)
     assert code == 0
     assert "training usw2-az4, others usw2-az3 and usw2-az2: usw2-az4 offers trn1n.32xlarge" in output
+    assert "It was usw2-az1. In an environment that stands, a deployment would replace subnets" in output
     assert f"written to {path}." in output
     assert "training_availability_zone_id:  usw2-az4   # ours" in path.read_text()
     assert "# slipway az: 20" in path.read_text()
@@ -45,6 +46,7 @@ def test_a_second_run_writes_nothing(tmp_path: Path) -> None:
     code, output = called(path)
     assert (code, (path.read_bytes(), path.stat().st_mtime_ns)) == (0, first)
     assert f"{path} says so already." in output
+    assert "It was" not in output
 
 
 @pytest.mark.parametrize("options", [("--dry-run",), ("--region", "us-east-1")])
