@@ -103,6 +103,6 @@ def _not_asked(check: Check, reason: str) -> Answer:
         check=check.id,
         status="not_checked",
         subject=check.title,
-        message=f"not asked, because AWS does not say whose credentials these are: {reason}",
+        message=f"not asked, as AWS takes no credentials: {reason}",
         fix="log in, or set AWS_PROFILE, and run the preflight again",
     )

@@ -1,8 +1,10 @@
 """The report of a preflight, for people."""
 
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from slipway.preflight.answer import Answer, Status
@@ -11,7 +13,7 @@ from slipway.preflight.preflight import Preflight
 _GROUPS: dict[Status, tuple[str, str]] = {
     "failed": ("failed: the deployment would fail", "bold red"),
     "warning": ("warning: it may fail, or cost more than thought", "bold yellow"),
-    "not_checked": ("not checked: AWS did not tell", "bold magenta"),
+    "not_checked": ("not checked: nobody told, so it may fail or not", "bold magenta"),
     "passed": ("passed", "bold green"),
 }
 """What comes first needs doing first."""
@@ -42,13 +44,8 @@ def _table(answers: Iterable[Answer]) -> Table:
     for heading in ("check", "subject", "found"):
         table.add_column(heading, overflow="fold")
     for answer in answers:
-        table.add_row(answer.check, _plain(answer.subject), _plain(answer.message))
+        table.add_row(answer.check, escape(answer.subject), escape(answer.message))
     return table
-
-
-def _plain(text: str) -> str:
-    """Return text in which the console reads no markup."""
-    return text.replace("[", r"\[")
 
 
 def _fixes(answers: Iterable[Answer]) -> Iterator[str]:
@@ -59,9 +56,9 @@ def _fixes(answers: Iterable[Answer]) -> Iterator[str]:
             checks = wanted.setdefault(answer.fix, [])
             if answer.check not in checks:
                 checks.append(answer.check)
-    for fix, checks in wanted.items():
-        yield f"{', '.join(checks)}:"
-        yield from (f"  {line}" for line in fix.splitlines())
+    for whose, fixes in groupby(wanted, key=lambda fix: ", ".join(wanted[fix])):
+        yield f"{whose}:"
+        yield from (f"  {line}" for fix in fixes for line in fix.splitlines())
 
 
 def _summary(found: Preflight) -> str:

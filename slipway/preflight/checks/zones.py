@@ -135,13 +135,15 @@ def _facts_message(name: str, differences: list[str], described: dict[str, Any])
 
 def _differences(believed: facts.InstanceType, said: dict[str, Any]) -> Iterator[str]:
     network = said.get("NetworkInfo", {})
-    neuron = said.get("NeuronInfo", {}).get("NeuronDevices", [])
     pairs = {
         "vCPUs": (believed.vcpus, said["VCpuInfo"]["DefaultVCpus"]),
         "network cards": (believed.network_cards, network.get("MaximumNetworkCards", 1)),
         "EFA interfaces": (believed.efa_interfaces, network.get("EfaInfo", {}).get("MaximumEfaInterfaces", 0)),
-        "Neuron devices": (believed.neuron_devices, sum(device["Count"] for device in neuron)),
     }
+    # EC2 has described some types without it: that says nothing about their devices.
+    if "NeuronInfo" in said:
+        devices = sum(device["Count"] for device in said["NeuronInfo"]["NeuronDevices"])
+        pairs["Neuron devices"] = (believed.neuron_devices, devices)
     for what, (ours, theirs) in pairs.items():
         if ours != theirs:
             yield f"{what}: Slipway believes {ours}, EC2 says {theirs}"
