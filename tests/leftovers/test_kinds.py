@@ -12,18 +12,21 @@ from botocore.exceptions import ParamValidationError
 from slipway.documented_leftovers import rules
 from slipway.leftovers.item import Item
 from slipway.leftovers.kind import Call, Kind, Left, kinds
+from slipway.leftovers.ownership import PARTS
 from slipway.leftovers.removal import commands
+from tests.conftest import AssemblyFactory
 from tests.leftovers.aws_cli import AwsCall, parse
 
 LEFT = [(kind, kind.left) for kind in kinds() if kind.left]
 ANY = "1" * 20
 """A name, an id and a number that every service takes."""
+OWN_ID = "2" * 20
 RECORDS = '{"Changes": [{"Action": "DELETE", "ResourceRecordSet": {"Name": "a", "Type": "A"}}]}'
 MODELS = botocore.session.get_session()
 
 
 def item_of(kind: Kind, left: Left) -> Item:
-    facts = {name: ANY for name in _names(left.items) if name != "tags"}
+    facts = {name: ANY for name in _names(left.items) if name not in ("tags", "goes_with")} | {"id": OWN_ID}
     return Item(kind, left, {**facts, "parent": "cluster", "account": "123456789012"}, {})
 
 
@@ -123,3 +126,9 @@ def test_a_right_command_is_the_call_that_it_names() -> None:
     assert parse("aws ecr delete-repository --repository-name abc --force --region us-west-2") == AwsCall(
         "ecr", "delete_repository", {"repositoryName": "abc", "force": True}, "us-west-2"
     )
+
+
+def test_every_stack_of_an_environment_is_known_by_its_name(assemblies: AssemblyFactory) -> None:
+    for environment in ("default", "kubernetes"):
+        for stack in assemblies(environment).templates():
+            assert stack.removeprefix(f"slipway-{environment}-") in PARTS

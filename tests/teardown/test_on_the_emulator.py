@@ -30,6 +30,9 @@ ENVIRONMENT = "team"
 CLUSTER = "trainium-team"
 TABLE = f"parallelcluster-{CLUSTER}"
 
+IN_STACKS_ONLY = ("EKS cluster", "EKS node group")
+"""What the emulator cannot make outside of a stack; tests/leftovers plants them, too."""
+
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
@@ -163,7 +166,11 @@ def test_every_orphan_is_found_after_the_destruction_and_nothing_when_all_is_gon
 
     exit_code, clean = leftovers(session)
     with only_variables(session.emulated.variables):
-        planted = {(kind, plant()) for kind, plant in Garden(ENVIRONMENT, clean.region).plants.items()}
+        planted = {
+            (kind, plant())
+            for kind, plant in Garden(ENVIRONMENT, clean.region).plants.items()
+            if kind not in IN_STACKS_ONLY
+        }
     found_exit_code, found = leftovers(session)
     with only_variables(session.emulated.variables):
         run(found.commands)
