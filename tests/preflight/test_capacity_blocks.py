@@ -6,7 +6,7 @@ import pytest
 
 from slipway import facts
 from slipway.preflight.needs import Needs
-from tests.preflight.aws import Aws
+from tests.preflight.aws import Aws, Refusal
 from tests.preflight.conftest import Ask, NeedsFactory
 from tests.preflight.well_launches import BLOCK, LAUNCH_REPLIES, in_days, reservation, reservations
 
@@ -114,6 +114,14 @@ def test_a_type_without_an_on_demand_price_needs_a_block(
     (answer,) = ask("PF10", replace(needs, machines=(machine,)), aws)
     assert answer.status == "failed"
     assert "AWS publishes no on-demand price of it in us-west-2" in answer.message
+
+
+@pytest.mark.parametrize("code", ["InvalidParameterValue", "UnauthorizedOperation", "RequestLimitExceeded"])
+def test_offers_that_ec2_does_not_tell_are_not_checked(code: str, needs: Needs, aws: Aws, ask: Ask) -> None:
+    aws.replies["ec2.DescribeCapacityReservations"] = reservations()
+    aws.replies["ec2.DescribeCapacityBlockOfferings"] = Refusal(code)
+    (answer,) = ask("PF10", needs, aws)
+    assert (answer.status, answer.subject) == ("not_checked", "trn1.32xlarge for queue block, trn1-32xl")
 
 
 def test_machines_on_demand_ask_nothing(needs_of: NeedsFactory, aws: Aws, ask: Ask) -> None:

@@ -164,6 +164,18 @@ def test_a_group_without_reservations_fails(reply: object, message: str, needs: 
     assert answer.fix is not None
 
 
+@pytest.mark.parametrize("code", ["UnauthorizedOperation", "RequestLimitExceeded"])
+def test_a_refused_reservation_leaves_the_others_checked(code: str, needs: Needs, aws: Aws, ask: Ask) -> None:
+    known = reservations(reservation(BLOCK))
+    assert callable(known)
+    aws.replies["ec2.DescribeCapacityReservations"] = lambda asked: (
+        Refusal(code) if asked["CapacityReservationIds"] == [ON_DEMAND] else known(asked)
+    )
+    answers = ask("PF09", needs, aws)
+    assert (answers[0].subject, answers[0].status) == (ON_DEMAND, "not_checked")
+    assert {answer.status for answer in answers[1:]} == {"passed"}
+
+
 def test_an_environment_without_reservations_asks_nothing(needs_of: NeedsFactory, aws: Aws, ask: Ask) -> None:
     assert ask("PF09", needs_of("default"), aws) == []
     assert not aws.calls

@@ -9,7 +9,7 @@ from slipway.machines import Machines
 from slipway.preflight.account import Account
 from slipway.preflight.answer import Answer
 from slipway.preflight.block_offers import SHORTEST_HOURS, BlockOffer, block_offers
-from slipway.preflight.check import check
+from slipway.preflight.check import UNANSWERED, check, not_checked
 from slipway.preflight.needs import Needs
 from slipway.preflight.reservations import Reservation, read_reservation
 
@@ -36,15 +36,22 @@ _GONE = frozenset({"expired", "cancelled", "failed", "payment-failed", "unsuppor
 def capacity_blocks(needs: Needs, account: Account) -> Iterator[Answer]:
     """Look at the blocks that queues name, and at the offers for machines that nothing was bought for yet."""
     for machine in needs.machines:
-        if machine.purchase == "capacity_block":
-            named = machine.capacity_reservation
-            block = read_reservation(account, named) if named else None
-            usable = block if block and block.state not in _GONE else None
-            yield _window(usable, machine) if usable else _offers(machine, needs, account, "no block is bought for it")
-        elif machine.purchase == "on_demand" and not machine.capacity_reservation:
-            why = _not_on_demand(machine.instance_type, needs.region)
-            if why:
-                yield _offers(machine, needs, account, why)
+        try:
+            yield from _of_machine(machine, needs, account)
+        except UNANSWERED as error:
+            yield not_checked("PF10", f"{machine.instance_type} for {machine.purpose}", error)
+
+
+def _of_machine(machine: Machines, needs: Needs, account: Account) -> Iterator[Answer]:
+    if machine.purchase == "capacity_block":
+        named = machine.capacity_reservation
+        block = read_reservation(account, named) if named else None
+        usable = block if block and block.state not in _GONE else None
+        yield _window(usable, machine) if usable else _offers(machine, needs, account, "no block is bought for it")
+    elif machine.purchase == "on_demand" and not machine.capacity_reservation:
+        why = _not_on_demand(machine.instance_type, needs.region)
+        if why:
+            yield _offers(machine, needs, account, why)
 
 
 def _not_on_demand(instance_type: str, region: str) -> str | None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from slipway.machines import Machines
 from slipway.preflight.account import Account
 from slipway.preflight.answer import Answer, Status
-from slipway.preflight.check import check
+from slipway.preflight.check import UNANSWERED, check, not_checked
 from slipway.preflight.needs import Needs
 from slipway.preflight.reservations import Reservation, read_reservation, reservation_ids
 
@@ -39,14 +39,21 @@ def capacity_reservations(needs: Needs, account: Account) -> Iterator[Answer]:
     """Look at every reservation and every resource group of reservations that the environment names."""
     for target in dict.fromkeys(m.capacity_reservation for m in needs.machines if m.capacity_reservation):
         users = tuple(m for m in needs.machines if m.capacity_reservation == target)
-        ids = reservation_ids(account, target)
-        if not ids:
-            yield _no_group(target, users, needs.region, there=ids is not None)
-            continue
-        found = {name: read_reservation(account, name) for name in ids}
-        for reservation_id, reservation in found.items():
-            yield from _judge(reservation_id, reservation, users, needs.region)
-        yield from _places([r for r in found.values() if r and r.state == "active"], users, target)
+        try:
+            yield from _of_target(target, users, needs.region, account)
+        except UNANSWERED as error:
+            yield not_checked("PF09", target, error)
+
+
+def _of_target(target: str, users: tuple[Machines, ...], region: str, account: Account) -> Iterator[Answer]:
+    ids = reservation_ids(account, target)
+    if not ids:
+        yield _no_group(target, users, region, there=ids is not None)
+        return
+    found = {name: read_reservation(account, name) for name in ids}
+    for reservation_id, reservation in found.items():
+        yield from _judge(reservation_id, reservation, users, region)
+    yield from _places([r for r in found.values() if r and r.state == "active"], users, target)
 
 
 def _no_group(target: str, users: tuple[Machines, ...], region: str, *, there: bool) -> Answer:

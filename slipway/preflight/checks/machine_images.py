@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 
 from slipway.preflight.account import Account
 from slipway.preflight.answer import Answer
-from slipway.preflight.check import check
+from slipway.preflight.check import UNANSWERED, check, not_checked
 from slipway.preflight.image_uses import ImageUse, image_uses
 from slipway.preflight.needs import Needs
 
@@ -38,17 +38,23 @@ _FIXES = {
 def machine_images(needs: Needs, account: Account) -> Iterator[Answer]:
     """Look up every image, whether it is named by id, by a public SSM parameter or by ParallelCluster's naming."""
     for use in dict.fromkeys(image_uses(needs)):
-        image = _image(use, account)
-        answer = partial(_Answer, subject=f"{use.name} for {use.purpose}", stacks=(use.stack,))
-        if image is None:
-            fix = _FIXES[use.named_by].format(region=needs.region, path=use.name.rpartition("/")[0].rpartition("/")[0])
-            yield answer(status="failed", message=f"{needs.region} has no such image", fix=fix)
-            continue
-        wrong = _other_processor(image, use, account)
-        if wrong:
-            yield answer(status="failed", message=wrong, fix=f"write an image for {use.instance_type}")
-            continue
-        yield _age(image, answer, needs.region)
+        subject = f"{use.name} for {use.purpose}"
+        try:
+            yield _of_use(use, partial(_Answer, subject=subject, stacks=(use.stack,)), account)
+        except UNANSWERED as error:
+            yield not_checked("PF12", subject, error)
+
+
+def _of_use(use: ImageUse, answer: partial[Answer], account: Account) -> Answer:
+    image = _image(use, account)
+    if image is None:
+        path = use.name.rpartition("/")[0].rpartition("/")[0]
+        fix = _FIXES[use.named_by].format(region=account.region, path=path)
+        return answer(status="failed", message=f"{account.region} has no such image", fix=fix)
+    wrong = _other_processor(image, use, account)
+    if wrong:
+        return answer(status="failed", message=wrong, fix=f"write an image for {use.instance_type}")
+    return _age(image, answer, account.region)
 
 
 def _image(use: ImageUse, account: Account) -> dict[str, Any] | None:
