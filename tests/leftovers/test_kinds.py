@@ -10,6 +10,7 @@ from botocore import xform_name
 from botocore.exceptions import ParamValidationError
 
 from slipway.documented_leftovers import rules
+from slipway.facts.prices import price
 from slipway.leftovers.item import Item
 from slipway.leftovers.kind import Call, Kind, Left, kinds
 from slipway.leftovers.ownership import PARTS
@@ -86,6 +87,16 @@ def test_every_kind_is_in_the_table_once_and_says_when_it_goes() -> None:
     assert len(set(names)) == len(names)
     assert len(LEFT) >= 55
     assert {row.kind for row in rules().documented} <= set(names)
+
+
+def test_every_price_that_is_named_is_known_and_goes_by_a_fact_that_is_listed() -> None:
+    lines = [(left, line) for _, left in LEFT if isinstance(left.cost, tuple) for line in left.cost]
+
+    assert lines
+    for left, line in lines:
+        assert line.quantity is None or line.quantity in _names(left.items)
+        if "{" not in line.item:
+            assert price(line.item, "us-west-2")
 
 
 def test_what_holds_another_goes_first() -> None:
