@@ -37,7 +37,9 @@ def permissions(needs: Needs, account: Account) -> Iterator[Answer]:
     bootstrap = f"npx cdk bootstrap aws://{account.caller.account_id}/{needs.region}"
     for role in missing:
         yield _Answer(status="failed", subject=role, message="the bootstrap's role is not there", fix=bootstrap)
-    yield from _caller(tuple(role for role in roles if role not in missing), account)
+    standing = tuple(role for role in roles if role not in missing)
+    if standing:
+        yield from _caller(standing, account)
     for role in _closed(execution_roles(needs.assembly), account):
         if _exists(role, account):
             yield from _execution(role, needs, account)
