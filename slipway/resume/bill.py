@@ -25,7 +25,7 @@ def said_paused(cost: Cost) -> str:
 def said_running(cost: Cost) -> str:
     """Say what a running environment costs."""
     return (
-        f"from then on it costs about {cost.idle_usd_per_hour:,.2f} USD an hour by list prices while no job runs, and "
+        f"it costs about {cost.idle_usd_per_hour:,.2f} USD an hour by list prices while no job runs, and "
         f"{cost.peak_usd_per_hour:,.2f} at its peak{_more(cost)}"
     )
 

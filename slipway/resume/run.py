@@ -18,7 +18,7 @@ from slipway.resume.errors import RefusedError, UnfinishedError
 from slipway.resume.targets import read_targets
 from slipway.synthesis import PROJECT, SynthFailedError, synthesize
 from slipway_pause.environment import Targets, parts, start, stop
-from slipway_pause.part import Outcome
+from slipway_pause.part import Outcome, StateError
 
 Answer = TypeVar("Answer")
 
@@ -92,7 +92,7 @@ def resume(environment: str | None, assembly: Path | None, *, yes: bool) -> None
     typer.echo(f"environment {site} starts again:")
     for name, was in stopped:
         typer.echo(f"  {name}: {was}")
-    typer.echo(f"{said_running(site.cost).capitalize()}.")
+    typer.echo(f"From then on {said_running(site.cost)}.")
     _confirm("Start them?", yes=yes)
     _tell(start(site.targets, site.session), nothing="somebody else has started it meanwhile")
     typer.echo("started; a month's budget that is spent stops nothing a second time (docs/budget.md)")
@@ -135,6 +135,8 @@ def _parts(site: Site) -> list[Any]:
 def _asked(question: Callable[[], Answer]) -> Answer:
     try:
         return question()
+    except StateError as error:
+        raise RefusedError(f"{error}. Nothing was changed") from error
     except (BotoCoreError, ClientError) as error:
         raise RefusedError(f"AWS does not answer, or refuses: {error}. Nothing was changed") from error
 

@@ -129,6 +129,19 @@ def test_when_aws_does_not_say_what_runs_nothing_is_changed(
     assert world.state() == before
 
 
+def test_a_tag_that_somebody_else_has_written_is_told(world: World, assembly: Path) -> None:
+    stop(TARGETS, world.session)
+    ecs = world.client("ecs")
+    [arn, *_] = ecs.list_services(cluster=ECS)["serviceArns"]
+    ecs.tag_resource(resourceArn=arn, tags=[{"key": "slipway:paused", "value": "yes"}])
+    before = world.state()
+    result = run("resume", assembly, "--yes")
+
+    assert result.exit_code == 2
+    assert "the tag slipway:paused is not Slipway's: yes. Nothing was changed" in result.output
+    assert world.state() == before
+
+
 @pytest.mark.parametrize("options", [[], ["-e", "default", "--assembly", "somewhere"]])
 def test_one_environment_is_named_in_one_way(options: list[str]) -> None:
     result = CliRunner().invoke(app, ["pause", *options])

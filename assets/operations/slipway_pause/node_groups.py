@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from slipway_pause.part import TAG
+from slipway_pause.part import TAG, StateError
 
 NODE_GROUP_LABEL = "slipway/node-group"
 """Label of node groups; its value is the name in the environment file, and `CORE` for those of the cluster itself."""
@@ -85,7 +85,7 @@ class NodeGroup:
             return None
         found = re.fullmatch(r"minimum=(\d+) desired=(\d+)", text)
         if not found:
-            raise ValueError(f"the tag {self._tag} is not Slipway's: {text}")
+            raise StateError(f"the tag {self._tag} is not Slipway's: {text}")
         return int(found[1]), int(found[2])
 
     def _cluster(self) -> dict[str, Any]:

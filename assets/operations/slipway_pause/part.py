@@ -43,6 +43,7 @@ class Part(Protocol):
         """How it ran before it was stopped, in words; none when it was not stopped.
 
         Raises:
+            StateError: somebody else has written the tag that remembers it.
             botocore.exceptions.ClientError: AWS refused.
         """
 

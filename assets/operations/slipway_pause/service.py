@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from slipway_pause.part import TAG
+from slipway_pause.part import TAG, StateError
 
 _DIMENSION = "ecs:service:DesiredCount"
 # Order and names of the memory's letters: scaling that was suspended before stays suspended afterwards.
@@ -35,11 +35,11 @@ class Memory:
         """Read a tag's value.
 
         Raises:
-            ValueError: it is none that this wrote.
+            StateError: it is none that this wrote.
         """
         found = re.fullmatch(r"desired=(\d+)(?: minimum=(\d+) suspended=([ios]*))?", text)
         if not found:
-            raise ValueError(f"the tag {TAG} is not Slipway's: {text}")
+            raise StateError(f"the tag {TAG} is not Slipway's: {text}")
         desired, minimum, suspended = found.groups()
         return cls(int(desired), None if minimum is None else int(minimum), suspended or "")
 
