@@ -146,6 +146,7 @@ schema: setup ## Rewrite environments/schema.json and the generated parts of doc
 	python -m slipway.spec.schema
 	python -m slipway.spec.reference
 	python -m slipway.lint.documentation
+	python -m slipway.preflight.documentation
 
 .PHONY: clean
 clean: ## Remove everything that was generated or installed
