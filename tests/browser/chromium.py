@@ -8,9 +8,8 @@ from tests.assembly import PROJECT
 
 ROOT = PROJECT / ".tools" / "chromium" / "root"
 EXECUTABLE = ROOT / "usr" / "lib" / "chromium" / "chromium-headless-shell"
-ARGUMENTS = ("--no-sandbox", "--disable-gpu")
-"""Chromium's sandbox needs rights that root in a container does not have; the only pages that it opens are ours. Without a
-graphics card it draws in software, which fails now and then on a busy machine unless it is told so."""
+ARGUMENTS = ("--no-sandbox",)
+"""Chromium's sandbox needs rights that root in a container does not have; the only pages that it opens are ours."""
 
 
 def variables(directory: Path) -> dict[str, str]:

@@ -7,6 +7,8 @@ from slipway.plan.cost.model import HOURS_PER_DAY, HOURS_PER_MONTH, Billing, Cos
 
 _Key = tuple[str, str, str, int]
 
+_CENT = 0.01
+
 PERIODS = (("hour", 1), ("day", HOURS_PER_DAY), ("month", HOURS_PER_MONTH))
 """The lengths of time that amounts are given for, in hours."""
 
@@ -112,13 +114,18 @@ def _merged(rows: list[CostRow]) -> list[CostRow]:
             times=len(group),
             idle=None if first.idle is None else sum(row.idle or 0.0 for row in group),
             peak=None if first.peak is None else sum(row.peak or 0.0 for row in group),
-            idle_change=sum(row.idle_change for row in group),
-            peak_change=sum(row.peak_change for row in group),
+            idle_change=_noticeable(sum(row.idle_change for row in group)),
+            peak_change=_noticeable(sum(row.peak_change for row in group)),
             is_gone=first.is_gone,
         )
         for group in alike.values()
         for first in group[:1]
     ]
+
+
+def _noticeable(change: float) -> float:
+    """Return a change of at least a cent, else 0: prices by the month leave crumbs."""
+    return change if abs(change) >= _CENT else 0.0
 
 
 def _order(row: CostRow) -> tuple[int, float, float, str, str]:

@@ -3,10 +3,13 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from slipway.plan.plan import Plan
-from slipway.plan.report.causes import causes, own_path
+from slipway.plan.plan import Comparison, Plan
+from slipway.plan.report.causes import Cause, causes, own_path
 from slipway.plan.report.cost_rows import totals
 from slipway.plan.report.wording import EFFECT_WORDS, VERDICT_WORDS, count, duration, usd, usd_change
+
+_FEW = 8
+"""How many of a kind are named one by one."""
 
 Tone = Literal["bad", "careful", "good", "plain"]
 
@@ -86,27 +89,40 @@ def summary(plan: Plan) -> str:
 def look_first(plan: Plan) -> tuple[tuple[str, str], ...]:
     """Return what a reviewer should look at before all else, each with the section of the page that tells more."""
     comparison = plan.comparison
-    found: list[tuple[str, str]] = []
-    if comparison:
-        for cause in causes(comparison.changes):
-            change = cause.change
-            if cause.loses_data or change.effect in {"replace", "may_replace", "remove", "orphan"}:
-                lost = " and loses data" if cause.loses_data else ""
-                follow = f", and {len(cause.follow):,} that follow it" if cause.follow else ""
-                found.append(
-                    (f"{own_path(change)} is {EFFECT_WORDS[change.effect]}{lost}{follow}", f"stack-{change.stack}")
-                )
-        found += [(f"Broader access: {broadening.what}", "access") for broadening in comparison.changes.broadenings]
-        update = comparison.cluster_update
-        if update and update.verdict in {"cannot_update", "nodes_must_stop", "not_known"}:
-            found.append((VERDICT_WORDS[update.verdict], "cluster"))
-        if comparison.security.new:
-            found.append((count(len(comparison.security.new), "new security finding"), "security"))
-    elif plan.security.findings:
-        found.append((count(len(plan.security.findings), "security finding"), "security"))
+    found = _alarming(comparison) if comparison else []
+    findings = comparison.security.new if comparison else plan.security.findings
+    if findings:
+        found.append((count(len(findings), "new security finding" if comparison else "security finding"), "security"))
     if plan.cost.unknown:
         found.append((f"{count(len(plan.cost.unknown), 'cost line')} without a known price", "cost"))
     return tuple(found)
+
+
+def _alarming(comparison: Comparison) -> list[tuple[str, str]]:
+    changes = comparison.changes
+    found = causes(changes)
+    worst = [cause for cause in found if cause.loses_data or cause.change.effect in {"replace", "may_replace"}]
+    gone = [cause for cause in found if cause not in worst and cause.change.effect in {"remove", "orphan"}]
+    sentences = _few([_sentence(cause) for cause in worst], "resource loses data or is replaced", "stacks")
+    wider = [(f"Broader access: {broadening.what}", "access") for broadening in changes.broadenings]
+    sentences += _few(wider, "permission or opening is broader", "access")
+    update = comparison.cluster_update
+    if update and update.verdict in {"cannot_update", "nodes_must_stop", "not_known"}:
+        sentences.append((VERDICT_WORDS[update.verdict], "cluster"))
+    return sentences + _few([_sentence(cause) for cause in gone], "resource is deleted or left behind", "stacks")
+
+
+def _sentence(cause: Cause) -> tuple[str, str]:
+    change = cause.change
+    lost = " and loses data" if cause.loses_data else ""
+    follow = f"; {len(cause.follow):,} more because of it" if cause.follow else ""
+    return f"{own_path(change)} is {EFFECT_WORDS[change.effect]}{lost}{follow}", f"stack-{change.stack}"
+
+
+def _few(sentences: list[tuple[str, str]], what: str, section: str) -> list[tuple[str, str]]:
+    """Return the first sentences, and how many more there are of what."""
+    more = len(sentences) - _FEW
+    return [*sentences[:_FEW], *([(f"{more:,} more: {what}", section)] if more > 0 else [])]
 
 
 def _with_change(figure: Figure, change: float) -> Figure:

@@ -14,7 +14,6 @@ from slipway.plan.report.wording import usd, usd_change
 LONGEST = 65_536
 """Characters that GitHub takes in a comment: its API answers `body is too long (maximum is 65536 characters)`."""
 
-_MOST_FIRST_LOOKS = 20
 _MOST_NOTES = 10
 _NO_NAME = re.compile(r"[^A-Za-z0-9._-]")
 
@@ -46,9 +45,7 @@ def _head(plan: Plan) -> Iterator[str]:
     first = look_first(plan)
     if first:
         yield "\n**Look at this first**\n"
-        yield from (f"- {prose(what)}" for what, _ in first[:_MOST_FIRST_LOOKS])
-        if len(first) > _MOST_FIRST_LOOKS:
-            yield f"- and {len(first) - _MOST_FIRST_LOOKS:,} more, below"
+        yield from (f"- {prose(what)}" for what, _ in first)
 
 
 def _totals(plan: Plan) -> Iterator[str]:

@@ -9,7 +9,7 @@ import re
 
 _STRUCTURE = frozenset("\\`*_{}[]<>&#|~!$")
 _BACKTICKS = re.compile(r"`+")
-_LONGEST = 1_500
+_LONGEST = 700
 _NO_MENTION = "@\N{WORD JOINER}"
 
 

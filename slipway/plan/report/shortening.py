@@ -1,6 +1,10 @@
 """A text of a limited length: what does not fit is left out, the least important first, and the text says so."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+_LEAST_LINES = 8
+"""Each part keeps so many lines until all have been shortened to them."""
 
 
 @dataclass(frozen=True)
@@ -34,22 +38,25 @@ def fitted(head: str, blocks: list[Block], longest: int) -> str:
         ValueError: not even the head fits with the blocks' titles.
     """
     kept = [len(block.lines) for block in blocks]
-    for index in sorted(range(len(blocks)), key=lambda number: -blocks[number].rank):
-        if len(_text(head, blocks, kept)) <= longest:
-            break
-        kept[index] = _most_lines(head, blocks, kept, index, longest)
+    order = sorted(range(len(blocks)), key=lambda number: -blocks[number].rank)
+    for least in (_LEAST_LINES, 0):
+        for index in order:
+
+            def fits(lines: int, index: int = index) -> bool:
+                return len(_text(head, blocks, [*kept[:index], lines, *kept[index + 1 :]])) <= longest
+
+            kept[index] = _most(min(least, kept[index]), kept[index], fits)
     text = _text(head, blocks, kept)
     if len(text) > longest:
         raise ValueError(f"the head of the text alone has {len(text):,} characters, more than {longest:,}")
     return text
 
 
-def _most_lines(head: str, blocks: list[Block], kept: list[int], index: int, longest: int) -> int:
-    """Return how many lines of a block fit; 0 when it must go down to its title."""
-    least, most = 0, kept[index]
+def _most(least: int, most: int, fits: Callable[[int], bool]) -> int:
+    """Return the largest number of lines that fits, but not less than the least."""
     while least < most:
         tried = (least + most + 1) // 2
-        if len(_text(head, blocks, [*kept[:index], tried, *kept[index + 1 :]])) <= longest:
+        if fits(tried):
             least = tried
         else:
             most = tried - 1
