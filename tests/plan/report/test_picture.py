@@ -97,6 +97,16 @@ def test_names_of_an_environment_are_text(default: Assembly) -> None:
     assert "<b>" not in text
 
 
+def test_a_marked_subnet_has_a_sign_before_its_name(default: Assembly) -> None:
+    architecture = read_architecture(read_stacks(default.directory))
+    private = next(subnet for subnet in architecture.subnets if not subnet.is_public)
+
+    root = ET.fromstring(picture(architecture, {private.id: "replaced"}))
+
+    frames = [frame for frame in root if frame.get("class") == "frame private replaced"]
+    assert ["".join(frame.itertext()).split() for frame in frames] == [["!", "private", "10.40.16.0/20"]]
+
+
 def test_lines_fit_their_room() -> None:
     lines = wrap("a" * 80 + " some shorter words", 12, 100)
 

@@ -59,7 +59,7 @@ def vpc_frame(sheet: Sheet, place: Rectangle) -> Frame:
 def subnet_title(subnets: list[Subnet]) -> str:
     """Return what to write above subnets of one kind and zone."""
     kind = "public" if subnets[0].is_public else "private"
-    return f"{kind} {', '.join(subnet.cidr for subnet in subnets)}"
+    return f"{kind} {', '.join(dict.fromkeys(subnet.cidr for subnet in subnets))}"
 
 
 def _columns(names: list[str], place: Rectangle) -> _Columns:

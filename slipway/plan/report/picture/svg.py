@@ -107,9 +107,11 @@ def _description(architecture: Architecture) -> str:
 def _add_frame(root: ET.Element, frame: Frame) -> None:
     group = ET.SubElement(root, "g", {"class": _classes("frame", frame.kind, frame.mark)})
     _add_rectangle(group, frame.place, 7)
-    text = _add_text(group, "", frame.place.x + 9, frame.place.y + 16, frame.title)
+    text = _add_text(group, "", frame.place.x + 9, frame.place.y + 16, "" if frame.mark else frame.title)
     if frame.mark:
-        ET.SubElement(text, "tspan", {"class": "mark", "dx": "6"}).text = MARK_WORDS[frame.mark]
+        # Its sign alone: a narrow frame has no room for the word, and the legend has both.
+        sign = ET.SubElement(text, "tspan", {"class": "mark"})
+        sign.text, sign.tail = MARK_WORDS[frame.mark].split(" ")[0], f" {frame.title}"
 
 
 def _add_card(root: ET.Element, card: Card, link: _Link | None) -> None:
