@@ -134,7 +134,7 @@ class Kind(ListCall):
     """The CloudFormation types that this list would show, itself or as a part of what it lists."""
 
     emulated: bool = True
-    """Whether the emulator's backend answers the call."""
+    """Whether moto, the emulator's backend, answers the call."""
 
     left: Left | None = None
     """Without it, the kind goes with another and is only the rehearsal's."""

@@ -30,7 +30,7 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _only_what_moto_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     """Search a few kinds only: all of them take seconds, and have tests of their own."""
-    few = tuple(kind for kind in kinds() if kind.kind in ("CloudFormation stack", "VPC", "EBS volume", "SNS topic"))
+    few = tuple(kind for kind in kinds() if kind.kind in ("CloudFormation stack", "EBS volume", "SNS topic"))
     monkeypatch.setattr("slipway.leftovers.look.kinds", lambda: few)
 
 
