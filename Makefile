@@ -148,6 +148,11 @@ schema: setup ## Rewrite environments/schema.json and the generated parts of doc
 	python -m slipway.lint.documentation
 	python -m slipway.preflight.documentation
 
+.PHONY: picture
+picture: setup .plan ## Draw docs/architecture.svg anew from the templates of the default environment
+	@node_modules/.bin/cdk synth --quiet --output .plan/default >/dev/null 2>.plan/log || { cat .plan/log >&2; exit 1; }
+	@python -m slipway.plan.report.picture .plan/default > docs/architecture.svg
+
 .PHONY: clean
 clean: ## Remove everything that was generated or installed
 	rm -rf $(VENV) .tools node_modules cdk.out .rehearsal .judge .plan
