@@ -36,7 +36,7 @@ class Synthesis:
             SynthFailedError: the app ended with another exit code than 0.
         """
         if self._process.wait():
-            said = _message(self._log.read_text("utf-8"))
+            said = _message(self._log.read_text("utf-8", errors="replace"))
             raise SynthFailedError(f"cdk synth would fail; the app's log: {self._log}\n{said}")
 
     def stop(self) -> None:

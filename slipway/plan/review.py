@@ -1,5 +1,6 @@
 """Plans an environment, writes what was asked for, and says what stops a pipeline."""
 
+import fcntl
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,9 +32,9 @@ def review(question: Question, outputs: Outputs, fail_on: str) -> tuple[str, ...
         NotPlannedError: the question makes no sense, or an environment does not synthesize.
     """
     conditions = FailOn(fail_on)
-    _check(question, conditions)
     directory = PLANS / Path(question.environment).stem
-    with _ended_by_sigterm(), synthesized(question, directory) as wait:
+    _check(question, conditions, outputs, directory)
+    with _alone(directory), _ended_by_sigterm(), synthesized(question, directory) as wait:
         # While the synths run: these take most of a second.
         from slipway.plan.run import plan_of  # noqa: PLC0415
 
@@ -49,8 +50,10 @@ def review(question: Question, outputs: Outputs, fail_on: str) -> tuple[str, ...
     return (*(f"cdk synth fails: {line}" for line in refused), *conditions.found(plan))
 
 
-def _check(question: Question, conditions: FailOn) -> None:
-    problems = []
+def _check(question: Question, conditions: FailOn, outputs: Outputs, directory: Path) -> None:
+    problems = [*outputs.problems()]
+    if question.base == "":
+        problems.append("--base is empty: name a revision, or leave it out to plan without a comparison")
     if question.base and question.against:
         problems.append("--base and --against are two things to compare with: give one")
     if conditions.needs_comparison and not (question.base or question.against):
@@ -60,8 +63,27 @@ def _check(question: Question, conditions: FailOn) -> None:
         for option, folder in (("--assembly", question.assembly), ("--against", question.against))
         if folder and not folder.is_dir()
     ]
+    if question.against and not question.assembly and question.against.resolve() == (directory / "head").resolve():
+        problems.append(f"--against {question.against} is where this plan is written: move it elsewhere first")
     if problems:
         raise NotPlannedError("\n".join(problems))
+
+
+@contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """Keep another plan of the same environment from writing into the same folder.
+
+    Raises:
+        NotPlannedError: one runs already.
+    """
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with directory.with_name(f"{directory.name}.lock").open("w", encoding="utf-8") as lock:
+        try:
+            # The system lets go of it when this process ends, however it ends.
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as taken:
+            raise NotPlannedError(f"another plan of {directory.name} is being made in {directory}") from taken
+        yield
 
 
 @contextmanager

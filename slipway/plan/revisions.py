@@ -33,12 +33,21 @@ def commit_of(project: Path, revision: str) -> str:
     found = _git(project, "rev-parse", "--short", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if not found.returncode:
         return found.stdout.decode().strip()
-    if _git(project, "rev-parse", "--git-dir").returncode:
-        raise NotPlannedError(f"{project} is no Git repository: compare with --against FOLDER")
-    raise NotPlannedError(
-        f"Git knows no commit {revision}: fetch it (git fetch origin {revision.removeprefix('origin/')}; in CI, check "
-        "out with the whole history)"
-    )
+    shallow = _git(project, "rev-parse", "--is-shallow-repository")
+    if shallow.returncode:
+        # Git says which: no repository, or one of another user, as CI systems mount them into containers.
+        raise NotPlannedError(
+            f"{project} is no Git repository that can be read: compare with --against FOLDER, or mend it. Git says: "
+            f"{shallow.stderr.decode(errors='replace').strip()}"
+        )
+    history = "--unshallow " if shallow.stdout.strip() == b"true" else ""
+    raise NotPlannedError(f"Git knows no commit {revision}: fetch it, `git fetch {history}origin {_wanted(revision)}`")
+
+
+def _wanted(revision: str) -> str:
+    """Return what to tell `git fetch`, also in a clone that follows one branch alone, as CI systems make them."""
+    remote, _, branch = revision.partition("/")
+    return f"+refs/heads/{branch}:refs/remotes/{revision}" if remote == "origin" and branch else "--tags"
 
 
 def file_at(project: Path, commit: str, path: str) -> bytes | None:
@@ -69,13 +78,17 @@ def files_of(project: Path, commit: str, folder: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="base-", dir=folder, ignore_cleanup_errors=True) as name:
         copy = Path(name)
         with tarfile.open(fileobj=BytesIO(archive.stdout)) as tar:
-            tar.extractall(copy, filter="data")
+            # As Python's documentation has it: the first releases of 3.11, which distributions ship, have no filters.
+            tar.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
+            tar.extractall(copy)
         (copy / ".venv").symlink_to(project / ".venv")
         yield copy
 
 
 def _git(project: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     try:
-        return subprocess.run(["git", "-C", project, *arguments], capture_output=True, check=False)
+        # Without optional locks: another command of Git that runs meanwhile must not fail because of a question.
+        command = ["git", "--no-optional-locks", "-C", str(project), *arguments]
+        return subprocess.run(command, capture_output=True, check=False)
     except FileNotFoundError as missing:
         raise NotPlannedError("git is not installed: compare with --against FOLDER, or install it") from missing

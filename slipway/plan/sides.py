@@ -70,7 +70,8 @@ def synthesized(question: Question, directory: Path) -> Iterator[Callable[[], Si
 
     Args:
         question: what the user wants planned.
-        directory: folder of this plan; the assemblies that were in it are removed.
+        directory: folder of this plan; what is written there anew, and copies of a base that a killed plan left, are
+            removed.
 
     Yields:
         A function that waits for the assemblies and returns them. It raises NotPlannedError when an environment does
@@ -81,6 +82,8 @@ def synthesized(question: Question, directory: Path) -> Iterator[Callable[[], Si
     """
     commit = revisions.commit_of(PROJECT, question.base) if question.base else ""
     directory.mkdir(parents=True, exist_ok=True)
+    for left in directory.glob("base-*"):
+        shutil.rmtree(left, ignore_errors=True)
     with ExitStack() as ends:
         synths: dict[str, Synthesis] = {}
 
@@ -130,13 +133,15 @@ def environment_file(environment: str) -> str | None:
     """Return where an environment's file is in the project; none for a file that is elsewhere."""
     if not environment.endswith(".yaml"):
         return f"environments/{environment}.yaml"
-    file = Path(environment).resolve()
-    return file.relative_to(PROJECT).as_posix() if file.is_relative_to(PROJECT) else None
+    file, project = Path(environment).resolve(), PROJECT.resolve()
+    return file.relative_to(project).as_posix() if file.is_relative_to(project) else None
 
 
 def _notes(commit: str, title: str) -> Iterator[str]:
     here = PROJECT / _REQUIREMENTS
-    if here.is_file() and revisions.file_at(PROJECT, commit, _REQUIREMENTS) != here.read_bytes():
+    there = revisions.file_at(PROJECT, commit, _REQUIREMENTS) or b""
+    # By line: Git may check files out with other line ends than it keeps.
+    if here.is_file() and there.splitlines() != here.read_bytes().splitlines():
         yield (
             f"{title} has another {_REQUIREMENTS}: it was synthesized with the packages that are installed now, so "
             "what other versions of them change is not in the comparison."

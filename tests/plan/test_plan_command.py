@@ -1,5 +1,6 @@
 """`slipway plan`: its options, outputs and exit codes, on assemblies that are there already."""
 
+import fcntl
 import json
 import os
 import shutil
@@ -100,6 +101,54 @@ def test_all_that_is_wrong_with_the_options_is_said_at_once(tmp_path: Path) -> N
         f"--assembly {missing} is no folder",
         f"--against {missing} is no folder",
     ]
+
+
+def test_an_empty_base_is_no_plan_without_a_comparison() -> None:
+    """A variable of a CI system that is not set must not make a review that finds nothing."""
+    result = run("--base", "")
+
+    assert result.exit_code == 2
+    assert result.stderr.startswith("--base is empty")
+
+
+def test_outputs_that_cannot_be_written_are_said_before_the_work(default: Assembly, tmp_path: Path) -> None:
+    result = run("--assembly", default.directory, "--markdown", "-", "--json", "-", "--html", tmp_path)
+
+    assert result.exit_code == 2
+    assert result.stderr.splitlines() == ["- is given for two outputs", f"{tmp_path} is a folder: give a file"]
+
+
+def test_an_output_below_a_file_is_said(default: Assembly, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    result = run("--assembly", default.directory, "--json", tmp_path / "file" / "plan.json")
+
+    assert result.exit_code == 2
+    assert f"{tmp_path / 'file' / 'plan.json'} cannot be written" in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_what_is_compared_with_is_not_overwritten(plans: Path) -> None:
+    mine = plans / "default" / "head"
+    mine.mkdir(parents=True)
+    (mine / "manifest.json").write_text("{}")
+
+    result = run("--against", mine)
+
+    assert result.exit_code == 2
+    assert "is where this plan is written" in result.stderr
+    assert (mine / "manifest.json").is_file()
+
+
+def test_two_plans_of_one_environment_do_not_mix(default: Assembly, plans: Path) -> None:
+    plans.mkdir()
+    with (plans / "default.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        result = run("--assembly", default.directory)
+
+    assert result.exit_code == 2
+    assert "another plan of default is being made" in result.stderr
+    assert run("--assembly", default.directory).exit_code == 0
 
 
 def test_a_condition_about_a_change_needs_something_to_compare_with(default: Assembly) -> None:

@@ -51,7 +51,7 @@ def test_changes_outside_the_project_are_not_its(project: Path) -> None:
 
 def test_a_folder_without_git_is_the_work_tree(tmp_path: Path) -> None:
     assert revisions.work_tree_name(tmp_path) == "the work tree"
-    with pytest.raises(NotPlannedError, match="is no Git repository: compare with --against FOLDER"):
+    with pytest.raises(NotPlannedError, match="is no Git repository that can be read: compare with --against"):
         revisions.commit_of(tmp_path, "main")
 
 
@@ -65,6 +65,24 @@ def test_branches_and_tags_are_commits(project: Path) -> None:
 def test_an_unknown_revision_is_refused_with_what_to_do(project: Path, revision: str) -> None:
     with pytest.raises(NotPlannedError, match=f"Git knows no commit {revision}: fetch it"):
         revisions.commit_of(project, revision)
+
+
+@pytest.mark.parametrize("revision", ["origin/main", "v1"])
+def test_what_to_do_works_in_the_clone_of_a_ci_system(project: Path, tmp_path: Path, revision: str) -> None:
+    """Shallow, of one branch, without tags: the command that the message names makes the revision known."""
+    git(project, "tag", "v1")
+    git(project, "checkout", "--quiet", "-b", "topic")
+    git(project, "commit", "--quiet", "--allow-empty", "-m", "second")
+    clone = tmp_path / "clone"
+    address = f"file://{project.parent}"
+    git(tmp_path, "clone", "--quiet", "--depth=1", "--no-tags", "--single-branch", "--branch=topic", address, "clone")
+    with pytest.raises(NotPlannedError) as problem:
+        revisions.commit_of(clone, revision)
+
+    _, command, _ = str(problem.value).split("`")
+    git(clone, *command.split()[1:])
+
+    assert revisions.commit_of(clone, revision) == git(project, "rev-parse", "--short", "main")
 
 
 def test_the_copy_is_what_was_committed_and_goes(project: Path, tmp_path: Path) -> None:

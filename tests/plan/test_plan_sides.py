@@ -122,6 +122,25 @@ def test_other_requirements_in_the_base_are_said(project: Path, plans: Path) -> 
     assert "has another requirements.txt" in both.base.notes[0]
 
 
+def test_other_line_ends_are_no_other_requirements(project: Path, plans: Path) -> None:
+    (project / "requirements.txt").write_bytes(b"one==1\r\n")
+
+    with synthesized(Question("default", base="main"), plans) as wait:
+        both = wait()
+
+    assert both.base
+    assert both.base.notes == ()
+
+
+def test_what_a_killed_plan_left_is_removed(project: Path, plans: Path) -> None:
+    (plans / "base-killed" / "slipway").mkdir(parents=True)
+
+    with synthesized(Question("default"), plans) as wait:
+        wait()
+
+    assert sorted(path.name for path in plans.iterdir()) == ["head", "head.log"]
+
+
 def test_both_sides_say_why_they_do_not_synthesize(project: Path, plans: Path) -> None:
     say(project, "broken")
     git(project, "commit", "--quiet", "-a", "-m", "broken")

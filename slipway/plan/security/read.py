@@ -26,7 +26,7 @@ _OTHER_GATES = (
 # The list of NIST controls is longer than what is wrong.
 _CONTROLS = re.compile(r" - \(Control IDs: .*\)")
 # A notice about an environment file begins with its place: `/where/it/is/environments/default.yaml:40:15: `.
-_PLACE = re.compile(r"^\S*?([\w.-]+\.yaml):\d+:\d+: ")
+_PLACE = re.compile(r"^(?:.*/)?([^/]+\.yaml):\d+:\d+: ")
 
 
 class _Declared(NamedTuple):

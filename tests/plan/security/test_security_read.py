@@ -31,7 +31,7 @@ def test_the_list_of_controls_is_left_out(scanned: ScannedAssembly, tmp_path: Pa
 
 
 def test_a_notice_of_the_app_is_a_warning_without_its_place(scanned: ScannedAssembly, tmp_path: Path) -> None:
-    text = "/home/me/project/environments/team.yaml:40:15: inference: old engine"
+    text = "/home/me/my project/environments/team.yaml:40:15: inference: old engine"
     scanned.violate("Construct Annotations", "Annotation::slipway:engine", STACK, description=text, severity="warning")
 
     (finding,) = read(scanned.write(tmp_path / "a")).findings
