@@ -14,6 +14,7 @@ STACK_NAME_CHARACTERS = 24
 
 _CUSTOM = "Custom::"
 _NESTED = "AWS::CloudFormation::Stack"
+_LIFTS_BOUNDARIES = frozenset({"iam:DeleteRolePermissionsBoundary"})
 
 
 class UnknownTypeError(Exception):
@@ -30,10 +31,12 @@ class Needs:
         stack_names: the stacks of the app.
         prefix: how the names begin that CloudFormation makes up for the environment's resources.
         actions: IAM actions that CloudFormation's own role needs.
-        role_services: services that the templates' roles name in their trust policies.
+        role_services: services that roles are passed to: those in the trust policies of the templates' roles, and those
+            whose own role the templates name.
         linked_services: services whose service-linked role is made with the first resource.
         permissions_boundary: ARN of the boundary that every role has; none when a role has none. AWS's own template of
             the ParallelCluster provider makes a role without one.
+        nests_provider: whether the templates nest the one of the ParallelCluster provider.
     """
 
     environment: str
@@ -44,6 +47,7 @@ class Needs:
     role_services: tuple[str, ...]
     linked_services: tuple[str, ...]
     permissions_boundary: str | None
+    nests_provider: bool
 
 
 def read_needs(assembly: Path) -> Needs:
@@ -60,15 +64,17 @@ def read_needs(assembly: Path) -> Needs:
     environment = names.pop()
     resources = [resource for stack in stacks for resource in stack.template["Resources"].values()]
     types = {resource["Type"] for resource in resources}
+    boundary = _boundary(resources)
     return Needs(
         environment=environment,
         region=stacks[0].region,
         stack_names=tuple(stack.name for stack in stacks),
         prefix=f"slipway-{environment}-"[:STACK_NAME_CHARACTERS],
-        actions=frozenset(_actions(types, resources)),
+        actions=frozenset(_actions(types, resources)) - (_LIFTS_BOUNDARIES if boundary else frozenset()),
         role_services=tuple(sorted(set(_role_services(resources)))),
         linked_services=tuple(sorted({name for kind in types for name in scopes().linked_services.get(kind, ())})),
-        permissions_boundary=_boundary(resources),
+        permissions_boundary=boundary,
+        nests_provider=_NESTED in types,
     )
 
 
@@ -79,6 +85,7 @@ def _actions(types: set[str], resources: list[Mapping[str, Any]]) -> Iterator[st
         UnknownTypeError: the table has no row for a type.
     """
     table = actions()
+    yield from table.every_stack
     if any(kind.startswith(_CUSTOM) for kind in types):
         yield from table.custom_resource
     known = {kind for kind in types if not kind.startswith(_CUSTOM)} | set(_nested_types(resources))
@@ -116,6 +123,7 @@ def _role_services(resources: list[Mapping[str, Any]]) -> Iterator[str]:
                 yield from [services] if isinstance(services, str) else services
         elif resource["Type"] == _NESTED:
             yield "lambda.amazonaws.com"
+        yield from scopes().passed_linked_roles.get(resource["Type"], ())
 
 
 def _boundary(resources: list[Mapping[str, Any]]) -> str | None:

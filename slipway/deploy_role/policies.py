@@ -118,7 +118,8 @@ def _scoped(row: Scope, allowed: list[str], needs: Needs) -> Iterator[Document]:
 
 def _statement(allowed: list[str], row: Scope, needs: Needs, more: Mapping[str, Any]) -> Document:
     conditions = {**_filled(row.conditions, needs), **more}
-    statement = {"Effect": "Allow", "Action": allowed, "Resource": _filled(list(row.resources), needs)}
+    resources = [*row.resources, *(row.provider_resources if needs.nests_provider else ())]
+    statement = {"Effect": "Allow", "Action": allowed, "Resource": _filled(resources, needs)}
     return {**statement, "Condition": conditions} if conditions else statement
 
 

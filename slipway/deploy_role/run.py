@@ -109,7 +109,9 @@ def _write(documents: Mapping[str, Document], output: Path) -> None:
 def _instructions(needs: Needs, account: str, output: Path, documents: Mapping[str, Document]) -> Iterator[str]:
     """Yield what to do with the documents, as commands."""
     execution = [name for name in documents if name.startswith("execution-")]
-    policies = {name: f"slipway-{needs.environment}-{name.removesuffix('.json')}" for name in execution}
+    # Not with the environment's prefix: CloudFormation's role may rewrite what has that, and would its own policies.
+    prefix = f"deploy-slipway-{needs.environment}"
+    policies = {name: f"{prefix}-{name.removesuffix('.json')}" for name in execution}
     yield f"{len(documents)} documents in {output}. CloudFormation's own role, for this environment alone:"
     yield ""
     for name, policy in policies.items():
@@ -118,7 +120,7 @@ def _instructions(needs: Needs, account: str, output: Path, documents: Mapping[s
     yield f'npx cdk bootstrap aws://{account}/{needs.region} --cloudformation-execution-policies "{arns}"'
     yield ""
     if "deployer-trust.json" in documents:
-        role = f"slipway-{needs.environment}-deployer"
+        role = f"{prefix}-deployer"
         yield "The role that the workflows take on:"
         yield ""
         yield f"aws iam create-role --role-name {role} --assume-role-policy-document file://{output}/deployer-trust.json"

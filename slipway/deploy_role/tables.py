@@ -19,6 +19,9 @@ class Actions(BaseModel):
     actions: Mapping[str, tuple[str, ...]]
     """IAM actions by resource type."""
 
+    every_stack: tuple[str, ...]
+    """What every stack needs, whatever is in it."""
+
     custom_resource: tuple[str, ...]
     """What every custom resource needs."""
 
@@ -37,6 +40,9 @@ class Scope(BaseModel):
     resources: tuple[str, ...]
     """ARNs, with `{prefix}` and the other names of the file's head."""
 
+    provider_resources: tuple[str, ...] = ()
+    """More of them when the template of the ParallelCluster provider is nested."""
+
     conditions: Mapping[str, Mapping[str, Any]] = {}
 
 
@@ -48,6 +54,9 @@ class Scopes(BaseModel):
     scopes: tuple[Scope, ...]
     linked_services: Mapping[str, tuple[str, ...]]
     """Services whose service-linked role a resource type needs."""
+
+    passed_linked_roles: Mapping[str, tuple[str, ...]]
+    """Services to which a resource type passes their own service-linked role."""
 
 
 @cache

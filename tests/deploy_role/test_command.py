@@ -26,7 +26,7 @@ def test_it_writes_the_documents_and_says_the_commands(default: Assembly, tmp_pa
     for name in written:
         if name.startswith("execution"):
             assert f"file://{tmp_path}/{name}" in result.output
-            assert f"policy/slipway-default-{name.removesuffix('.json')}" in result.output
+            assert f"policy/deploy-slipway-default-{name.removesuffix('.json')}" in result.output
     assert f"npx cdk bootstrap aws://{ACCOUNT}/us-west-2 --cloudformation-execution-policies" in result.output
 
 

@@ -143,6 +143,60 @@ def test_the_providers_role_has_no_boundary_so_none_is_demanded(assemblies: Any)
     assert read_needs(assemblies("directory").directory).permissions_boundary is None
 
 
+def test_a_demanded_boundary_cannot_be_lifted(kubernetes_bounded: Path, default: Assembly) -> None:
+    assert not allows(read_needs(kubernetes_bounded), "iam:DeleteRolePermissionsBoundary")
+    assert allows(read_needs(default.directory), "iam:DeleteRolePermissionsBoundary")
+
+
+def resources_of(needs: Needs, action: str) -> set[str]:
+    """What an action is allowed on."""
+    return {arn for item in statements(needs) if action in item["Action"] for arn in item["Resource"]}
+
+
+def test_every_stack_reads_the_bootstraps_version_and_the_outputs_of_others(each_assembly: Assembly) -> None:
+    needs = read_needs(each_assembly.directory)
+
+    (version,) = {t["Parameters"]["BootstrapVersion"]["Default"] for t in each_assembly.templates().values()}
+    assert f"arn:aws:ssm:{needs.region}:*:parameter{version}" in resources_of(needs, "ssm:GetParameters")
+    assert resources_of(needs, "cloudformation:DescribeStacks") == {
+        f"arn:aws:cloudformation:{needs.region}:*:stack/{needs.prefix}*"
+    }
+
+
+def test_what_aws_own_templates_name_is_reached_where_they_are_nested(default: Assembly, assemblies: Any) -> None:
+    needs, without = read_needs(default.directory), read_needs(assemblies("kubernetes").directory)
+
+    assert "arn:aws:iam::*:role/ParallelCluster*" in resources_of(needs, "iam:CreateRole")
+    assert "arn:aws:iam::*:policy/DefaultParallelCluster*" in resources_of(needs, "iam:CreatePolicy")
+    transform = "arn:aws:cloudformation:us-west-2:aws:transform/Serverless-2016-10-31"
+    assert transform in resources_of(needs, "cloudformation:CreateChangeSet")
+    assert not [arn for item in statements(without) for arn in item["Resource"] if "ParallelCluster" in arn]
+    assert not resources_of(without, "cloudformation:CreateChangeSet")
+
+
+def test_fsx_may_give_its_own_role_the_linked_buckets(default: Assembly) -> None:
+    role = "arn:aws:iam::*:role/aws-service-role/s3.data-source.lustre.fsx.amazonaws.com/*"
+
+    needs = read_needs(default.directory)
+
+    assert role in resources_of(needs, "iam:AttachRolePolicy") & resources_of(needs, "iam:PutRolePolicy")
+    assert role not in resources_of(needs, "iam:CreateRole")
+
+
+def test_a_rolling_update_may_suspend_what_would_disturb_it(default: Assembly) -> None:
+    needs = read_needs(default.directory)
+    groups = [
+        resource
+        for template in default.templates().values()
+        for resource in template["Resources"].values()
+        if resource["Type"] == "AWS::AutoScaling::AutoScalingGroup"
+    ]
+
+    assert all(group["UpdatePolicy"]["AutoScalingRollingUpdate"]["SuspendProcesses"] for group in groups)
+    wanted = ("SuspendProcesses", "ResumeProcesses", "TerminateInstanceInAutoScalingGroup")
+    assert all(allows(needs, f"autoscaling:{action}") for action in wanted)
+
+
 def test_the_deployer_may_take_on_the_bootstraps_roles_and_look(default: Assembly) -> None:
     document = deployer_policy(read_needs(default.directory), ACCOUNT)
 
