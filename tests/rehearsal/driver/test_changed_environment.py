@@ -45,7 +45,7 @@ def test_nodes_and_a_model_are_changed(tmp_path: Path) -> None:
 
 def test_a_model_that_scales_scales_further(tmp_path: Path) -> None:
     changes = write_changed_environment(environment_path("rolledout"), tmp_path / "changed.yaml")
-    assert changes == ("inference.models[0].scaling.max_count: 5",)
+    assert changes == ("inference.models[0].scaling.max_count: 5", "operations.monthly_budget_usd: 5001")
 
 
 def test_comments_and_order_stay(tmp_path: Path) -> None:
