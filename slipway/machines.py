@@ -27,6 +27,10 @@ _EKS_PURCHASES: Mapping[str | None, Purchase] = {
     "CAPACITY_BLOCK": "capacity_block",
 }
 
+_GP3_IOPS = 3000
+_GP3_THROUGHPUT_MIB_S = 125
+"""What comes with every gp3 volume (EBS user guide, "General Purpose SSD volumes")."""
+
 _CANDIDATE = "-candidate"
 """End of the name of a service that a new version of a model is tried in: it has a host while a canary is out."""
 
@@ -47,6 +51,8 @@ class Machines:
         availability_zone_ids: where they can be; empty when the template names the zone by other means.
         capacity_reservation: id of their reservation, or ARN of the resource group of their reservations.
         volume_gib: size of the EBS volumes of each, in GiB.
+        extra_iops: operations a second of the volumes of each, beyond those that come with a gp3 volume.
+        extra_throughput_mib_s: throughput of the volumes of each in MiB/s, beyond what comes with a gp3 volume.
     """
 
     stack: str
@@ -59,6 +65,8 @@ class Machines:
     availability_zone_ids: tuple[str, ...]
     capacity_reservation: str | None
     volume_gib: int
+    extra_iops: int = 0
+    extra_throughput_mib_s: int = 0
 
 
 def machines(stacks: tuple[Stack, ...]) -> Iterator[Machines]:
@@ -169,13 +177,16 @@ def _of_kubernetes(templates: Templates, launch_templates: Mapping[str, Section]
             peak_count=scaling.number("MaxSize", default=0),
             availability_zone_ids=_zone_ids(group.texts("Subnets"), zones),
             capacity_reservation=_reservation(target),
-            volume_gib=_volumes_gib(launched),
+            volume_gib=_volumes(launched, "VolumeSize", 0),
+            extra_iops=_volumes(launched, "Iops", _GP3_IOPS),
+            extra_throughput_mib_s=_volumes(launched, "Throughput", _GP3_THROUGHPUT_MIB_S),
         )
 
 
-def _volumes_gib(launched: Section) -> int:
+def _volumes(launched: Section, setting: str, included: int) -> int:
+    """Return what the volumes of a launch template have of something together, beyond what each comes with."""
     volumes = [device.section("Ebs") for device in launched.items("BlockDeviceMappings")]
-    return sum(volume.number("VolumeSize", default=0) for volume in volumes)
+    return sum(volume.number(setting, default=included) - included for volume in volumes)
 
 
 # ---- models ----------------------------------------------------------------------------------------------------------
@@ -202,7 +213,9 @@ def _of_models(templates: Templates, launch_templates: Mapping[str, Section], zo
             peak_count=group.number("MaxSize", default=0),
             availability_zone_ids=_zone_ids(group.texts("VPCZoneIdentifier"), zones),
             capacity_reservation=None,
-            volume_gib=_volumes_gib(launched),
+            volume_gib=_volumes(launched, "VolumeSize", 0),
+            extra_iops=_volumes(launched, "Iops", _GP3_IOPS),
+            extra_throughput_mib_s=_volumes(launched, "Throughput", _GP3_THROUGHPUT_MIB_S),
         )
 
 

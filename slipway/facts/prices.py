@@ -27,7 +27,7 @@ class Price(Row):
 
     item: Text
     region: Text
-    unit: Literal["hour", "LCU-hour", "GB", "GB-month", "MBps-month", "month"]
+    unit: Literal["hour", "LCU-hour", "GB", "GB-month", "MBps-month", "IOPS-month", "month"]
     usd: Annotated[float, Field(gt=0)] | None
     note: Text | None = None
 

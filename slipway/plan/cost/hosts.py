@@ -29,8 +29,8 @@ def _hosts(logical_id: str, properties: Mapping[str, Any], launched: Launched) -
 
 def _stopped_hosts(logical_id: str, properties: Mapping[str, Any], launched: Launched) -> Iterable[Bill]:
     for machines in launched[properties["AutoScalingGroupName"]["Ref"]]:
-        what = f"volumes of stopped {machines.purpose}, {machines.volume_gib} GiB gp3 each"
-        yield Bill(what, "gp3_gb_month", properties["MinSize"] * machines.volume_gib)
+        stopped = properties.get("MinSize", 0)
+        yield from _volumes(machines, f"stopped {machines.purpose}", stopped, stopped)
 
 
 MACHINES: Mapping[str, Callable[[str, Mapping[str, Any], Launched], Iterable[Bill]]] = {
@@ -51,9 +51,14 @@ def _bills(machines: Machines, note: str | None) -> Iterable[Bill]:
         machines.peak_count,
         _BLOCK if is_block else note,
     )
-    yield Bill(
-        f"volumes of {machines.purpose}, {machines.volume_gib} GiB gp3 each",
-        "gp3_gb_month",
-        machines.idle_count * machines.volume_gib,
-        machines.peak_count * machines.volume_gib,
-    )
+    yield from _volumes(machines, machines.purpose, machines.idle_count, machines.peak_count)
+
+
+def _volumes(machines: Machines, whose: str, idle: int, peak: int) -> Iterable[Bill]:
+    size, throughput, iops = machines.volume_gib, machines.extra_throughput_mib_s, machines.extra_iops
+    yield Bill(f"volumes of {whose}, {size} GiB gp3 each", "gp3_gb_month", idle * size, peak * size)
+    if throughput:
+        what = f"throughput of volumes of {whose}, {throughput} MiB/s more each"
+        yield Bill(what, "gp3_mbps_month", idle * throughput, peak * throughput)
+    if iops:
+        yield Bill(f"IOPS of volumes of {whose}, {iops} more each", "gp3_iops_month", idle * iops, peak * iops)

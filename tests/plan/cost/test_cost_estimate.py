@@ -139,6 +139,20 @@ def test_a_public_endpoint_pays_its_addresses_its_firewall_and_stopped_hosts(pub
     assert lines["volumes of stopped inference hosts of tanuki-8b, 300 GiB gp3 each"].idle_quantity == 300
 
 
+def test_a_fast_copy_of_a_model_pays_what_its_volume_has_beyond_the_base(public: Assembly) -> None:
+    lines = {line.what: line for line in cost_of(public).lines}
+    hosts = lines["inference hosts of tanuki-8b, inf2.24xlarge"]
+    throughput = lines["throughput of volumes of inference hosts of tanuki-8b, 875 MiB/s more each"]
+    iops = lines["IOPS of volumes of inference hosts of tanuki-8b, 1000 more each"]
+
+    # 1,000 MiB/s and 4,000 IOPS, of which every volume has 125 and 3,000 for nothing.
+    assert throughput.peak_usd_per_hour == pytest.approx(hosts.peak_quantity * 875 * 0.04 / HOURS_PER_MONTH)
+    assert iops.idle_usd_per_hour == pytest.approx(hosts.idle_quantity * 1000 * 0.005 / HOURS_PER_MONTH)
+    assert (
+        lines["throughput of volumes of stopped inference hosts of tanuki-8b, 875 MiB/s more each"].idle_quantity == 875
+    )
+
+
 def test_clients_that_are_machines_bill_by_the_month(machines: Assembly) -> None:
     assert idle(machines)["cognito_machine_client_month"] == 1
     people = alone("AWS::Cognito::UserPoolClient", {"AllowedOAuthFlows": ["code"]})
@@ -223,6 +237,7 @@ def test_an_endpoint_bills_in_each_zone_unless_it_is_a_gateway() -> None:
     interface = alone("AWS::EC2::VPCEndpoint", {"VpcEndpointType": "Interface", "SubnetIds": ["a", "b"]})
 
     assert interface.idle_usd_per_hour == pytest.approx(0.02)
+    assert [line.item for line in interface.lines if line.billing == "by_use"] == ["interface_endpoint_gb"]
     assert not alone("AWS::EC2::VPCEndpoint", {"VpcEndpointType": "Gateway"}).lines
 
 
