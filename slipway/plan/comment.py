@@ -24,6 +24,11 @@ NOT_COMMENTED = 2
 _MARKER = re.compile(r"<!-- slipway-plan:\S+ -->")
 _NEXT = re.compile(r'<([^>]+)>;\s*rel="next"')
 _TIMEOUT_SECONDS = 30
+_WITHDRAWN = """{marker}
+### Plan of {environment}: not planned
+
+The newest commit of this pull request has no plan of this environment: its file is gone, or it could not be planned.
+The log of the run says why."""
 
 
 class CommentError(Exception):
@@ -92,39 +97,71 @@ class PullRequest:
             raise CommentError(f"{method} {address}: {failure}") from failure
 
 
-def update(pull_request: PullRequest, plans: list[Path], author: str) -> Iterator[str]:
-    """Bring the comments of all environments up to date; an environment without changes gets none of its own.
+def update(pull_request: PullRequest, plans: list[Path], author: str, *, are_all: bool = False) -> Iterator[str]:
+    """Bring the comments of environments up to date; an environment without changes gets none of its own.
 
     Args:
         pull_request: where the comments are.
         plans: the `.json` files of `make review`, each with a `.md` beside it.
         author: who writes these comments. Others may write the marker too; what they wrote is left alone.
+        are_all: whether these are all plans of the newest commit. What is written of other environments is withdrawn
+            then: it is about an older commit, and it may be worse now.
 
     Yields:
         What was done, a line for each environment.
 
     Raises:
-        CommentError: GitHub refuses.
+        CommentError: GitHub refuses, or a file is no plan, or two are of one environment.
     """
-    ours = [comment for comment in pull_request.comments() if comment["user"]["login"] == author]
-    for plan in plans:
-        body = plan.with_suffix(".md").read_text("utf-8")
-        marker = _MARKER.match(body)
-        if not marker:
-            raise CommentError(f"{plan.with_suffix('.md')} does not begin with the marker of a plan")
-        existing = next((comment for comment in ours if comment["body"].startswith(marker[0])), None)
+    bodies = _bodies(plans)
+    ours = _written_by(author, pull_request.comments())
+    for marker, (plan, body) in bodies.items():
+        existing = ours.get(marker)
         if existing is None and not _changes_something(plan):
             yield f"{plan.stem}: nothing changes, no comment"
-        elif existing and existing["body"].strip() == body.strip():
+        elif existing and existing["body"].strip() == body:
             yield f"{plan.stem}: the comment says it already"
         else:
             pull_request.write(body, existing)
             yield f"{plan.stem}: comment {'updated' if existing else 'written'}"
+    for marker in sorted(ours.keys() - bodies.keys()) if are_all else ():
+        environment = marker.removeprefix("<!-- slipway-plan:").removesuffix(" -->")
+        body = _WITHDRAWN.format(marker=marker, environment=environment)
+        if ours[marker]["body"].strip() != body:
+            pull_request.write(body, ours[marker])
+            yield f"{environment}: not planned, comment withdrawn"
+
+
+def _bodies(plans: list[Path]) -> dict[str, tuple[Path, str]]:
+    """Read the Markdown of each plan, by its marker."""
+    bodies: dict[str, tuple[Path, str]] = {}
+    for plan in plans:
+        file = plan.with_suffix(".md")
+        body = file.read_text("utf-8").strip()
+        marker = _MARKER.match(body)
+        if not marker:
+            raise CommentError(f"{file} does not begin with the marker of a plan")
+        if marker[0] in bodies:
+            raise CommentError(f"{bodies[marker[0]][0]} and {plan} are plans of one environment: give it one file")
+        bodies[marker[0]] = (plan, body)
+    return bodies
+
+
+def _written_by(author: str, comments: Iterator[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return somebody's plans by marker; the first of each, should there be more."""
+    ours: dict[str, dict[str, Any]] = {}
+    for comment in comments:
+        marker = _MARKER.match(comment.get("body") or "")
+        # GitHub gives no user for an account that is gone.
+        if marker and (comment.get("user") or {}).get("login") == author:
+            ours.setdefault(marker[0], comment)
+    return ours
 
 
 def _changes_something(plan: Path) -> bool:
+    """Whether a reviewer has something to read: a finding may be newly accepted without a change of any resource."""
     comparison = json.loads(plan.read_text("utf-8"))["comparison"]
-    return comparison is None or any(comparison["changes"].values())
+    return comparison is None or any((*comparison["changes"].values(), *comparison["security"].values()))
 
 
 def main() -> int:
@@ -132,7 +169,8 @@ def main() -> int:
     parser = ArgumentParser(prog="python -m slipway.plan.comment", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--pull-request", type=int, required=True, metavar="NUMBER")
     parser.add_argument("--author", default="github-actions[bot]", help="who the token writes as")
-    parser.add_argument("plans", nargs="+", type=Path, metavar="PLAN.json", help="with PLAN.md beside it")
+    parser.add_argument("--all", action="store_true", help="withdraw comments of environments that are not among these")
+    parser.add_argument("plans", nargs="*", type=Path, metavar="PLAN.json", help="with PLAN.md beside it")
     arguments = parser.parse_args()
     missing = [name for name in ("GITHUB_REPOSITORY", "GITHUB_TOKEN") if not os.environ.get(name)]
     if missing:
@@ -145,7 +183,7 @@ def main() -> int:
         os.environ["GITHUB_TOKEN"],
     )
     try:
-        for line in update(pull_request, arguments.plans, arguments.author):
+        for line in update(pull_request, arguments.plans, arguments.author, are_all=arguments.all):
             print(line)
     except (CommentError, OSError) as problem:
         print(problem, file=sys.stderr)

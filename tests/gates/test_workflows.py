@@ -146,6 +146,23 @@ def test_who_can_write_does_not_run_the_code_of_a_pull_request() -> None:
     assert "head.repo.full_name == github.repository" in job["if"]
 
 
+@pytest.mark.parametrize("planned", [("default", "team"), ()])
+def test_the_comment_is_given_all_plans_also_when_there_is_none(planned: tuple[str, ...], tmp_path: Path) -> None:
+    review = tmp_path / ".plan" / "review"
+    review.mkdir(parents=True)
+    for name in planned:
+        (review / f"{name}.json").touch()
+    python = tmp_path / "bin" / "python3"
+    python.parent.mkdir()
+    python.write_text('#!/bin/sh\necho "$@"\n')
+    python.chmod(0o755)
+
+    run = in_runner(script("Comment", "review"), tmp_path, {"PATH": f"{python.parent}", "NUMBER": "7"})
+
+    files = [f".plan/review/{name}.json" for name in planned]
+    assert run.stdout.split() == ["-m", "slipway.plan.comment", "--pull-request", "7", "--all", *files]
+
+
 @pytest.mark.parametrize("name", ["deploy", "destroy"])
 def test_aws_is_reached_after_an_approval_and_never_cancelled(name: str) -> None:
     content = workflow(PROJECT / ".github" / "workflows" / f"{name}.yaml")

@@ -89,16 +89,17 @@ def github() -> Iterator[GitHub]:
     server.server_close()
 
 
-def plan(folder: Path, name: str, text: str, *, changes: bool = True) -> Path:
+def plan(folder: Path, name: str, text: str, *, changes: bool = True, accepts: bool = False) -> Path:
     """Write what `make review` writes of an environment."""
     folder.mkdir(exist_ok=True)
     (folder / f"{name}.md").write_text(f"<!-- slipway-plan:{name} -->\n{text}\n")
     content = {"added_stacks": [], "resources": [{"effect": "add"}] if changes else [], "broadenings": []}
-    (folder / f"{name}.json").write_text(json.dumps({"comparison": {"changes": content}}))
+    security = {"new": [], "new_acknowledgements": [{"rule": "AwsSolutions-S1"}] if accepts else []}
+    (folder / f"{name}.json").write_text(json.dumps({"comparison": {"changes": content, "security": security}}))
     return folder / f"{name}.json"
 
 
-def run(github: GitHub, *plans: Path, token: str = TOKEN) -> subprocess.CompletedProcess[str]:
+def run(github: GitHub, *plans: Path | str, token: str = TOKEN) -> subprocess.CompletedProcess[str]:
     """Run the program as the workflow does, without the packages of this environment (-S)."""
     environment = {
         "PATH": os.environ["PATH"],
@@ -140,7 +141,7 @@ def test_the_comment_is_found_on_a_later_page(github: GitHub, tmp_path: Path) ->
     run(github, plan(tmp_path, "team", "second"))
 
     assert len(github.comments) == 6
-    assert github.comments[-1]["body"].endswith("second\n")
+    assert github.comments[-1]["body"].endswith("second")
 
 
 def test_a_comment_of_somebody_else_with_the_marker_is_left(github: GitHub, tmp_path: Path) -> None:
@@ -164,7 +165,51 @@ def test_a_comment_that_is_there_says_that_nothing_changes_any_more(github: GitH
 
     run(github, plan(tmp_path, "team", "Nothing changes.", changes=False))
 
-    assert github.comments[0]["body"].endswith("Nothing changes.\n")
+    assert github.comments[0]["body"].endswith("Nothing changes.")
+
+
+def test_a_finding_that_is_newly_accepted_is_no_change_and_yet_a_comment(github: GitHub, tmp_path: Path) -> None:
+    run(github, plan(tmp_path, "team", "accepts AwsSolutions-S1", changes=False, accepts=True))
+
+    assert github.comments[0]["body"].endswith("accepts AwsSolutions-S1")
+
+
+def test_what_was_said_of_an_environment_that_is_not_planned_any_more_is_withdrawn(
+    github: GitHub, tmp_path: Path
+) -> None:
+    team, small = plan(tmp_path, "team", "harmless"), plan(tmp_path, "small", "harmless")
+    github.comment("please rebase", login="colleague")
+    run(github, "--all", team, small)
+
+    assert run(github, small).stdout == "small: the comment says it already\n"
+    assert run(github, "--all", small).stdout.splitlines()[-1] == "team: not planned, comment withdrawn"
+    assert run(github, "--all").stdout == "small: not planned, comment withdrawn\n"
+
+    said = [comment["body"] for comment in github.comments]
+    assert said[0] == "please rebase"
+    assert said[1].startswith("<!-- slipway-plan:team -->\n### Plan of team: not planned\n")
+    assert "harmless" not in "".join(said)
+    run(github, "--all", team)
+    assert github.comments[1]["body"].endswith("harmless")
+    assert len(github.comments) == 3
+
+
+def test_comments_of_accounts_that_are_gone_are_left(github: GitHub, tmp_path: Path) -> None:
+    github.comments.append({"id": 1, "body": "<!-- slipway-plan:team -->", "user": None})
+    github.comments.append({"id": 2, "body": None, "user": {"login": BOT}})
+
+    assert run(github, plan(tmp_path, "team", "first")).stdout == "team: comment written\n"
+
+
+def test_two_plans_of_one_environment_are_refused(github: GitHub, tmp_path: Path) -> None:
+    copied = plan(tmp_path, "copy", "second")
+    copied.with_suffix(".md").write_text("<!-- slipway-plan:team -->\nsecond\n")
+
+    said = run(github, plan(tmp_path, "team", "first"), copied)
+
+    assert said.returncode == 2
+    assert "are plans of one environment" in said.stderr
+    assert github.comments == []
 
 
 def test_a_refusal_is_said_in_githubs_words(github: GitHub, tmp_path: Path) -> None:
