@@ -38,7 +38,7 @@ def denied(
         for key, values in (context or {}).items()
     ]
     return [
-        (result["EvalActionName"], result["EvalResourceName"])
+        (result["EvalActionName"], resource)
         for start in range(0, len(actions), _ACTIONS_AT_ONCE)
         for page in simulate.paginate(
             PolicySourceArn=who,
@@ -47,8 +47,21 @@ def denied(
             ContextEntries=entries,
         )
         for result in page["EvaluationResults"]
-        if result["EvalDecision"] != "allowed"
+        for resource, decision in _decisions(result)
+        if decision != "allowed"
     ]
+
+
+def _decisions(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the resources of one action's result with IAM's decision about each.
+
+    Of several resources IAM answers in one result, with a part for each (IAM API reference, EvaluationResult).
+    """
+    parts = result.get("ResourceSpecificResults", ())
+    for part in parts:
+        yield part["EvalResourceName"], part["EvalResourceDecision"]
+    if not parts:
+        yield result.get("EvalResourceName", "*"), result["EvalDecision"]
 
 
 def denied_of_policy(account: Account, who: str, policy: Mapping[str, Any]) -> Iterator[str]:

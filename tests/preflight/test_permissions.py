@@ -51,6 +51,13 @@ def test_a_caller_who_may_not_gets_the_policy(needs: Needs, aws: Aws, ask: Ask) 
     assert len(policy["Statement"][0]["Resource"]) == 3
 
 
+def test_one_role_of_several_that_may_not_be_taken_on_is_named(needs: Needs, aws: Aws, ask: Ask) -> None:
+    aws.replies["iam.SimulatePrincipalPolicy"] = simulation(frozenset({"sts:AssumeRole"}), only_on="file-publishing")
+    answer = ask("PF14", needs, aws)[0]
+    assert answer.status == "failed"
+    assert answer.message == f"it may not take on cdk-hnb659fds-file-publishing-role-{ACCOUNT_ID}-us-west-2"
+
+
 def test_a_role_of_cloudformation_that_lacks_something_warns(needs: Needs, aws: Aws, ask: Ask) -> None:
     aws.replies["iam.SimulatePrincipalPolicy"] = simulation(frozenset({"fsx:CreateFileSystem"}))
     answer = ask("PF14", needs, aws)[1]

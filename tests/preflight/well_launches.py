@@ -57,19 +57,32 @@ def role(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"Role": {"Path": "/people/", "RoleName": name, "RoleId": "A" * 16, "Arn": arn, "CreateDate": created}}
 
 
-def simulation(denied: frozenset[str] = frozenset()) -> Reply:
-    """Answer of iam.SimulatePrincipalPolicy for a principal that may do everything else."""
+def simulation(denied: frozenset[str] = frozenset(), only_on: str = "") -> Reply:
+    """Answer of iam.SimulatePrincipalPolicy for a principal that may do everything else.
+
+    Args:
+        denied: the actions that it may not do.
+        only_on: on which resources not: a part of their ARNs.
+    """
+
+    def decision(action: str, resource: str) -> str:
+        return "implicitDeny" if action in denied and only_on in resource else "allowed"
 
     def reply(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+        first = parameters["ResourceArns"][0]
         return {
             "EvaluationResults": [
+                # IAM has one result for each action; its head is that of one resource.
                 {
                     "EvalActionName": action,
-                    "EvalResourceName": resource,
-                    "EvalDecision": "implicitDeny" if action in denied else "allowed",
+                    "EvalResourceName": first,
+                    "EvalDecision": decision(action, first),
+                    "ResourceSpecificResults": [
+                        {"EvalResourceName": resource, "EvalResourceDecision": decision(action, resource)}
+                        for resource in parameters["ResourceArns"]
+                    ],
                 }
                 for action in parameters["ActionNames"]
-                for resource in parameters["ResourceArns"]
             ]
         }
 
