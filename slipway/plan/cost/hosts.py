@@ -58,7 +58,8 @@ def _volumes(machines: Machines, whose: str, idle: int, peak: int) -> Iterable[B
     size, throughput, iops = machines.volume_gib, machines.extra_throughput_mib_s, machines.extra_iops
     yield Bill(f"volumes of {whose}, {size} GiB gp3 each", "gp3_gb_month", idle * size, peak * size)
     if throughput:
-        what = f"throughput of volumes of {whose}, {throughput} MiB/s more each"
+        what = f"volumes of {whose}, {throughput} MiB/s beyond the base each"
         yield Bill(what, "gp3_mbps_month", idle * throughput, peak * throughput)
     if iops:
-        yield Bill(f"IOPS of volumes of {whose}, {iops} more each", "gp3_iops_month", idle * iops, peak * iops)
+        what = f"volumes of {whose}, {iops} IOPS beyond the base each"
+        yield Bill(what, "gp3_iops_month", idle * iops, peak * iops)

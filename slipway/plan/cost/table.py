@@ -21,8 +21,9 @@ def print_cost(cost: Cost, console: Console, today: date) -> None:
         today: tells how old the prices are.
     """
     lines = merged(cost.lines)
-    console.print(_table(cost, [line for line in lines if line.billing == "priced"]))
-    for line in cost.unknown:
+    unknown = [line for line in lines if line.billing == "unknown"]
+    console.print(_table(cost, [line for line in lines if line.billing == "priced"], len(unknown)))
+    for line in unknown:
         console.print(f"not in the sums: {line.what} ({line.peak_quantity:,.0f} at peak): {line.note}", highlight=False)
     uses = ", ".join(_use(line) for line in sorted(lines, key=lambda line: line.what) if line.billing == "by_use")
     console.print(f"by use, and not in the sums: {uses}", highlight=False)
@@ -32,9 +33,9 @@ def print_cost(cost: Cost, console: Console, today: date) -> None:
     console.print(_age(cost, today), highlight=False)
 
 
-def _table(cost: Cost, lines: list[CostLine]) -> Table:
+def _table(cost: Cost, lines: list[CostLine], unknown: int) -> Table:
     idle, peak = cost.idle_usd_per_hour, cost.peak_usd_per_hour
-    without = f", without {len(cost.unknown)} that have no price" if cost.unknown else ""
+    without = f", without {unknown} that have no price" if unknown else ""
     table = Table(title=f"cost in {cost.region}, list prices in US dollars", show_footer=True)
     table.add_column("what", footer=f"together{without}")
     for name, amount in (
@@ -43,7 +44,8 @@ def _table(cost: Cost, lines: list[CostLine]) -> Table:
         ("a month", _dollars(idle * HOURS_PER_MONTH, 0)),
         ("peak, an hour", _dollars(peak, 3)),
     ):
-        table.add_column(name, footer=amount, justify="right")
+        # Nothing that has a price is not nothing to pay.
+        table.add_column(name, footer=amount if lines else "unknown", justify="right")
     for line in lines:
         idle, peak = line.idle_usd_per_hour or 0.0, line.peak_usd_per_hour or 0.0
         table.add_row(

@@ -142,15 +142,13 @@ def test_a_public_endpoint_pays_its_addresses_its_firewall_and_stopped_hosts(pub
 def test_a_fast_copy_of_a_model_pays_what_its_volume_has_beyond_the_base(public: Assembly) -> None:
     lines = {line.what: line for line in cost_of(public).lines}
     hosts = lines["inference hosts of tanuki-8b, inf2.24xlarge"]
-    throughput = lines["throughput of volumes of inference hosts of tanuki-8b, 875 MiB/s more each"]
-    iops = lines["IOPS of volumes of inference hosts of tanuki-8b, 1000 more each"]
+    throughput = lines["volumes of inference hosts of tanuki-8b, 875 MiB/s beyond the base each"]
+    iops = lines["volumes of inference hosts of tanuki-8b, 1000 IOPS beyond the base each"]
 
     # 1,000 MiB/s and 4,000 IOPS, of which every volume has 125 and 3,000 for nothing.
     assert throughput.peak_usd_per_hour == pytest.approx(hosts.peak_quantity * 875 * 0.04 / HOURS_PER_MONTH)
     assert iops.idle_usd_per_hour == pytest.approx(hosts.idle_quantity * 1000 * 0.005 / HOURS_PER_MONTH)
-    assert (
-        lines["throughput of volumes of stopped inference hosts of tanuki-8b, 875 MiB/s more each"].idle_quantity == 875
-    )
+    assert lines["volumes of stopped inference hosts of tanuki-8b, 875 MiB/s beyond the base each"].idle_quantity == 875
 
 
 def test_clients_that_are_machines_bill_by_the_month(machines: Assembly) -> None:

@@ -1,6 +1,7 @@
 """The cost on a terminal: amounts, what is not in them by name, and how old the prices are."""
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import date, timedelta
 from io import StringIO
 from pathlib import Path
 
@@ -47,6 +48,18 @@ def test_what_is_not_in_the_sums_is_named(ultracluster: Assembly) -> None:
     assert "not in the sums: queue block, trn1-32xl, trn1.32xlarge (16 at peak): paid when the Capacity Block" in text
     assert "traffic through NAT gateways (0.045 a GB)" in text
     assert "queue reserved, trn1-32xl, trn1.32xlarge: its capacity reservation bills this price" in text
+
+
+def test_a_region_without_prices_has_no_sums(default: Assembly) -> None:
+    text = StringIO()
+    elsewhere = tuple(replace(stack, region="eu-north-1") for stack in read_stacks(default.directory))
+    print_cost(estimate(elsewhere), Console(width=1000, file=text), date(2026, 11, 22))
+
+    (sums,) = [line for line in text.getvalue().splitlines() if "together" in line]
+    assert [cell.strip() for cell in sums.split("│")[2:6]] == ["unknown"] * 4
+    assert "there are no prices of eu-north-1" in text.getvalue()
+    # All alarms in a line, as where they have a price.
+    assert text.getvalue().count("not in the sums: alarms, by the metrics they look at (41 at peak)") == 1
 
 
 def test_old_prices_are_named_so(default: Assembly) -> None:
