@@ -123,7 +123,8 @@ REVIEWED = $(if $(filter file,$(origin ENVIRONMENT)),$(basename $(notdir $(wildc
 .PHONY: review
 review: setup .tools/parallelcluster/.installed ## Judge and plan every environment, or ENVIRONMENT, against BASE, into .plan/review
 	@rm -rf .plan/review
-	@status=0; python -m slipway.judge $(REVIEWED) || status=1; for name in $(REVIEWED); do \
+	@test -n "$(strip $(REVIEWED))" || { echo "there is no environment to review in environments/" >&2; exit 1; }
+	@trap 'exit 130' INT TERM; status=0; python -m slipway.judge $(REVIEWED) || status=1; for name in $(REVIEWED); do \
 	  slipway plan --environment "$$name" --base "$(BASE)" --fail-on "$(FAIL_ON)" --markdown ".plan/review/$$name.md" \
 	    --json ".plan/review/$$name.json" --html ".plan/review/$$name.html" || status=1; done; exit $$status
 
