@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from threading import Lock, RLock
+from threading import Event, Lock, RLock
 from typing import Any
 
 import boto3
@@ -43,6 +43,7 @@ class Account:
     Attributes:
         region: AWS Region.
         session: where clients come from.
+        interrupted: set when the user wants an end: nothing that bills may begin any more.
     """
 
     region: str
@@ -52,6 +53,7 @@ class Account:
     _reading: defaultdict[str, RLock] = field(default_factory=lambda: defaultdict(RLock))
     # boto3: clients can be shared by threads, the making of clients by one session cannot.
     _lock: Lock = field(default_factory=Lock)
+    interrupted: Event = field(default_factory=Event)
 
     @cached_property
     def caller(self) -> Caller:

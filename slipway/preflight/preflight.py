@@ -75,9 +75,14 @@ def preflight(
 
     found: dict[str, list[Answer]] = {}
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
-        for stage in _STAGES:
-            together = [check for check in checks if check.stage == stage]
-            found.update(zip((check.id for check in together), pool.map(ask, together), strict=True))
+        try:
+            for stage in _STAGES:
+                together = [check for check in checks if check.stage == stage]
+                found.update(zip((check.id for check in together), pool.map(ask, together), strict=True))
+        except KeyboardInterrupt:
+            # The pool waits for what runs: a reservation that was made is cancelled, and no other one is made.
+            account.interrupted.set()
+            raise
     return Preflight(
         environment=needs.environment,
         region=needs.region,

@@ -4,6 +4,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -16,6 +18,11 @@ CreateCapacityReservation, EndDate)."""
 
 _NO_CAPACITY = frozenset({"InsufficientInstanceCapacity", "InsufficientReservedInstanceCapacity"})
 _GONE = frozenset({"cancelled", "expired"})
+_STANDING = ["active", "pending"]
+_TRIAL_TAG = "slipway:trial"
+"""Tag whose value no other reservation has: it finds one whose id EC2 could not answer any more."""
+
+_SERVER_ERROR = 500
 _CANCEL_TRIES = 5
 _PAUSE_SECONDS = 2.0
 
@@ -59,12 +66,16 @@ def try_reservation(account: Account, instance_type: str, instances: int, zone_i
 
     Raises:
         ClientError: EC2 refuses for another reason than that it has too few instances.
-        NotCancelledError: the reservation was made and could not be cancelled.
+        BotoCoreError: EC2 does not answer.
+        NotCancelledError: the reservation was made, or perhaps made, and could not be cancelled.
     """
     ec2 = account.client("ec2")
+    trial = uuid4().hex
     began = time.monotonic()
     try:
         made = ec2.create_capacity_reservation(
+            # boto3 asks again when an answer is lost: with a token that makes no second reservation.
+            ClientToken=trial,
             InstanceType=instance_type,
             InstancePlatform="Linux/UNIX",
             AvailabilityZoneId=zone_id,
@@ -76,18 +87,51 @@ def try_reservation(account: Account, instance_type: str, instances: int, zone_i
             TagSpecifications=[
                 {
                     "ResourceType": "capacity-reservation",
-                    "Tags": [{"Key": key, "Value": value} for key, value in tags.items()],
+                    "Tags": [{"Key": key, "Value": value} for key, value in {**tags, _TRIAL_TAG: trial}.items()],
                 }
             ],
         )
     except ClientError as error:
         if error.response["Error"]["Code"] in _NO_CAPACITY:
             return Trial(there=False, seconds=0.0, usd=0.0)
+        if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) >= _SERVER_ERROR:
+            _cancel_unanswered(account, trial)
+        raise
+    except BotoCoreError:
+        _cancel_unanswered(account, trial)
         raise
     _cancel(account, made["CapacityReservation"]["CapacityReservationId"])
     seconds = time.monotonic() - began
     each = usd_per_second(instance_type, instances, account.region)
     return Trial(there=True, seconds=seconds, usd=None if each is None else each * seconds)
+
+
+def _cancel_unanswered(account: Account, trial: str) -> None:
+    """Cancel the reservation that EC2 may have made although its answer was lost.
+
+    Raises:
+        NotCancelledError: one stands and cannot be cancelled, or EC2 does not say whether one stands.
+    """
+    filters = [{"Name": f"tag:{_TRIAL_TAG}", "Values": [trial]}, {"Name": "state", "Values": _STANDING}]
+    last: Exception | None = None
+    # More than once: EC2 lists what was just made with some delay.
+    for _ in _tries():
+        try:
+            found: Any = account.client("ec2").describe_capacity_reservations(Filters=filters)["CapacityReservations"]
+        except (ClientError, BotoCoreError) as error:
+            last = error
+            continue
+        last = None
+        if found:
+            _cancel(account, found[0]["CapacityReservationId"])
+            return
+    if last:
+        raise NotCancelledError(
+            f"A RESERVATION MAY STAND AND BILL for up to {LONGEST_MINUTES + 60} minutes: EC2 did not answer ({last}). "
+            "Look for it, and cancel what is there:\n"
+            f"aws ec2 describe-capacity-reservations --region {account.region} --filters "
+            f"Name=tag:{_TRIAL_TAG},Values={trial} Name=state,Values=active,pending"
+        )
 
 
 def _cancel(account: Account, reservation_id: str) -> None:

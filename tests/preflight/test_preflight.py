@@ -70,6 +70,16 @@ def test_without_credentials_nothing_further_is_asked(aws: Aws, needs_of: NeedsF
     assert found.exit_code(strict=False) == 2
 
 
+def test_an_interruption_lets_nothing_begin_that_bills(aws: Aws, needs_of: NeedsFactory) -> None:
+    def interrupted(_needs: Needs, _account: Account) -> Iterator[Answer]:
+        raise KeyboardInterrupt
+
+    account = aws.account()
+    with pytest.raises(KeyboardInterrupt):
+        preflight([made("X1", "quota", interrupted)], needs_of("default"), account)
+    assert account.interrupted.is_set()
+
+
 def test_offline_checks_alone_need_no_credentials(aws: Aws, needs_of: NeedsFactory) -> None:
     found = preflight([made("X1", "offline", answering())], needs_of("default"), aws.account())
     assert found.exit_code(strict=False) == 0

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from botocore.exceptions import ClientError
+
 from slipway.assembly import ENVIRONMENT_TAG
 from slipway.preflight.account import Account
 from slipway.preflight.answer import Answer
@@ -12,6 +14,9 @@ from slipway.preflight.needs import Needs
 from slipway.preflight.trial_reservations import NotCancelledError, Trial, try_reservation, usd_per_second
 
 _Answer = partial(Answer, check="PF20")
+
+_ABOVE_LIMIT = frozenset({"InstanceLimitExceeded", "VcpuLimitExceeded"})
+"""EC2's words for the vCPU quota (Amazon EC2 API reference, "Error codes"); reservations count against it."""
 
 _SECONDS_EXPECTED = 10
 """About how long a reservation lives: the calls that make it, cancel it and look again."""
@@ -78,12 +83,14 @@ def announcement(needs: Needs) -> str | None:
 )
 def prove_capacity(needs: Needs, account: Account) -> Iterator[Answer]:
     """Reserve what always runs, or one of each type, zone after zone until one has it, and cancel at once."""
-    tags = {ENVIRONMENT_TAG: needs.environment, "slipway:purpose": "preflight"}
     for wish in wishes(needs):
-        yield _prove(wish, tags, account)
+        if account.interrupted.is_set():
+            return
+        yield _prove(wish, needs.environment, account)
 
 
-def _prove(wish: Wish, tags: dict[str, str], account: Account) -> Answer:
+def _prove(wish: Wish, environment: str, account: Account) -> Answer:
+    tags = {ENVIRONMENT_TAG: environment, "slipway:purpose": "preflight"}
     subject = f"{wish.instances} {wish.instance_type} in {' or '.join(wish.zone_ids)}"
     answer = partial(_Answer, subject=subject, stacks=wish.stacks)
     for zone_id in wish.zone_ids:
@@ -92,6 +99,12 @@ def _prove(wish: Wish, tags: dict[str, str], account: Account) -> Answer:
         except NotCancelledError as error:
             return answer(status="failed", message=str(error), fix=str(error).rpartition("\n")[2])
         except UNANSWERED as error:
+            if isinstance(error, ClientError) and error.response["Error"]["Code"] in _ABOVE_LIMIT:
+                return answer(
+                    status="failed",
+                    message=f"the account may not have so many: {error}",
+                    fix=f"raise the vCPU quota: slipway preflight -e {environment} --check PF06",
+                )
             return not_checked("PF20", subject, error)
         if trial.there:
             return answer(status="passed", message=f"EC2 has them in {zone_id} now; {_cost(trial)}")
