@@ -29,13 +29,18 @@ class Synthesis:
         self.directory = directory
         self._log = log
 
-    def wait(self) -> None:
+    def wait(self, *, despite_findings: bool = False) -> None:
         """Return when the cloud assembly is written.
+
+        Args:
+            despite_findings: be content with an assembly that scanners, rules or the cost ceiling refuse: the CDK asks
+                them after everything is written. What stands can be looked at, stopped and destroyed all the same.
 
         Raises:
             SynthFailedError: the app ended with another exit code than 0.
         """
-        if self._process.wait():
+        failed = self._process.wait()
+        if failed and not (despite_findings and (self.directory / VALIDATION_REPORT).is_file()):
             said = _message(self._log.read_text("utf-8", errors="replace"))
             raise SynthFailedError(f"cdk synth would fail; the app's log: {self._log}\n{said}")
 
@@ -79,15 +84,15 @@ def start_synthesis(environment: str, directory: Path, log: Path, project: Path 
     return Synthesis(process, directory, log)
 
 
-def synthesize(environment: str, directory: Path, log: Path) -> None:
-    """Synthesize an environment of this project; see `start_synthesis`.
+def synthesize(environment: str, directory: Path, log: Path, *, despite_findings: bool = False) -> None:
+    """Synthesize an environment of this project; see `start_synthesis`, and `Synthesis.wait` for findings.
 
     Raises:
         SynthFailedError: the app ended with another exit code than 0.
     """
     synthesis = start_synthesis(environment, directory, log)
     try:
-        synthesis.wait()
+        synthesis.wait(despite_findings=despite_findings)
     finally:
         synthesis.stop()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from slipway.plan import revisions
 from slipway.plan.errors import NotPlannedError
-from slipway.synthesis import PROJECT, VALIDATION_REPORT, Synthesis, SynthFailedError, start_synthesis
+from slipway.synthesis import PROJECT, Synthesis, SynthFailedError, start_synthesis
 
 _REQUIREMENTS = "requirements.txt"
 
@@ -152,12 +152,11 @@ def _waited(synths: dict[str, Synthesis], sides: Sides) -> Sides:
     problems = []
     for side, synthesis in synths.items():
         try:
-            synthesis.wait()
+            # Findings are part of the plan.
+            synthesis.wait(despite_findings=True)
         except SynthFailedError as failure:
-            # Findings of the scanners fail a synth too, after everything is written: they are part of the plan.
-            if not (synthesis.directory / VALIDATION_REPORT).is_file():
-                title = sides.base.title if side == "base" and sides.base else sides.title
-                problems.append(f"{title} does not synthesize: {failure}")
+            title = sides.base.title if side == "base" and sides.base else sides.title
+            problems.append(f"{title} does not synthesize: {failure}")
     if problems:
         raise NotPlannedError("\n".join(problems))
     return sides

@@ -114,7 +114,7 @@ def _stacks(environment: str | None, assembly: Path | None) -> tuple[Stack, ...]
             assembly = DIRECTORY / "assembly"
             shutil.rmtree(DIRECTORY, ignore_errors=True)
             DIRECTORY.mkdir(parents=True)
-            synthesize(str(environment), assembly, DIRECTORY / "app.log")
+            synthesize(str(environment), assembly, DIRECTORY / "app.log", despite_findings=True)
         stacks = read_stacks(assembly)
     except (SynthFailedError, NoAssemblyError) as error:
         raise RefusedError(str(error)) from error

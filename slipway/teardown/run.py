@@ -80,7 +80,7 @@ def _assembly(environment: str | None, assembly: Path | None) -> Path:
     shutil.rmtree(DIRECTORY, ignore_errors=True)
     DIRECTORY.mkdir(parents=True)
     try:
-        synthesize(str(environment), DIRECTORY / "assembly", DIRECTORY / "app.log")
+        synthesize(str(environment), DIRECTORY / "assembly", DIRECTORY / "app.log", despite_findings=True)
     except SynthFailedError as error:
         raise RefusedError(str(error)) from error
     return DIRECTORY / "assembly"
