@@ -13,7 +13,7 @@ from slipway.roll_out.errors import FailedError, RefusedError
 from slipway.roll_out.published import ModelBucket
 from slipway.roll_out.service import InferenceStack, find_stack
 from slipway.roll_out.state import Step
-from slipway.roll_out.tasks import Tasks, find_tasks
+from slipway.roll_out.tasks import Tasks, find_tasks, is_paused
 from slipway.roll_out.update import Update
 
 _DENIED = frozenset({"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "403"})
@@ -38,6 +38,10 @@ class Endpoint:
     def tasks(self, service: str) -> Tasks:
         """Return how many tasks a service has."""
         return find_tasks(self.ecs, self.stack.name, service)
+
+    def is_paused(self, model: str) -> bool:
+        """Tell whether a budget, or `slipway pause`, has stopped a model."""
+        return is_paused(self.ecs, self.stack.name, self.stack.services[model].service_name)
 
     def candidate_problem(self, model: str, step: Step) -> str | None:
         """Return why a step that sends more requests to a candidate must not be taken: it has no task."""

@@ -46,6 +46,12 @@ def run(environment: str, wish: Wish, *, yes: bool, timeout_seconds: float) -> N
         if not steps:
             typer.echo(f"{state} already")
             return
+        if endpoint.is_paused(model):
+            # The update would set the count of tasks, and so start what was stopped.
+            raise RefusedError(
+                f"{model} is stopped, by the budget or `slipway pause`: `slipway resume -e {environment}` first. "
+                "Nothing was changed"
+            )
         _check(endpoint, model, steps)
         _confirm(endpoint, place, model, steps, yes=yes)
     except (BotoCoreError, ClientError) as error:

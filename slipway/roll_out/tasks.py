@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from slipway_pause.part import TAG
+
 
 @dataclass(frozen=True)
 class Tasks:
@@ -29,3 +31,13 @@ def find_tasks(ecs: Any, cluster: str, service: str) -> Tasks:
     """
     found = ecs.describe_services(cluster=cluster, services=[service])["services"]
     return Tasks(found[0]["runningCount"], found[0]["desiredCount"]) if found else Tasks(0, 0)
+
+
+def is_paused(ecs: Any, cluster: str, service: str) -> bool:
+    """Tell whether a budget, or `slipway pause`, has stopped a service and nobody has resumed it.
+
+    Raises:
+        botocore.exceptions.ClientError: AWS refuses.
+    """
+    found = ecs.describe_services(cluster=cluster, services=[service], include=["TAGS"])["services"]
+    return any(tag["key"] == TAG for row in found for tag in row.get("tags", ()))

@@ -2,7 +2,7 @@
 
 import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -78,7 +78,7 @@ class FakeCloudFormation:
     def paginate(self, **_: str) -> Iterator[dict[str, Any]]:
         yield {"StackEvents": []}
 
-    def describe_services(self, cluster: str, services: list[str]) -> dict[str, Any]:
+    def describe_services(self, cluster: str, services: list[str], include: Sequence[str] = ()) -> dict[str, Any]:
         """ECS's own."""
         [name] = services
         running = self.candidate if name.endswith("-candidate") else self.served

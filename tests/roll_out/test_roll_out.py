@@ -10,6 +10,7 @@ from slipway.roll_out.errors import FailedError
 from slipway.roll_out.service import InferenceStack, find_stack, stack_values
 from slipway.roll_out.state import serve
 from slipway_jobs.publishing import manifest
+from slipway_pause.part import TAG
 from tests.roll_out.endpoint import EndpointStack, publish_version
 from tests.roll_out.template import NONE
 
@@ -174,3 +175,18 @@ def test_a_roll_out_keeps_the_tasks_that_scaling_has_made(endpoint: EndpointStac
     assert stack_values(endpoint.emulator.stack(endpoint.stack))["Tanuki8bTaskCount"] == str(kept)
     [service] = ecs.describe_services(cluster=endpoint.stack, services=["tanuki-8b"])["services"]
     assert service["desiredCount"] == scaled_to  # nothing else sets it
+
+
+def test_a_paused_model_is_resumed_before_a_version_is_rolled_out(endpoint: EndpointStack) -> None:
+    endpoint.must("tanuki-8b/v1")
+    ecs = endpoint.emulator.client("ecs")
+    [service] = ecs.describe_services(cluster=endpoint.stack, services=["tanuki-8b"])["services"]
+    ecs.tag_resource(resourceArn=service["serviceArn"], tags=[{"key": TAG, "value": "desired=2"}])
+
+    refused = endpoint.roll_out("tanuki-8b/v2", "--yes")
+
+    assert refused.exit_code == 2
+    assert f"`slipway resume -e {endpoint.file}` first" in refused.output
+    assert endpoint.served() == ("tanuki-8b/v1", NONE)
+    ecs.untag_resource(resourceArn=service["serviceArn"], tagKeys=[TAG])
+    endpoint.must("tanuki-8b/v2")
