@@ -14,6 +14,9 @@ from slipway.synthesis import PROJECT, SynthFailedError, synthesize
 DIRECTORY = PROJECT / ".plan" / "deploy-role-synth"
 """Where an environment is synthesized."""
 
+SESSION_SECONDS = 10800
+"""How long the workflows ask to be the deployer's role (.github/workflows); a role gives an hour unless told."""
+
 _ACCOUNT = re.compile(r"[0-9]{12}")
 _REPOSITORY = re.compile(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+")
 
@@ -123,11 +126,16 @@ def _instructions(needs: Needs, account: str, output: Path, documents: Mapping[s
         role = f"{prefix}-deployer"
         yield "The role that the workflows take on:"
         yield ""
-        yield f"aws iam create-role --role-name {role} --assume-role-policy-document file://{output}/deployer-trust.json"
         yield (
-            f"aws iam put-role-policy --role-name {role} --policy-name deploy "
-            f"--policy-document file://{output / 'deployer.json'}"
+            f"aws iam create-role --role-name {role} --max-session-duration {SESSION_SECONDS} "
+            f"--assume-role-policy-document file://{output / 'deployer-trust.json'}"
         )
+        yield f"slipway preflight --policy > {output / 'preflight.json'}"
+        for policy, document in (("deploy", "deployer.json"), ("preflight", "preflight.json")):
+            yield (
+                f"aws iam put-role-policy --role-name {role} --policy-name {policy} "
+                f"--policy-document file://{output / document}"
+            )
     else:
         yield f"Attach {output / 'deployer.json'} to whoever runs `cdk deploy`."
     if needs.permissions_boundary is None:

@@ -1,12 +1,14 @@
 """`slipway deploy-role` as a user runs it."""
 
 import json
+import re
 from pathlib import Path
 
 from typer.testing import CliRunner
 
 from slipway.cli import app
-from tests.assembly import Assembly
+from slipway.deploy_role.run import SESSION_SECONDS
+from tests.assembly import PROJECT, Assembly
 from tests.teardown.fakes import TEMPLATES, write_assembly
 
 ACCOUNT = "111122223333"
@@ -28,6 +30,22 @@ def test_it_writes_the_documents_and_says_the_commands(default: Assembly, tmp_pa
             assert f"file://{tmp_path}/{name}" in result.output
             assert f"policy/deploy-slipway-default-{name.removesuffix('.json')}" in result.output
     assert f"npx cdk bootstrap aws://{ACCOUNT}/us-west-2 --cloudformation-execution-policies" in result.output
+
+
+def test_the_role_gives_the_workflows_the_time_and_the_checks_that_they_ask_for(
+    default: Assembly, tmp_path: Path
+) -> None:
+    arguments = ["--assembly", str(default.directory), "--account", ACCOUNT, "--output", str(tmp_path)]
+
+    output = CliRunner().invoke(app, ["deploy-role", *arguments, "--github", "acme/ml"]).output
+
+    for workflow in ("deploy", "destroy"):
+        text = (PROJECT / ".github" / "workflows" / f"{workflow}.yaml").read_text()
+        asked = {int(seconds) for seconds in re.findall(r"role-duration-seconds: (\d+)", text)}
+        assert asked == {SESSION_SECONDS}
+    assert f"--max-session-duration {SESSION_SECONDS} " in output
+    assert f"slipway preflight --policy > {tmp_path}/preflight.json" in output
+    assert f"--policy-name preflight --policy-document file://{tmp_path}/preflight.json" in output
 
 
 def test_all_wrong_arguments_are_named_at_once() -> None:
