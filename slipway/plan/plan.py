@@ -51,6 +51,9 @@ class Plan(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
+    format_version: Literal[1] = 1
+    """Of the JSON: it grows by one when a field goes or gets another meaning, not when one is added."""
+
     environment: str
     region: str
     head: str

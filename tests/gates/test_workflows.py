@@ -157,7 +157,9 @@ def test_the_comment_is_given_all_plans_also_when_there_is_none(planned: tuple[s
     python.write_text('#!/bin/sh\necho "$@"\n')
     python.chmod(0o755)
 
-    run = in_runner(script("Comment", "review"), tmp_path, {"PATH": f"{python.parent}:{os.environ['PATH']}", "NUMBER": "7"})
+    run = in_runner(
+        script("Comment", "review"), tmp_path, {"PATH": f"{python.parent}:{os.environ['PATH']}", "NUMBER": "7"}
+    )
 
     files = [f".plan/review/{name}.json" for name in planned]
     assert run.stdout.split() == ["-m", "slipway.plan.comment", "--pull-request", "7", "--all", *files]

@@ -51,6 +51,7 @@ def test_an_assembly_against_itself_changes_nothing(default: Assembly) -> None:
     assert result.exit_code == 0, result.output
     plan = Plan.model_validate_json(result.stdout)
     assert plan.environment == "default"
+    assert plan.format_version == 1
     assert plan.comparison
     assert plan.comparison.changes.is_empty
     assert plan.comparison.cost == plan.cost
