@@ -11,6 +11,7 @@ import boto3
 import httpx2
 import jmespath
 from botocore.config import Config
+from botocore.exceptions import ClientError
 
 _CONFIGURATION = Config(
     retries={"mode": "standard", "total_max_attempts": 4}, connect_timeout=5, read_timeout=20, max_pool_connections=16
@@ -19,6 +20,13 @@ _CONFIGURATION = Config(
 
 _ANSWERS_IN = {"pricing": "us-east-1"}
 """Services that answer for all Regions, but in few (AWS Price List user guide, endpoints)."""
+
+ALWAYS_ON = "us-east-1"
+"""A Region that no account can switch off."""
+
+SWITCHED_OFF = frozenset({"AuthFailure", "InvalidClientTokenId"})
+"""What EC2 and STS say in a Region that the account has not opted in to, whoever asks: the same as of wrong credentials
+(Amazon EC2 API reference, "Error codes"; AWS Account Management guide, "Enable or disable AWS Regions")."""
 
 _WAIT_SECONDS = 10
 
@@ -63,7 +71,12 @@ class Account:
             ClientError: AWS does not take them.
             BotoCoreError: there are none, or AWS cannot be reached.
         """
-        identity = self.client("sts").get_caller_identity()
+        try:
+            identity = self.client("sts").get_caller_identity()
+        except ClientError as error:
+            if error.response["Error"]["Code"] not in SWITCHED_OFF:
+                raise
+            identity = self.client("sts", ALWAYS_ON).get_caller_identity()
         return Caller(identity["Account"], identity["Arn"])
 
     def client(self, service: str, region: str | None = None) -> Any:

@@ -1,5 +1,7 @@
 """PF01 and PF02."""
 
+import itertools
+
 import pytest
 
 from tests.preflight.aws import ACCOUNT_ID, Aws, Refusal
@@ -39,6 +41,22 @@ def test_a_region_that_is_off_fails(
     aws.replies["ec2.DescribeRegions"] = {"Regions": regions}
     region = ask("PF01", needs_of("default"), aws)[1]
     assert (region.status, region.fix) == ("failed", fix)
+
+
+def test_a_region_that_is_off_takes_no_credentials_and_is_told_apart(
+    aws: Aws, ask: Ask, needs_of: NeedsFactory
+) -> None:
+    """Its own endpoints refuse everybody; those of another Region answer."""
+    off = {"RegionName": "us-west-2", "OptInStatus": "not-opted-in"}
+    identity = {"Account": ACCOUNT_ID, "Arn": f"arn:aws:iam::{ACCOUNT_ID}:user/deployer", "UserId": "A"}
+    asked_sts, asked_ec2 = itertools.count(), itertools.count()
+    aws.replies |= {
+        "sts.GetCallerIdentity": lambda _: identity if next(asked_sts) else Refusal("InvalidClientTokenId"),
+        "ec2.DescribeRegions": lambda _: {"Regions": [off]} if next(asked_ec2) else Refusal("AuthFailure"),
+    }
+    caller, region = ask("PF01", needs_of("default"), aws)
+    assert caller.status == "passed"
+    assert (region.status, region.fix) == ("failed", "aws account enable-region --region-name us-west-2")
 
 
 def test_a_bootstrapped_region_passes(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:

@@ -1,11 +1,12 @@
 """Who asks, where, and whether the CDK can deploy there."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from botocore.exceptions import ClientError
 
 from slipway.assembly import read_artifacts
-from slipway.preflight.account import Account
+from slipway.preflight.account import ALWAYS_ON, SWITCHED_OFF, Account
 from slipway.preflight.answer import Answer
 from slipway.preflight.check import UNANSWERED, check
 from slipway.preflight.needs import Needs
@@ -38,8 +39,7 @@ def identity_and_region(needs: Needs, account: Account) -> Iterator[Answer]:
     yield Answer(
         check="PF01", status="passed", subject="credentials", message=f"account {caller.account_id}, {caller.arn}"
     )
-    regions = account.client("ec2").describe_regions(AllRegions=True)["Regions"]
-    state = next((region["OptInStatus"] for region in regions if region["RegionName"] == needs.region), None)
+    state = next((region["OptInStatus"] for region in _regions(account) if region["RegionName"] == needs.region), None)
     if state in (None, _OPTED_OUT):
         yield Answer(
             check="PF01",
@@ -50,6 +50,17 @@ def identity_and_region(needs: Needs, account: Account) -> Iterator[Answer]:
         )
         return
     yield Answer(check="PF01", status="passed", subject=f"Region {needs.region}", message=f"it is on ({state})")
+
+
+def _regions(account: Account) -> list[Any]:
+    """Return all Regions as EC2 describes them; the account's own may be one that answers nobody."""
+    try:
+        found: list[Any] = account.client("ec2").describe_regions(AllRegions=True)["Regions"]
+    except ClientError as error:
+        if error.response["Error"]["Code"] not in SWITCHED_OFF:
+            raise
+        found = account.client("ec2", ALWAYS_ON).describe_regions(AllRegions=True)["Regions"]
+    return found
 
 
 @check(
