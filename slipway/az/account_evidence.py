@@ -1,6 +1,7 @@
 """What AWS says about the zones of a Region: EC2's offerings, reservations, prices and blocks, FSx's file systems."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import TypeVar
 
 from slipway import facts
@@ -102,13 +103,14 @@ def _file_systems(account: Account) -> dict[str, list[str]]:
 
 
 def _spot_prices(wanted: Wanted, account: Account, names: dict[str, str]) -> dict[str, dict[str, float]]:
-    """Return the newest price of each type in each zone; EC2 lists the newest first."""
+    """Return the price of each type in each zone: since now, for EC2 tells ninety days of prices otherwise."""
     found: dict[str, dict[str, float]] = {}
     if wanted.spot:
         for price in account.listing(
             "ec2",
             "describe_spot_price_history",
             "SpotPriceHistory",
+            StartTime=datetime.now(UTC),
             InstanceTypes=list(wanted.spot),
             ProductDescriptions=["Linux/UNIX"],
         ):

@@ -1,6 +1,7 @@
 """Which zones are chosen, with the offerings that EC2 listed (moto) and what a test adds."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,9 @@ def test_the_lower_spot_price_decides_when_no_zone_is_named(tmp_path: Path, aws:
         ]
     }
     assert chosen(with_changes(tmp_path, without_zones(capacity_type="spot")), aws).training == "usw2-az4"
+    asked = next(call.parameters for call in aws.calls if call.operation == "DescribeSpotPriceHistory")
+    # Ninety days of prices are thousands of pages.
+    assert (datetime.now(UTC) - asked["StartTime"]).total_seconds() < 600
 
 
 def test_a_file_system_of_the_account_proves_its_zone(tmp_path: Path, aws: Aws) -> None:
