@@ -13,6 +13,7 @@ from slipway.plan.changes.facts import facts
 from slipway.plan.changes.model import Changes, Effect, PropertyChange, ResourceChange
 from slipway.plan.changes.notes import notes
 from slipway.plan.changes.permissions.compare import broadenings
+from slipway.plan.changes.permissions.protections import stack_broadenings
 from slipway.plan.changes.properties import Difference, differences
 from slipway.plan.changes.references import marked, renamed
 from slipway.plan.changes.renames import find_renames
@@ -51,7 +52,7 @@ def compare(base: tuple[Stack, ...], head: tuple[Stack, ...]) -> Changes:
         added_stacks=tuple(name for name in new if name not in old),
         removed_stacks=tuple(name for name in old if name not in new),
         resources=tuple(comparison.changes()),
-        broadenings=broadenings(comparison.before, comparison.after),
+        broadenings=(*broadenings(comparison.before, comparison.after), *stack_broadenings(base, head)),
         asset_changes=tuple(comparison.asset_changes()),
     )
 

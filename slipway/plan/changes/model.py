@@ -54,7 +54,7 @@ class ResourceChange(BaseModel):
 
 
 class Broadening(BaseModel):
-    """Someone or something may do more than before."""
+    """Someone or something may do more than before, or less protects what is there."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -62,11 +62,12 @@ class Broadening(BaseModel):
     resource: str
     """Logical id."""
 
-    kind: Literal["iam", "security_group", "cluster"]
-    """`cluster`: in the configuration of a Slurm or EKS cluster, which no IAM tool reads."""
+    kind: Literal["iam", "security_group", "cluster", "protection"]
+    """`cluster`: in the configuration of a Slurm or EKS cluster, which no IAM tool reads. `protection`: something that
+    keeps data, refuses requests, encrypts or records does it less: nobody may do more by it alone."""
 
     what: str
-    """The statement or rule in words, for example `Allow s3:* on * for role HeadNode`."""
+    """The statement, the rule or the consequence in words, for example `Allow s3:* on * for role HeadNode`."""
 
 
 class Changes(BaseModel):
@@ -84,7 +85,9 @@ class Changes(BaseModel):
     @property
     def is_empty(self) -> bool:
         """Whether a deployment would change nothing."""
-        return not (self.added_stacks or self.removed_stacks or self.resources or self.asset_changes)
+        return not (
+            self.added_stacks or self.removed_stacks or self.resources or self.asset_changes or self.broadenings
+        )
 
     def with_effect(self, *effects: Effect) -> tuple[ResourceChange, ...]:
         """Return the resources with one of these effects, in order."""

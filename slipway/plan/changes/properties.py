@@ -49,13 +49,16 @@ def _items(before: list[Any], after: list[Any], path: str) -> Iterator[Differenc
 
 
 def _by_name(items: list[Any]) -> dict[str, Any] | None:
-    named = {name: item for item in items if (name := _name(item)) is not None}
+    named = {name: item for item in items if (name := item_name(item)) is not None}
     return named if len(named) == len(items) else None
 
 
-def _name(item: Any) -> str | None:
+def item_name(item: Any) -> str | None:
+    """Return what tells an item of a list from the others, wherever it stands; None when nothing does."""
     match item:
         case {"Name": str() as name} | {"Key": str() as name} | {"name": str() as name}:
+            return name
+        case {"DeviceName": str() as name} | {"Field": str() as name} | {"Id": str() as name}:
             return name
         case {"kind": str() as kind, "metadata": {"name": str() as name}}:
             return f"{kind} {name}"

@@ -174,5 +174,6 @@ PAIRS = (
             "replace inference ElasticLoadBalancingV2::Listener",
             *("replace inference ElasticLoadBalancingV2::ListenerRule",) * 2,
         ),
+        broader=("protection: The endpoint can be reached from the internet",),
     ),
 )

@@ -80,7 +80,7 @@ def _nothing(templates: Templates) -> None:
 PAIRS = (
     *(
         Pair(f"nothing in {name}", name, _nothing)
-        for name in ("default", "small", "team", "ultracluster", "kubernetes")
+        for name in ("default", "small", "team", "ultracluster", "kubernetes", "public")
     ),
     Pair("other content of files", "default", _other_hashes, assets=FUNCTIONS_OF_TRAINING),
     Pair("metadata", "default", _metadata),

@@ -12,10 +12,16 @@ from slipway.plan.changes.model import Changes
 from slipway.plan.changes.references import Reader
 from slipway.rehearsal.emulator.stacks.registry import replacing_properties
 from tests.conftest import AssemblyFactory
-from tests.plan.changes import cluster_pairs, noise_pairs, permission_pairs, storage_pairs
+from tests.plan.changes import cluster_pairs, noise_pairs, permission_pairs, protection_pairs, storage_pairs
 from tests.plan.changes.pairs import Pair, folded, own
 
-PAIRS = (*storage_pairs.PAIRS, *cluster_pairs.PAIRS, *permission_pairs.PAIRS, *noise_pairs.PAIRS)
+PAIRS = (
+    *storage_pairs.PAIRS,
+    *cluster_pairs.PAIRS,
+    *permission_pairs.PAIRS,
+    *protection_pairs.PAIRS,
+    *noise_pairs.PAIRS,
+)
 
 
 @cache

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from slipway.plan.changes.model import Broadening
 from slipway.plan.changes.permissions.addresses import holds
+from slipway.plan.changes.permissions.paths import paths
 from slipway.plan.changes.permissions.words import words
 from slipway.plan.changes.resources import Resource
 
@@ -52,23 +53,11 @@ def cluster_broadenings(before: Mapping[str, Resource], after: Mapping[str, Reso
 
 
 def _values(row: Setting, resource: Resource) -> dict[str, Any]:
-    everything = dict(_paths(resource.settled.get("Properties", {}), ""))
+    everything = dict(paths(resource.settled.get("Properties", {})))
     if row.switch and str(everything.get(row.switch, True)).lower() != "true":
         return {}
     found = {path: value for path, value in everything.items() if fnmatchcase(path, row.path)}
     return found or ({} if row.default is None else {row.path: row.default})
-
-
-def _paths(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    if path:
-        yield path, value
-    if isinstance(value, dict):
-        for name, item in value.items():
-            yield from _paths(item, f"{path}.{name}" if path else name)
-    elif isinstance(value, list):
-        for number, item in enumerate(value):
-            name = item.get("Name", number) if isinstance(item, dict) else number
-            yield from _paths(item, f"{path}[{name}]")
 
 
 def _more(row: Setting, before: Any, after: Any) -> Iterator[str]:

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 
 from slipway.plan.changes.model import Broadening
-from slipway.plan.changes.permissions.statements import ATTACHED, Statement, read_statements
+from slipway.plan.changes.permissions.statements import ATTACHED, NOT, SEPARATOR, Statement, read_statements
 from slipway.plan.changes.permissions.words import words
 from slipway.plan.changes.references import references
 from slipway.plan.changes.resources import Resource
@@ -26,8 +27,8 @@ def iam_broadenings(before: Mapping[str, Resource], after: Mapping[str, Resource
         if (more := _beyond(statement, _of_effect(old, "Allow"))) is not None:
             yield _broadening(after[more.owner], _sentence("Allow", more, after))
     for statement in _of_effect(old, "Deny"):
-        # What is gone cannot be reached, whether it is denied or not.
-        if (less := _beyond(statement, _of_effect(new, "Deny"))) is not None and _is_there(less, after):
+        less = _beyond(statement, _of_effect(new, "Deny"))
+        if less is not None and (less := _remaining(less, after)) is not None:
             yield _broadening(before[less.owner], _sentence("No longer deny", less, after))
 
 
@@ -37,7 +38,7 @@ def _of_effect(statements: Iterable[Statement], effect: str) -> tuple[Statement,
 
 def _beyond(statement: Statement, others: Iterable[Statement]) -> Statement | None:
     """Return the part of a statement that none of the others covers; none when there is no such part."""
-    near = [other for other in others if _is_condition_covered(statement, other)]
+    near = [other for other in others if other.through == statement.through and _is_condition_covered(statement, other)]
     missing = [
         (principal, action, resource)
         for principal in statement.principals
@@ -53,7 +54,7 @@ def _beyond(statement: Statement, others: Iterable[Statement]) -> Statement | No
     if not missing:
         return None
     principals, actions, resources = (frozenset(part) for part in zip(*missing, strict=True))
-    return Statement(statement.owner, statement.effect, principals, actions, resources, statement.condition)
+    return replace(statement, principals=principals, actions=actions, resources=resources)
 
 
 def _is_condition_covered(statement: Statement, other: Statement) -> bool:
@@ -66,7 +67,18 @@ def _is_condition_covered(statement: Statement, other: Statement) -> bool:
 
 
 def _covers(patterns: frozenset[str], value: str) -> bool:
-    return any(_pattern(pattern).fullmatch(value) for pattern in patterns)
+    return any(_is_within(value, pattern) for pattern in patterns)
+
+
+def _is_within(value: str, pattern: str) -> bool:
+    if not pattern.startswith(NOT):
+        return _pattern(pattern).fullmatch(value) is not None
+    excluded = pattern.removeprefix(NOT).split(SEPARATOR)
+    if value.startswith(NOT):
+        # All but these is within all but those when these are all of those, or more.
+        return all(_covers(frozenset(value.removeprefix(NOT).split(SEPARATOR)), item) for item in excluded)
+    # With a wildcard of its own it may reach into what is left out.
+    return not any(mark in value for mark in "*?") and not _covers(frozenset(excluded), value)
 
 
 @cache
@@ -76,9 +88,14 @@ def _pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(regular, re.IGNORECASE | re.DOTALL)
 
 
-def _is_there(statement: Statement, after: Mapping[str, Resource]) -> bool:
-    named = {key for key, _ in references([*statement.resources, *statement.principals])}
-    return named <= after.keys()
+def _remaining(statement: Statement, after: Mapping[str, Resource]) -> Statement | None:
+    """Return what a statement says of principals and resources that are still there: the others reach nothing."""
+
+    def there(values: frozenset[str]) -> frozenset[str]:
+        return frozenset(value for value in values if {key for key, _ in references([value])} <= after.keys())
+
+    principals, resources = there(statement.principals), there(statement.resources)
+    return replace(statement, principals=principals, resources=resources) if principals and resources else None
 
 
 def _broadening(resource: Resource, what: str) -> Broadening:
@@ -87,6 +104,8 @@ def _broadening(resource: Resource, what: str) -> Broadening:
 
 def _sentence(verb: str, statement: Statement, after: Mapping[str, Resource]) -> str:
     whom, resources = _principals(statement, after), _listed(statement.resources)
+    if statement.through:
+        whom += f" through {words(f'${{{statement.through}}}')}"
     if statement.actions == ATTACHED:
         return f"{verb} all of policy {resources} for {whom}"
     sentence = f"{verb} {_listed(statement.actions)} on {resources} for {whom}"

@@ -6,7 +6,7 @@ template has, for example, is none to it), and does not say in which resource on
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from slipway.plan.changes.resources import Resource
@@ -15,6 +15,13 @@ ATTACHED = frozenset({"attached"})
 """In the place of actions: the principals have a policy that is elsewhere, and that `resources` names."""
 
 _IDENTITY_LISTS = ("Roles", "Users", "Groups")
+NOT = "not:"
+"""Before the actions of a `NotAction` and the like."""
+
+SEPARATOR = ", "
+"""Between them."""
+
+_ENDPOINT = "AWS::EC2::VPCEndpoint"
 _RESOURCE_KEYS = ("Bucket", "Topics", "Queues", "SecretId")
 
 
@@ -26,9 +33,11 @@ class Statement:
         owner: the resource whose template holds it, `stack/logical id`.
         effect: `Allow` or `Deny`.
         principals: who; the roles of an identity policy, or the policy itself when the template gives it to nobody.
-        actions: what; `not:` before those of a `NotAction`.
+        actions: what; `NOT` before those of a `NotAction`.
         resources: on what; the resource that the policy belongs to when it says nothing.
         condition: operator, key and values, each as one text.
+        through: the VPC endpoint that has the policy. It limits what goes through it and gives nobody anything: so it
+            is compared with policies of the same endpoint alone.
     """
 
     owner: str
@@ -37,6 +46,7 @@ class Statement:
     actions: frozenset[str]
     resources: frozenset[str]
     condition: Mapping[tuple[str, str], frozenset[str]]
+    through: str = ""
 
 
 def read_statements(resources: Mapping[str, Resource]) -> Iterator[Statement]:
@@ -48,7 +58,8 @@ def read_statements(resources: Mapping[str, Resource]) -> Iterator[Statement]:
         subject = _subject(key, resource.type, properties)
         for document, is_trust in _documents(properties):
             for row in _list(document["Statement"]):
-                yield _of_row(key, row, subject, is_trust=is_trust)
+                statement = _of_row(key, row, subject, is_trust=is_trust)
+                yield replace(statement, through=key) if resource.type == _ENDPOINT else statement
         yield from _attachments(key, properties)
 
 
@@ -72,21 +83,33 @@ def _documents(value: Any, *, is_trust: bool = False) -> Iterator[tuple[Mapping[
         for item in value:
             yield from _documents(item)
     elif isinstance(value, dict):
-        if "Statement" in value:
+        if _is_policy(value):
             yield value, is_trust
             return
         for name, item in value.items():
             yield from _documents(item, is_trust=name == "AssumeRolePolicyDocument")
 
 
+def _is_policy(value: Mapping[str, Any]) -> bool:
+    # A rule of a web ACL has a statement too, of another kind.
+    rows = _list(value.get("Statement", []))
+    return "Statement" in value and all(isinstance(row, dict) and "Effect" in row for row in rows)
+
+
 def _of_row(key: str, row: Mapping[str, Any], subject: _Subject, *, is_trust: bool) -> Statement:
-    principals = _targets(row, "Principal")
+    principals, resources = _targets(row, "Principal"), _targets(row, "Resource")
+    if is_trust:
+        resources = frozenset({f"${{{key}}}"})
+    elif not resources or (principals and resources == {"*"}):
+        # In the policy of a key, for example, `*` is that key.
+        # https://docs.aws.amazon.com/kms/latest/developerguide/key-policy-overview.html
+        resources = subject.resources
     return Statement(
         owner=key,
         effect=row["Effect"],
         principals=principals or subject.principals,
         actions=_targets(row, "Action"),
-        resources=frozenset({f"${{{key}}}"}) if is_trust else _targets(row, "Resource") or subject.resources,
+        resources=resources,
         condition=_condition(row.get("Condition", {})),
     )
 
@@ -115,7 +138,7 @@ def _attachments(key: str, properties: Mapping[str, Any]) -> Iterator[Statement]
 
 def _targets(row: Mapping[str, Any], name: str) -> frozenset[str]:
     if f"Not{name}" in row:
-        return frozenset({f"not:{' '.join(sorted(_spread(row[f'Not{name}'])))}"})
+        return frozenset({NOT + SEPARATOR.join(sorted(_spread(row[f"Not{name}"])))})
     return frozenset(_spread(row.get(name, [])))
 
 
