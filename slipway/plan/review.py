@@ -52,6 +52,8 @@ def review(question: Question, outputs: Outputs, fail_on: str) -> tuple[str, ...
 
 def _check(question: Question, conditions: FailOn, outputs: Outputs, directory: Path) -> None:
     problems = [*outputs.problems()]
+    if not question.environment:
+        problems.append("--environment is empty: name one, or leave it out to plan the default environment")
     if question.base == "":
         problems.append("--base is empty: name a revision, or leave it out to plan without a comparison")
     if question.base and question.against:

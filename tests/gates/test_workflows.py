@@ -216,6 +216,28 @@ def test_a_name_that_is_typed_wrongly_deletes_nothing(typed: str, expected: int)
     assert run.stdout.startswith("::error::") == bool(expected)
 
 
+@pytest.mark.parametrize(
+    ("ticked", "flags"),
+    [
+        ({"RUNNING": "", "UNEXPORTED": "", "PROTECTED": ""}, []),
+        (
+            {"RUNNING": "yes", "UNEXPORTED": "yes", "PROTECTED": "yes"},
+            ["--with-running-jobs", "--without-export", "--unprotect"],
+        ),
+    ],
+)
+def test_only_what_is_ticked_is_forced(ticked: dict[str, str], flags: list[str], tmp_path: Path) -> None:
+    slipway = tmp_path / ".venv" / "bin" / "slipway"
+    slipway.parent.mkdir(parents=True)
+    slipway.write_text('#!/bin/sh\necho "$@"\n')
+    slipway.chmod(0o755)
+    variables = {"PATH": os.environ["PATH"], "ENVIRONMENT": "team", **ticked}
+
+    run = in_runner(script("Destroy", "destroy"), tmp_path, variables)
+
+    assert run.stdout.split() == ["destroy", "--environment", "team", "--yes", *flags]
+
+
 def test_the_summary_shows_every_plan(tmp_path: Path) -> None:
     review = tmp_path / ".plan" / "review"
     review.mkdir(parents=True)

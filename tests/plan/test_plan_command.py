@@ -106,10 +106,12 @@ def test_all_that_is_wrong_with_the_options_is_said_at_once(tmp_path: Path) -> N
 
 def test_an_empty_base_is_no_plan_without_a_comparison() -> None:
     """A variable of a CI system that is not set must not make a review that finds nothing."""
-    result = run("--base", "")
+    result = run("--base", "", "--environment", "")
 
     assert result.exit_code == 2
-    assert result.stderr.startswith("--base is empty")
+    environment, base = result.stderr.splitlines()
+    assert environment.startswith("--environment is empty")
+    assert base.startswith("--base is empty")
 
 
 def test_outputs_that_cannot_be_written_are_said_before_the_work(default: Assembly, tmp_path: Path) -> None:
