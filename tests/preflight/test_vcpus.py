@@ -1,6 +1,7 @@
 """PF06."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,14 +16,14 @@ STANDARD = "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances in 
 INF = "Running On-Demand Inf instances in us-west-2"
 
 
-def running(*types: str, tags: dict[str, str] | None = None, spot: bool = False) -> dict[str, Any]:
+def running(*types: str, tags: dict[str, str] | None = None, lifecycle: str | None = None) -> dict[str, Any]:
     """Answer of ec2.DescribeInstances."""
     listed = [{"Key": key, "Value": value} for key, value in (tags or {}).items()]
-    lifecycle = {"InstanceLifecycle": "spot"} if spot else {}
+    bought = {"InstanceLifecycle": lifecycle} if lifecycle else {}
     cpus = {"CoreCount": 24, "ThreadsPerCore": 2}
     return {
         "Reservations": [
-            {"Instances": [{"InstanceType": name, "Tags": listed, "CpuOptions": cpus, **lifecycle} for name in types]}
+            {"Instances": [{"InstanceType": name, "Tags": listed, "CpuOptions": cpus, **bought} for name in types]}
         ]
     }
 
@@ -72,7 +73,8 @@ def test_what_always_runs_must_fit(aws: Aws, ask: Ask, needs_of: NeedsFactory) -
     [
         (running("trn1.32xlarge", "trn2.48xlarge"), 320),
         (running("inf2.xlarge", "m6i.large", "im4gn.large", "p5.48xlarge"), 0),
-        (running("trn1.32xlarge", spot=True), 0),
+        (running("trn1.32xlarge", lifecycle="spot"), 0),
+        (running("trn1.32xlarge", lifecycle="capacity-block"), 0),
         (running("trn1.32xlarge", tags={"slipway:environment": "default"}), 0),
         (running("trn1.32xlarge", tags={"parallelcluster:cluster-name": "trainium"}), 0),
         (running("trn1.32xlarge", tags={"parallelcluster:cluster-name": "another"}), 128),
@@ -87,11 +89,36 @@ def test_what_runs_counts_unless_it_is_ours_or_another_quota_s(
     assert f"used by others now {used} vCPU" in answers[TRN].message
 
 
-def test_instances_of_a_block_or_reservation_are_not_said_to_fail(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
+def test_instances_of_a_reservation_are_not_said_to_fail(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
     aws.replies["service-quotas.GetServiceQuota"] = limits({"on_demand_trn": 256 * 128})
     answers = {answer.subject: answer for answer in ask("PF06", needs_of("ultracluster"), aws)}
     assert answers[TRN].status == "warning"
-    assert "reservation or Capacity Block" in answers[TRN].message
+    assert answers[TRN].message.endswith(
+        "a reservation counts from the day it is made on, used or not: what runs in it needs no more than it has"
+    )
+
+
+def test_instances_of_capacity_blocks_count_against_no_quota(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
+    needs = needs_of("ultracluster")
+    blocks = replace(needs, machines=tuple(m for m in needs.machines if m.purchase == "capacity_block"))
+    assert blocks.machines
+    assert ask("PF06", blocks, aws) == []
+    # 1603 reserved, 256 and 4 on demand; the block's 16 are not in the sum.
+    answers = {answer.subject: answer for answer in ask("PF06", needs, aws)}
+    assert f"peak {(1603 + 256) * 128 + 4 * 8:,} vCPU" in answers[TRN].message
+
+
+def test_what_others_run_beyond_the_limit_takes_nothing_from_a_reservation(
+    aws: Aws, ask: Ask, needs_of: NeedsFactory
+) -> None:
+    needs = needs_of("ultracluster")
+    reserved = replace(needs, machines=tuple(m for m in needs.machines if m.capacity_reservation))
+    aws.replies |= {
+        "service-quotas.GetServiceQuota": limits({"on_demand_trn": 64}),
+        "ec2.DescribeInstances": running("trn1.32xlarge"),
+    }
+    (answer,) = ask("PF06", reserved, aws)
+    assert answer.status == "warning"
 
 
 def test_a_quota_that_nobody_knows_is_not_checked(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:

@@ -17,7 +17,12 @@ from slipway.preflight.room import LIMIT_ACTIONS, Room, UnknownLimitError, limit
 _CLUSTER_TAGS = ("parallelcluster:cluster-name", "eks:cluster-name")
 _RUNNING = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
 _LETTERS = re.compile(r"[a-z]+")
-_NOT_CONFIRMED = "AWS does not document whether instances of a reservation or Capacity Block count against it"
+_RESERVED = "a reservation counts from the day it is made on, used or not: what runs in it needs no more than it has"
+"""EC2 User Guide, "On-Demand Capacity Reservation concepts", limits."""
+
+_BLOCK = "capacity-block"
+"""Lifecycle of an instance in a Capacity Block: "Instances in a Capacity Block don't count against your On-Demand
+Instances limits" (EC2 User Guide, "Capacity Blocks for ML", considerations)."""
 
 
 @check(
@@ -32,9 +37,12 @@ def vcpu_quotas(needs: Needs, account: Account) -> Iterator[Answer]:
 
     It fails when what always runs does not fit, or not even one node of a kind does: then something never starts.
     When only all nodes at their highest counts do not fit it warns: jobs run, but a queue never reaches its size.
+    Nodes of Capacity Blocks count against no quota.
     """
     by_quota: dict[str, list[Machines]] = defaultdict(list)
     for machine in needs.machines:
+        if machine.purchase == "capacity_block":
+            continue
         if machine.instance_type in facts.instance_types():
             by_quota[_quota_key(machine)].append(machine)
         else:
@@ -55,17 +63,17 @@ def vcpu_quotas(needs: Needs, account: Account) -> Iterator[Answer]:
 
 def _answer(room: Room, launched: list[Machines], allowed: int, region: str) -> Answer:
     """Return whether the machines of one quota fit."""
-    bought = [machine for machine in launched if not _reserved(machine)]
+    bought = [machine for machine in launched if not machine.capacity_reservation]
     least = max(
         [_vcpus(bought, "idle_count"), *(_vcpu_of(machine) for machine in bought if machine.peak_count)], default=0
     )
-    never_starts = least + room.used > allowed
+    never_starts = least > 0 and least + room.used > allowed
     answer = room.answer(allowed, region, what="peak", worst="failed" if never_starts else "warning")
     said = [f"{_listed(launched)}; {answer.message}"]
     if answer.status == "failed":
         said.append(f"not even the {least:,} vCPU that must always fit do")
     if answer.status != "passed" and len(bought) < len(launched):
-        said.append(_NOT_CONFIRMED)
+        said.append(_RESERVED)
     return answer.model_copy(update={"message": ". ".join(said)})
 
 
@@ -80,10 +88,6 @@ def _listed(launched: list[Machines]) -> str:
 def _quota_key(machine: Machines) -> str:
     instance_type = facts.instance_type(machine.instance_type)
     return instance_type.spot_quota if machine.purchase == "spot" else instance_type.on_demand_quota
-
-
-def _reserved(machine: Machines) -> bool:
-    return machine.purchase == "capacity_block" or machine.capacity_reservation is not None
 
 
 def _vcpu_of(machine: Machines) -> int:
@@ -102,6 +106,7 @@ def _used_by_others(quota: facts.Quota, needs: Needs, account: Account) -> int:
         _running_vcpus(instance)
         for instance in instances
         if _of_quota(instance, quota)
+        and instance.get("InstanceLifecycle") != _BLOCK
         and (instance.get("InstanceLifecycle") == "spot") == spot
         and not _is_own(instance, needs)
     )
