@@ -17,7 +17,7 @@ from moto.eks.models import EKSBackend
 from slipway_pause.environment import Targets, start, stop
 from slipway_pause.fleet import ComputeFleet
 from slipway_pause.part import StateError
-from tests.pause.world import EKS, REGION, SLURM, TARGETS, NodeGroupState, ServiceState, State, World
+from tests.pause.world import ECS, EKS, REGION, SLURM, TARGETS, NodeGroupState, ServiceState, State, World
 
 COUNTS = st.integers(0, 20)
 
@@ -196,6 +196,26 @@ def test_a_group_that_may_have_fewer_nodes_now_starts_as_many_as_it_may(world: W
     start(TARGETS, world.session)
 
     assert world.state().node_groups["trn1"] == NodeGroupState(0, 2, 2)
+
+
+def test_a_service_that_may_have_fewer_tasks_now_scales_within_what_it_may(world: World) -> None:
+    world.client("application-autoscaling").register_scalable_target(
+        ServiceNamespace="ecs",
+        ResourceId=f"service/{ECS}/tanuki",
+        ScalableDimension="ecs:service:DesiredCount",
+        MinCapacity=3,
+        MaxCapacity=4,
+    )
+    stop(TARGETS, world.session)
+    world.client("application-autoscaling").register_scalable_target(
+        ServiceNamespace="ecs",
+        ResourceId=f"service/{ECS}/tanuki",
+        ScalableDimension="ecs:service:DesiredCount",
+        MaxCapacity=2,
+    )
+
+    assert not any(outcome.failed for outcome in start(TARGETS, world.session))
+    assert world.state().services["tanuki"].bounds == (2, 2)
 
 
 @st.composite

@@ -93,8 +93,10 @@ class Service:
         if row is None or memory is None:
             return None
         self.ecs.update_service(cluster=self.cluster, service=self.service, desiredCount=memory.desired)
-        if memory.minimum is not None and self._target() is not None:
-            self._register(memory.minimum, memory.suspended)
+        target = self._target()
+        if memory.minimum is not None and target is not None:
+            # A deployment, or a schedule, may allow fewer by now.
+            self._register(min(memory.minimum, target["MaxCapacity"]), memory.suspended)
         self.ecs.untag_resource(resourceArn=row["serviceArn"], tagKeys=[TAG])
         return f"{memory.desired} task{'s' * (memory.desired != 1)} wanted"
 
