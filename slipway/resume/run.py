@@ -93,9 +93,13 @@ def resume(environment: str | None, assembly: Path | None, *, yes: bool) -> None
     for name, was in stopped:
         typer.echo(f"  {name}: {was}")
     typer.echo(f"From then on {said_running(site.cost)}.")
+    typer.echo(
+        "A budget that has stopped it stops it once a month: until the next one nothing does, however much is spent, "
+        "unless you raise `monthly_budget_usd` and deploy (docs/budget.md)."
+    )
     _confirm("Start them?", yes=yes)
     _tell(start(site.targets, site.session), nothing="somebody else has started it meanwhile")
-    typer.echo("started; a month's budget that is spent stops nothing a second time (docs/budget.md)")
+    typer.echo("started")
 
 
 def _site(environment: str | None, assembly: Path | None) -> Site:
