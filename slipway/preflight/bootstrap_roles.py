@@ -1,4 +1,4 @@
-"""The roles of the CDK's bootstrap that a deployment of an assembly takes on, as the assembly names them."""
+"""The CDK's bootstrap: its roles that a deployment of an assembly takes on, and the command that makes it."""
 
 import json
 from collections.abc import Iterator
@@ -6,6 +6,22 @@ from pathlib import Path
 from typing import Any
 
 from slipway.assembly import read_artifacts
+from slipway.preflight.account import Account
+
+_EXECUTION_POLICIES = "arn:aws:iam::aws:policy/AdministratorAccess"
+"""What `cdk bootstrap` gives CloudFormation's role when nobody says otherwise."""
+
+
+def bootstrap_command(account: Account) -> str:
+    """Return the command that bootstraps the account's Region.
+
+    Raises:
+        ClientError, BotoCoreError: AWS does not say which account it is.
+    """
+    return (
+        f"npx cdk bootstrap aws://{account.caller.account_id}/{account.region} "
+        f"--cloudformation-execution-policies {_EXECUTION_POLICIES}"
+    )
 
 
 def deployer_roles(assembly: Path) -> tuple[str, ...]:

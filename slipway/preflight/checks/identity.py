@@ -8,12 +8,11 @@ from botocore.exceptions import ClientError
 from slipway.assembly import read_artifacts
 from slipway.preflight.account import ALWAYS_ON, SWITCHED_OFF, Account
 from slipway.preflight.answer import Answer
+from slipway.preflight.bootstrap_roles import bootstrap_command
 from slipway.preflight.check import UNANSWERED, check
 from slipway.preflight.needs import Needs
 
 _OPTED_OUT = "not-opted-in"
-_EXECUTION_POLICIES = "arn:aws:iam::aws:policy/AdministratorAccess"
-"""What `cdk bootstrap` gives CloudFormation's role when nobody says otherwise."""
 
 
 @check(
@@ -73,9 +72,9 @@ def _regions(account: Account) -> list[Any]:
 def bootstrap(needs: Needs, account: Account) -> Iterator[Answer]:
     """Compare the version that the stacks require with the one that stands, and look for the bucket of assets."""
     for parameter, required in sorted(_required_versions(needs).items()):
-        yield _version(parameter, required, needs, account)
+        yield _version(parameter, required, account)
     for bucket in sorted(_buckets(needs, account)):
-        yield _bucket(bucket, needs, account)
+        yield _bucket(bucket, account)
 
 
 def _required_versions(needs: Needs) -> dict[str, int]:
@@ -90,7 +89,7 @@ def _required_versions(needs: Needs) -> dict[str, int]:
     return required
 
 
-def _version(parameter: str, required: int, needs: Needs, account: Account) -> Answer:
+def _version(parameter: str, required: int, account: Account) -> Answer:
     try:
         found = int(account.client("ssm").get_parameter(Name=parameter)["Parameter"]["Value"])
     except ClientError as error:
@@ -107,7 +106,7 @@ def _version(parameter: str, required: int, needs: Needs, account: Account) -> A
             )
         message = f"version {found}, but {required} or newer is required"
     return Answer(
-        check="PF02", status="failed", subject="bootstrap version", message=message, fix=_bootstrap(needs, account)
+        check="PF02", status="failed", subject="bootstrap version", message=message, fix=bootstrap_command(account)
     )
 
 
@@ -126,7 +125,7 @@ def _buckets(needs: Needs, account: Account) -> set[str]:
     }
 
 
-def _bucket(bucket: str, needs: Needs, account: Account) -> Answer:
+def _bucket(bucket: str, account: Account) -> Answer:
     subject = f"bucket {bucket}"
     try:
         account.client("s3").head_bucket(Bucket=bucket, ExpectedBucketOwner=account.caller.account_id)
@@ -138,13 +137,6 @@ def _bucket(bucket: str, needs: Needs, account: Account) -> Answer:
             status="failed",
             subject=subject,
             message="it does not exist: templates and assets cannot be uploaded",
-            fix=_bootstrap(needs, account),
+            fix=bootstrap_command(account),
         )
     return Answer(check="PF02", status="passed", subject=subject, message="it exists")
-
-
-def _bootstrap(needs: Needs, account: Account) -> str:
-    return (
-        f"npx cdk bootstrap aws://{account.caller.account_id}/{needs.region} "
-        f"--cloudformation-execution-policies {_EXECUTION_POLICIES}"
-    )
