@@ -39,6 +39,13 @@ def test_spot_capacity_fails_without_its_role(needs_of: NeedsFactory, aws: Aws, 
     assert answer.fix == "aws iam create-service-linked-role --aws-service-name spot.amazonaws.com"
 
 
+def test_auto_scaling_makes_the_role_for_the_spot_nodes_of_eks(needs_of: NeedsFactory, aws: Aws, ask: Ask) -> None:
+    aws.replies["iam.GetRole"] = Refusal("NoSuchEntity")
+    needs = needs_of("kubernetes")
+    spot = replace(needs, machines=tuple(replace(machine, purchase="spot") for machine in needs.machines))
+    assert "AWSServiceRoleForEC2Spot" not in {answer.subject for answer in ask("PF13", spot, aws)}
+
+
 def test_iam_takes_the_services_names(aws: Aws) -> None:
     """The names are ones that the API takes; moto makes the role."""
     iam = boto3.client("iam")

@@ -9,6 +9,7 @@ import yaml
 from botocore.exceptions import ClientError
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
+from slipway.assembly import CLUSTER_TYPE
 from slipway.preflight.account import Account
 from slipway.preflight.answer import Answer
 from slipway.preflight.check import check
@@ -30,7 +31,7 @@ class ServiceLinkedRole(BaseModel):
     """The role's name."""
 
     needed_by: tuple[str, ...]
-    """Resource types that need it, or `spot`."""
+    """Resource types that need it, or `spot`: Slurm's nodes that are bought as Spot capacity."""
 
     made_when_first_used: bool
     """Whether the service makes it itself for a deployer who may."""
@@ -81,12 +82,17 @@ def roles_of_services(needs: Needs, account: Account) -> Iterator[Answer]:
 
 
 def _users(needs: Needs) -> dict[str, list[str]]:
-    """Return the stacks that use a resource type, or Spot capacity."""
+    """Return the stacks that use a resource type, or Spot capacity for Slurm."""
     users: dict[str, list[str]] = {}
     for stack in needs.stacks:
         for resource in stack.template.get("Resources", {}).values():
             users.setdefault(resource["Type"], []).append(stack.name)
-    users["spot"] = [machine.stack for machine in needs.machines if machine.purchase == "spot"]
+    slurm = {(stack.name, logical_id) for stack, logical_id, _ in needs.resources(CLUSTER_TYPE)}
+    users["spot"] = [
+        machine.stack
+        for machine in needs.machines
+        if machine.purchase == "spot" and (machine.stack, machine.logical_id) in slurm
+    ]
     return users
 
 
