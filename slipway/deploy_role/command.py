@@ -20,7 +20,11 @@ def deploy_role(
     account: Annotated[str, typer.Option(metavar="ID", help="Id of the AWS account, 12 digits.")],
     github: Annotated[
         str | None,
-        typer.Option(metavar="OWNER/NAME", help="Write the trust policy for this GitHub repository's workflows, too."),
+        typer.Option(
+            metavar="OWNER/NAME",
+            help="Write the trust policy for this GitHub repository's workflows, too. OWNER@ID/NAME@ID where GitHub "
+            "sends the ids, as it does for newer repositories: docs/deploy-role.md.",
+        ),
     ] = None,
     output: Annotated[Path, typer.Option(help="Folder for the documents.")] = Path(".plan/deploy-role"),
 ) -> None:

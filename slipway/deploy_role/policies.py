@@ -70,7 +70,7 @@ def github_trust_policy(needs: Needs, account: str, repository: str) -> Document
     Args:
         needs: what is deployed; the workflow's environment has its name.
         account: id of the account, which needs GitHub's identity provider.
-        repository: `owner/name`.
+        repository: `owner/name`, or `owner@id/name@id` where GitHub's tokens have the ids of both.
 
     Source: GitHub's documentation, "Configuring OpenID Connect in Amazon Web Services".
     """

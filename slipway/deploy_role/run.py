@@ -18,7 +18,7 @@ SESSION_SECONDS = 10800
 """How long the workflows ask to be the deployer's role (.github/workflows); a role gives an hour unless told."""
 
 _ACCOUNT = re.compile(r"[0-9]{12}")
-_REPOSITORY = re.compile(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+")
+_REPOSITORY = re.compile(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+|[A-Za-z0-9-]+@[0-9]+/[A-Za-z0-9._-]+@[0-9]+")
 
 
 class NoPoliciesError(Exception):
@@ -40,7 +40,7 @@ def run(
         environment: name or file of an environment; it is synthesized.
         assembly: cloud assembly of it, instead.
         account: id of the AWS account.
-        github: `owner/name` of the repository whose workflows deploy.
+        github: `owner/name` of the repository whose workflows deploy, or `owner@id/name@id`.
         output: folder for the documents, made if need be.
         tell: called with one line at a time.
 
@@ -70,7 +70,7 @@ def _refuse_wrong(environment: str | None, assembly: Path | None, account: str, 
     if not _ACCOUNT.fullmatch(account):
         wrong.append(f"--account {account} is no account id: 12 digits")
     if github is not None and not _REPOSITORY.fullmatch(github):
-        wrong.append(f"--github {github} is no repository: OWNER/NAME")
+        wrong.append(f"--github {github} is no repository: OWNER/NAME, or OWNER@ID/NAME@ID")
     if wrong:
         raise NoPoliciesError("\n".join(wrong))
 

@@ -48,6 +48,17 @@ def test_the_role_gives_the_workflows_the_time_and_the_checks_that_they_ask_for(
     assert f"--policy-name preflight --policy-document file://{tmp_path}/preflight.json" in output
 
 
+def test_a_repository_may_be_named_with_the_ids_that_github_sends(default: Assembly, tmp_path: Path) -> None:
+    arguments = ["--assembly", str(default.directory), "--account", ACCOUNT, "--output", str(tmp_path)]
+
+    result = CliRunner().invoke(app, ["deploy-role", *arguments, "--github", "acme@123456/ml@456789"])
+    half = CliRunner().invoke(app, ["deploy-role", *arguments, "--github", "acme@123456/ml"])
+
+    assert result.exit_code == 0, result.output
+    assert "repo:acme@123456/ml@456789:environment:default" in (tmp_path / "deployer-trust.json").read_text()
+    assert half.exit_code == 2
+
+
 def test_all_wrong_arguments_are_named_at_once() -> None:
     result = CliRunner().invoke(app, ["deploy-role", "--account", "12", "--github", "no slash"])
 

@@ -212,11 +212,12 @@ def test_the_deployer_may_take_on_the_bootstraps_roles_and_look(default: Assembl
     assert all(re.search(":(Get|Describe|List)", action) for action in said)
 
 
-def test_only_the_environments_own_jobs_may_take_on_the_role(default: Assembly) -> None:
-    (statement,) = github_trust_policy(read_needs(default.directory), ACCOUNT, "acme/ml")["Statement"]
+@pytest.mark.parametrize("repository", ["acme/ml", "acme@123456/ml@456789"])
+def test_only_the_environments_own_jobs_may_take_on_the_role(default: Assembly, repository: str) -> None:
+    (statement,) = github_trust_policy(read_needs(default.directory), ACCOUNT, repository)["Statement"]
 
     conditions = statement["Condition"]["StringEquals"]
-    assert conditions["token.actions.githubusercontent.com:sub"] == "repo:acme/ml:environment:default"
+    assert conditions["token.actions.githubusercontent.com:sub"] == f"repo:{repository}:environment:default"
     assert conditions["token.actions.githubusercontent.com:aud"] == "sts.amazonaws.com"
 
 
