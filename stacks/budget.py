@@ -51,7 +51,9 @@ def add_budget(
         )
     Budget(
         scope,
-        "Budget",
+        # Another amount is another budget. AWS Budgets tells each alert of a budget once in a period (Cost Management
+        # User Guide, "Best practices for AWS Budgets"): one that was spent, and is raised, could stay silent all month.
+        f"Budget{operations.monthly_budget_usd}",
         BudgetProps(
             monthly_usd=operations.monthly_budget_usd,
             tag_key=ENVIRONMENT_TAG,

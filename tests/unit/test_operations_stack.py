@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.assembly import PROJECT, Assembly
+from tests.assembly import PROJECT, Assembly, load, synthesize
 
 
 def node_files() -> Iterator[Path]:
@@ -47,7 +47,18 @@ def test_the_budget_counts_the_environments_tag_and_tells_the_topic(default: Ass
 
     assert resource["Budget"]["BudgetLimit"] == {"Amount": 5000, "Unit": "USD"}
     assert resource["Budget"]["CostFilters"] == {"TagKeyValue": ["user:slipway:environment$default"]}
+    assert resource["Budget"]["CostTypes"] == {"IncludeCredit": False, "IncludeRefund": False}
     assert told == {("ACTUAL", 50), ("ACTUAL", 80), ("ACTUAL", 100), ("FORECASTED", 100)}
+
+
+def test_a_raised_budget_is_another_one_whose_alerts_nobody_has_had(tmp_path: Path) -> None:
+    def budget(usd: int) -> set[str]:
+        environment = load("small")
+        operations = environment.operations.model_copy(update={"monthly_budget_usd": usd})
+        assembly = synthesize(environment.model_copy(update={"operations": operations}), tmp_path / str(usd))
+        return set(assembly.resources("operations", "AWS::Budgets::Budget"))
+
+    assert not budget(500) & budget(600)
 
 
 def test_without_a_budget_in_the_file_there_is_none(public: Assembly) -> None:

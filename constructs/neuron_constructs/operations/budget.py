@@ -49,7 +49,7 @@ class Budget(Construct):
     """An AWS budget that counts what carries one tag and tells a topic.
 
     AWS counts a tag only after it was activated as a cost allocation tag in the account's billing settings, which takes
-    up to 24 hours; until then the budget stays at zero.
+    up to 24 hours; until then the budget stays at zero. Credits and refunds are not taken off.
     """
 
     def __init__(self, scope: Construct, id: str, props: BudgetProps) -> None:  # noqa: A002
@@ -63,6 +63,9 @@ class Budget(Construct):
                 time_unit="MONTHLY",
                 budget_limit=budgets.CfnBudget.SpendProperty(amount=props.monthly_usd, unit="USD"),
                 cost_filters={"TagKeyValue": [f"user:{props.tag_key}${props.tag_value}"]},
+                # By default AWS takes credits off (API CostTypes): in an account that lives on credits the budget would
+                # stay at zero, and stop nothing.
+                cost_types=budgets.CfnBudget.CostTypesProperty(include_credit=False, include_refund=False),
             ),
             notifications_with_subscribers=[
                 *(
