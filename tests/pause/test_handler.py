@@ -47,6 +47,7 @@ def test_people_are_told_what_was_stopped_what_bills_on_and_how_to_resume(empty:
         "node group trn1 of slipway-test-kubernetes: 3 nodes to 0",
         "What stands goes on billing: file systems",
         "slipway resume -e test",
+        "nothing stops it again before the next month",
         BUDGET_SAID,
     ):
         assert words in message["Message"]

@@ -41,5 +41,6 @@ def _lines(environment: str, outcomes: Sequence[Outcome], budget_said: str) -> I
     yield f"\nWhat stands goes on billing: {_STANDS}."
     yield f"How much that is: slipway plan -e {environment} (its idle cost). No more of it: slipway destroy."
     yield f"Start again what was stopped: slipway resume -e {environment}"
+    yield "After that nothing stops it again before the next month, unless the budget is raised and deployed."
     if budget_said:
         yield f"\nAWS Budgets said:\n{budget_said}"
