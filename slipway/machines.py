@@ -248,8 +248,15 @@ def _fewest_tasks(templates: Templates) -> Iterator[tuple[tuple[str, str], int]]
 
 
 def _largest(count: Any, template: Mapping[str, Any]) -> int:
-    """Return a number; of one that depends on a condition the larger, of a parameter its default."""
+    """Return a number; of one that depends on a condition the larger, of a parameter its default, of none ECS's own.
+
+    Raises:
+        TypeError: the template puts it together in another way; counted as nothing it would look free.
+    """
     match count:
+        case None:
+            # Template reference, AWS::ECS::Service: what a new service has when nothing is said.
+            return 1
         case int():
             return count
         case {"Fn::If": [_, one, other]}:
@@ -257,4 +264,4 @@ def _largest(count: Any, template: Mapping[str, Any]) -> int:
         case {"Ref": str() as name}:
             return int(template["Parameters"][name]["Default"])
         case _:
-            return 0
+            raise TypeError(f"a count of tasks that cannot be read from the template: {count}")

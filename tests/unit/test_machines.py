@@ -134,6 +134,31 @@ def test_a_subnet_that_is_there_already_has_no_known_zone() -> None:
     assert (found[1].purchase, found[1].idle_count, found[1].peak_count) == ("on_demand", 0, 10)
 
 
+def served(**count: Any) -> Stack:
+    """A stack with one model, served by hosts of its own."""
+    launch = {"LaunchTemplateId": {"Ref": "Launch"}, "Version": "1"}
+    group = {"LaunchTemplate": launch, "MinSize": "0", "MaxSize": "4", "VPCZoneIdentifier": [OWN_SUBNET]}
+    provider = {"AutoScalingGroupProvider": {"AutoScalingGroupArn": {"Ref": "Hosts"}}}
+    service = {"ServiceName": "model", "CapacityProviderStrategy": [{"CapacityProvider": {"Ref": "Provider"}}], **count}
+    types: dict[str, tuple[str, dict[str, Any]]] = {
+        "Launch": ("AWS::EC2::LaunchTemplate", {"LaunchTemplateData": {"InstanceType": "inf2.xlarge"}}),
+        "Hosts": ("AWS::AutoScaling::AutoScalingGroup", group),
+        "Provider": ("AWS::ECS::CapacityProvider", provider),
+        "Service": ("AWS::ECS::Service", service),
+    }
+    return stack("inference", {name: {"Type": kind, "Properties": given} for name, (kind, given) in types.items()})
+
+
+def test_a_service_that_says_no_count_has_one_task_as_ecs_gives_it() -> None:
+    assert [each.idle_count for each in machines((served(),))] == [1]
+    assert [each.idle_count for each in machines((served(DesiredCount=0),))] == [0]
+
+
+def test_a_count_that_cannot_be_read_is_not_taken_for_none() -> None:
+    with pytest.raises(TypeError, match="cannot be read"):
+        list(machines((served(DesiredCount={"Fn::FindInMap": ["Counts", "model", "tasks"]}),)))
+
+
 @pytest.mark.parametrize("stacks", [(), (stack("empty", {}),)])
 def test_an_assembly_without_machines_has_none(stacks: tuple[Stack, ...]) -> None:
     assert not list(machines(stacks))
