@@ -1,5 +1,6 @@
 """What `slipway plan --fail-on` fails on: conditions that a pipeline stops at."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -120,7 +121,9 @@ class FailOn:
             return
         for name in ("idle", "peak"):
             before, after = (getattr(cost, f"{name}_usd_per_hour") for cost in (comparison.cost, plan.cost))
-            if after > before * (1 + self.growth_percent / 100):
+            most = before * (1 + self.growth_percent / 100)
+            # Sums of the same prices in another order differ in the last digit.
+            if after > most and not math.isclose(after, most, rel_tol=1e-9):
                 yield f"{COST}={self.growth_percent:g}: {name} ${before:,.2f} -> ${after:,.2f} an hour"
 
 
@@ -129,4 +132,4 @@ def _percentage(word: str) -> float | None:
         value = float(word.partition("=")[2].removesuffix("%"))
     except ValueError:
         return None
-    return value if value >= 0 else None
+    return value if 0 <= value < math.inf else None

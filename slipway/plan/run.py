@@ -1,5 +1,6 @@
 """One run of `slipway plan`: two assemblies become a plan."""
 
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,10 +72,19 @@ def _comparison(base: Base, stacks: tuple[Stack, ...], plan: Plan, programs: _Pr
     touched = changes.with_effect("add", "update", "may_replace", "replace")
     return Comparison(
         base=base.title,
-        notes=base.notes,
+        notes=(*base.notes, *_left_behind(changes)),
         changes=changes,
         cluster_update=programs.cluster_update.result(),
         cost=cost,
         security=difference(security, plan.security),
         deploy_time=deploy_time_of(assembly, frozenset((change.stack, change.logical_id) for change in touched)),
     )
+
+
+def _left_behind(changes: Changes) -> Iterator[str]:
+    """Say what becomes of stacks that the app no longer has: `cdk deploy` passes over them."""
+    if changes.removed_stacks:
+        yield (
+            f"No deployment deletes {', '.join(changes.removed_stacks)}: the environment no longer has them, so they "
+            "stay and go on to cost until somebody deletes them. The plan reads as if that were done."
+        )

@@ -60,6 +60,20 @@ def test_an_assembly_against_itself_changes_nothing(default: Assembly) -> None:
     assert plan.deploy_time.seconds > 0
 
 
+def test_stacks_that_are_no_longer_there_are_said_to_stay(default: Assembly, tmp_path: Path) -> None:
+    folder = tmp_path / "less"
+    shutil.copytree(default.directory, folder)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    del manifest["artifacts"]["slipway-default-operations"]
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+    result = run("--assembly", folder, "--against", default.directory, "--json", "-")
+
+    assert result.exit_code == 0, result.output
+    (note,) = json.loads(result.stdout)["comparison"]["notes"]
+    assert note.startswith("No deployment deletes slipway-default-operations: ")
+
+
 def test_every_output_is_written_in_one_run(default: Assembly, tmp_path: Path) -> None:
     files = [tmp_path / "new" / name for name in ("plan.md", "plan.json", "plan.html")]
 

@@ -102,6 +102,8 @@ def test_a_replacement_that_another_causes_is_not_named_again() -> None:
         ("cost=20%", cost(1.0, 13.0), ["cost=20: peak $10.00 -> $13.00 an hour"]),
         ("cost=50,cost=20", cost(1.0, 13.0), ["cost=20: peak $10.00 -> $13.00 an hour"]),
         ("cost=0", cost(0.5, 5.0), []),
+        ("cost=0", cost(1.0000000000000002, 10.0), []),
+        ("cost=0", cost(1.001, 10.0), ["cost=0: idle $1.00 -> $1.00 an hour"]),
     ],
 )
 def test_cost_may_grow_by_so_much(limit: str, head: Cost, expected: list[str]) -> None:
@@ -116,7 +118,7 @@ def test_what_has_no_price_is_found_without_a_base() -> None:
     assert conditions.found(alone) == ("unpriced: training/Cluster: nodes",)
 
 
-@pytest.mark.parametrize("text", ["replac", "cost", "cost=", "cost=much", "cost=-1", "cost=nan"])
+@pytest.mark.parametrize("text", ["replac", "cost", "cost=", "cost=much", "cost=-1", "cost=nan", "cost=inf"])
 def test_a_condition_that_is_none_is_refused_with_those_that_are(text: str) -> None:
     with pytest.raises(NotPlannedError, match=f"^--fail-on {text}: the conditions are replace, may-replace, "):
         FailOn(f"replace,{text}")
