@@ -38,12 +38,15 @@ def above_ceiling(cost: Cost, operations: Operations) -> Finding | None:
     if acknowledged is not None:
         said.append(f"somebody has accepted {acknowledged:,.2f}")
     message = f"{', '.join(said)}{_dearest(cost)}{_unknown(cost)}"
-    accepted = max(math.ceil(peak), math.floor(maximum) + 1)
-    fix = (
-        "Lower the max_count of nodes or tasks, raise `max_usd_per_hour`, or accept it: "
-        f"`acknowledged_usd_per_hour: {accepted}`."
-    )
-    return Finding(("operations", "max_usd_per_hour"), message, fix, RULE)
+    return Finding(("operations", "max_usd_per_hour"), message, _fix(peak, maximum), RULE)
+
+
+def _fix(peak: float, maximum: float) -> str:
+    accepted = f"`acknowledged_usd_per_hour: {max(math.ceil(peak), math.floor(maximum) + 1)}`"
+    if peak > maximum:
+        return f"Lower the max_count of nodes or tasks, raise `max_usd_per_hour`, or accept it: {accepted}."
+    # No maximum is high enough for a price that nobody knows.
+    return f"Do without what has no known price, or find the price out and accept it: {accepted}, or more."
 
 
 def dearest_lines(cost: Cost) -> tuple[CostLine, ...]:

@@ -69,5 +69,6 @@ def test_an_unknown_price_is_refused_below_the_ceiling_until_it_is_acknowledged(
     assert message is not None
     assert "no price is known of what comes on top: queue trn2, trn2.48xlarge" in message
     assert "the maximum is" not in message
+    assert "raise `max_usd_per_hour`" not in message
     assert "`acknowledged_usd_per_hour: 41`" in message
     assert refused(TRN2, max_usd_per_hour=40, acknowledged_usd_per_hour=41) is None
