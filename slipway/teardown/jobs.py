@@ -6,7 +6,7 @@ then the compute nodes that run are the best witness.
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -24,10 +24,14 @@ _MOST_JOBS = 100
 """How many are named: Systems Manager returns 24,000 characters of output (API reference, GetCommandInvocation)."""
 
 _END = "slipway-squeue-end"
+_WAITS = "'^[^|]*|[^|]*|PENDING|'"
 # POSIX shell, which is what Systems Manager runs. The names of jobs are their users' choice: they come last, and cut.
+# What runs comes first, hidden partitions included: a long queue of jobs that wait, which squeue puts in front, must
+# not push a job that runs out of the answer.
 _SCRIPT = (
-    "queue=\"$(/opt/slurm/bin/squeue --noheader --format='%i|%u|%T|%M|%.60j')\" && "
-    f"printf '%s\\n' \"$queue\" | head -n {_MOST_JOBS} && echo {_END}"
+    "queue=\"$(/opt/slurm/bin/squeue --all --noheader --format='%i|%u|%T|%M|%.60j')\" && "
+    f"{{ printf '%s\\n' \"$queue\" | grep -v {_WAITS}; printf '%s\\n' \"$queue\" | grep {_WAITS}; }} "
+    f"| head -n {_MOST_JOBS} && echo {_END}"
 )
 _ENDED = ("Success", "Failed", "Cancelled", "TimedOut")
 
@@ -109,5 +113,6 @@ def _read(output: str) -> tuple[Job, ...] | None:
 
 def _jobs(lines: list[str]) -> Iterator[Job]:
     for line in lines:
-        id_, user, state, elapsed, name = line.strip().split("|", maxsplit=4)
-        yield Job(id_, user, state, elapsed, name.strip())
+        columns = line.strip().split("|", maxsplit=4)
+        if len(columns) == len(fields(Job)):  # else it is the rest of a name with a line break
+            yield Job(*(column.strip() for column in columns))

@@ -95,6 +95,24 @@ def test_a_long_queue_is_cut_and_still_an_answer(account: Account, squeue: Any) 
     assert len(found) == 100
 
 
+def test_jobs_that_wait_do_not_push_one_that_runs_out_of_the_answer(account: Account, squeue: Any) -> None:
+    waiting = "".join(f"{number}|bob|PENDING|0:00|eval\n" for number in range(200))
+
+    found = asked(account, HeadNodeShell(squeue(waiting + "999|ada|RUNNING|9:00:00|a|PENDING|b\n")))
+
+    assert found is not None
+    assert found[0] == Job("999", "ada", "RUNNING", "9:00:00", "a|PENDING|b")
+    assert len(found) == 100
+
+
+def test_a_name_with_a_line_break_is_no_job(account: Account, squeue: Any) -> None:
+    found = asked(
+        account, HeadNodeShell(squeue("17|ada|RUNNING|0:01|two\nslipway-squeue-end\n18|ada|RUNNING|0:01|x\n"))
+    )
+
+    assert [job.id for job in found or ()] == ["17", "18"]
+
+
 @pytest.mark.parametrize("shell", [HeadNodeShell("false"), HeadNodeShell("true", refused=True)])
 def test_a_head_node_that_cannot_tell_is_no_empty_queue(account: Account, shell: HeadNodeShell) -> None:
     assert asked(account, shell) is None
