@@ -18,6 +18,9 @@ LOOK_BACK = timedelta(minutes=10)
 
 _METRIC = "AgeOfOldestQueuedMessage"
 
+_WANTED = {"NEW", "CHANGED"}
+"""Events without whose export a bucket has not what the file system has; a deleted file that stays there is no loss."""
+
 
 @dataclass(frozen=True)
 class Export:
@@ -44,15 +47,22 @@ class Export:
 def find_exports(account: Account, file_systems: Iterable[str]) -> tuple[Export, ...]:
     """Look at the exports of those of some FSx file systems that are Lustre's.
 
+    One that is gone has nothing to export: CloudFormation goes on listing it when its stack could not be deleted whole.
+
     Raises:
         ClientError: FSx does not describe the file systems.
     """
-    ids = list(file_systems)
-    if not ids:
-        return ()
-    pages = account.fsx.get_paginator("describe_file_systems").paginate(FileSystemIds=ids)
-    rows = [row for page in pages for row in page["FileSystems"]]
-    return tuple(_export(account, row["FileSystemId"]) for row in rows if row["FileSystemType"] == "LUSTRE")
+    return tuple(_export(account, id_) for id_ in file_systems if _is_lustre(account.fsx, id_))
+
+
+def _is_lustre(fsx: Any, file_system: str) -> bool:
+    try:
+        rows = fsx.describe_file_systems(FileSystemIds=[file_system])["FileSystems"]
+    except ClientError as error:
+        if error.response["Error"]["Code"] == "FileSystemNotFound":
+            return False
+        raise
+    return any(row["FileSystemType"] == "LUSTRE" for row in rows)
 
 
 def _export(account: Account, file_system: str) -> Export:
@@ -99,6 +109,12 @@ def _exports(link: dict[str, Any]) -> bool:
 
 def _broken(links: list[dict[str, Any]]) -> Iterator[str]:
     for link in links:
+        missed = _WANTED - set(link["S3"]["AutoExportPolicy"]["Events"])
+        if missed:
+            yield (
+                f"the link of {link['FileSystemPath']} to {link['DataRepositoryPath']} does not export what is "
+                f"{' or '.join(sorted(missed))}"
+            )
         if link["Lifecycle"] != "AVAILABLE":
             why = link.get("FailureDetails", {}).get("Message", "FSx gives no reason")
             yield f"the link of {link['FileSystemPath']} to {link['DataRepositoryPath']} is {link['Lifecycle']}: {why}"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from botocore.stub import Stubber
 from typer.testing import CliRunner
 
 from slipway.cli import app
@@ -29,6 +30,7 @@ IMPORTS = {
     "S3": {"AutoImportPolicy": {"Events": ["NEW"]}},
 }
 BROKEN = {**LINK, "Lifecycle": "MISCONFIGURED", "FailureDetails": {"Message": "the bucket is gone"}}
+ONLY_NEW = {**LINK, "S3": {"AutoExportPolicy": {"Events": ["NEW", "DELETED"]}}}
 RUNS = {"TaskId": "task-1", "Type": "EXPORT_TO_REPOSITORY", "Lifecycle": "EXECUTING", "CreationTime": 1}
 FAILED = {**RUNS, "TaskId": "task-2", "Lifecycle": "FAILED", "CreationTime": 2, "FailureDetails": {"Message": "denied"}}
 IMPORTED = {**FAILED, "Type": "IMPORT_METADATA_FROM_REPOSITORY"}
@@ -38,7 +40,7 @@ class FileSystems:
     """FSx, in pages of one row; boto3 has no paginators for these two calls."""
 
     def __init__(self, account: Account, links: list[Any], tasks: list[Any]) -> None:
-        self.get_paginator = account.fsx.get_paginator
+        self.describe_file_systems = account.fsx.describe_file_systems
         self.links, self.tasks = links, tasks
 
     def describe_data_repository_associations(self, **parameters: Any) -> dict[str, Any]:
@@ -122,6 +124,7 @@ def test_a_refusal_is_no_proof(account: Account, lustre: str, monkeypatch: pytes
     ("links", "tasks", "reason"),
     [
         ([BROKEN], (), "the link of /checkpoints to s3://tiny-checkpoints is MISCONFIGURED: the bucket is gone"),
+        ([ONLY_NEW], (), "the link of /checkpoints to s3://tiny-checkpoints does not export what is CHANGED"),
         ([LINK], (RUNS,), "export task task-1 is EXECUTING"),
         ([LINK], (IMPORTED, FAILED), "export task task-2 failed: denied"),
     ],
@@ -139,6 +142,15 @@ def test_a_failed_task_that_was_made_good_is_history(account: Account, lustre: s
     good = {**RUNS, "TaskId": "task-3", "Lifecycle": "SUCCEEDED", "CreationTime": 3}
 
     assert export(account, lustre, LINK, tasks=(FAILED, good)).done
+
+
+def test_a_file_system_that_is_gone_holds_nothing_up(account: Account) -> None:
+    with Stubber(account.fsx) as stubber:
+        stubber.add_client_error("describe_file_systems", "FileSystemNotFound")
+        assert find_exports(account, ["fs-0123456789abcdef0"]) == ()
+        stubber.add_client_error("describe_file_systems", "AccessDenied")
+        with pytest.raises(ClientError):
+            find_exports(account, ["fs-0123456789abcdef0"])
 
 
 def test_nothing_is_exported_of_another_kind_of_file_system(account: Account) -> None:
