@@ -146,6 +146,13 @@ def test_who_can_write_does_not_run_the_code_of_a_pull_request() -> None:
     assert "head.repo.full_name == github.repository" in job["if"]
 
 
+def test_no_other_job_passes_for_the_review() -> None:
+    """Branch rules know a required check by the job's name alone, in whichever workflow it ran."""
+    names = [job.get("name", key) for file in FILES for key, job in workflow(file)["jobs"].items()]
+
+    assert names.count("plan") == 1
+
+
 @pytest.mark.parametrize("planned", [("default", "team"), ()])
 def test_the_comment_is_given_all_plans_also_when_there_is_none(planned: tuple[str, ...], tmp_path: Path) -> None:
     review = tmp_path / ".plan" / "review"
