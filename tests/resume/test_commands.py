@@ -65,6 +65,8 @@ def test_a_pause_and_a_resumption_leave_no_trace(world: World, assembly: Path) -
     assert "`slipway resume -e test` starts it again" in paused.output
     assert "node group trn1 of slipway-test-kubernetes: 3 nodes\n" in resumed.output
     assert "From then on it costs about" in resumed.output
+    warned, _, _ = resumed.output.partition("Start them?")
+    assert "until the next one nothing does, however much is spent" in warned
 
 
 def test_what_the_budget_has_stopped_is_resumed(world: World, assembly: Path) -> None:
