@@ -30,6 +30,7 @@ def test_a_launch_that_would_succeed_passes(needs_of: NeedsFactory, aws: Aws, as
     assert len(answers) == 4
     asked: list[Mapping[str, Any]] = [call.parameters for call in aws.calls if call.operation == "RunInstances"]
     assert all(call["DryRun"] is True for call in asked)
+    assert all(call["BlockDeviceMappings"][0]["Ebs"]["Encrypted"] for call in asked)
     tags = [{"Key": "slipway:environment", "Value": "default"}]
     assert asked[0]["TagSpecifications"] == [
         {"ResourceType": "instance", "Tags": tags},
@@ -37,17 +38,24 @@ def test_a_launch_that_would_succeed_passes(needs_of: NeedsFactory, aws: Aws, as
     ]
 
 
-def test_what_the_organization_forbids_fails(
-    needs_of: NeedsFactory, aws: Aws, ask: Ask, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "judged", [("instance/*", "failed"), ("volume/*", "failed"), ("network-interface/*", "warning")]
+)
+def test_what_the_organization_forbids_fails_where_nodes_are_alike(
+    judged: tuple[str, str], needs_of: NeedsFactory, aws: Aws, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    resource, status = judged
+
     def forbidden(_instance_type: str, _tags: dict[str, str], _account: Account) -> None:
-        error = {"Error": {"Code": "UnauthorizedOperation", "Message": BY_ORGANIZATION}}
+        message = BY_ORGANIZATION.replace("instance/*", resource)
+        error = {"Error": {"Code": "UnauthorizedOperation", "Message": message}}
         raise ClientError(error, "RunInstances")  # type: ignore[arg-type]
 
     monkeypatch.setattr(launch_permission, "_dry_run", forbidden)
     answer = trn1(ask("PF19", needs_of("default"), aws))
-    assert answer.status == "failed"
+    assert answer.status == status
     assert "the organization forbids it" in answer.message
+    assert ("default VPC" in answer.message) == (status == "warning")
     assert answer.fix is not None
     assert "aws sts decode-authorization-message --encoded-message" in answer.fix
 

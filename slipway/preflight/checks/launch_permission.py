@@ -15,9 +15,16 @@ _Answer = partial(Answer, check="PF19")
 _IMAGE = "resolve:ssm:/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-x86_64"
 """AWS's own image (Amazon Linux 2023 User Guide, "Amazon Linux 2023 on Amazon EC2"): the one that needs no look-up."""
 
+_ROOT_DEVICE, _ROOT_GIB = "/dev/xvda", 30
+"""The image's volume, and a size above its own."""
+
 _BY_ORGANIZATION = "explicit deny in a service control policy"
 """What EC2 says when the organization forbids it, and not the caller's own policies (IAM User Guide, "Troubleshoot
 access denied error messages")."""
+
+_LIKE_OURS = (":instance/", ":volume/")
+"""What of the trial is as the environment's nodes are, tags and all. Its subnet and network interface are of the
+default VPC, its image is another one: who forbids those may allow ours."""
 
 _NO_NETWORK = frozenset({"VPCIdNotSpecified", "MissingInput"})
 
@@ -63,6 +70,8 @@ def _dry_run(instance_type: str, tags: dict[str, str], account: Account) -> None
         MinCount=1,
         MaxCount=1,
         MetadataOptions={"HttpTokens": "required"},
+        # Organizations forbid volumes that are not encrypted; those of the environment are.
+        BlockDeviceMappings=[{"DeviceName": _ROOT_DEVICE, "Ebs": {"Encrypted": True, "VolumeSize": _ROOT_GIB}}],
         TagSpecifications=[{"ResourceType": kind, "Tags": specified} for kind in ("instance", "volume")],
     )
 
@@ -72,9 +81,11 @@ def _judge(error: ClientError, answer: partial[Answer]) -> Answer:
     if code == "DryRunOperation":
         return answer(status="passed", message="EC2 would let the caller do it")
     if code == "UnauthorizedOperation" and _BY_ORGANIZATION in message:
+        like_ours = any(part in message for part in _LIKE_OURS)
         return answer(
-            status="failed",
-            message=f"the organization forbids it: {message}",
+            status="failed" if like_ours else "warning",
+            message=f"the organization forbids it: {message}"
+            + ("" if like_ours else ". The trial is in the default VPC; the environment's own subnets may be allowed"),
             fix="ask who keeps the organization's policies to allow it, or add the tags that they want under `tags`. "
             "What exactly is forbidden:\naws sts decode-authorization-message --encoded-message <the text behind "
             "'Encoded authorization failure message:'>",
