@@ -51,7 +51,8 @@ def _of_machine(machine: Machines, needs: Needs, account: Account) -> Iterator[A
     elif machine.purchase == "on_demand" and not machine.capacity_reservation:
         why = _not_on_demand(machine.instance_type, needs.region)
         if why:
-            yield _offers(machine, needs, account, why)
+            # A warning: those who have their own contract with AWS may get it on demand.
+            yield _offers(machine, needs, account, why).model_copy(update={"status": "warning"})
 
 
 def _not_on_demand(instance_type: str, region: str) -> str | None:
