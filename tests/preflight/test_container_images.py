@@ -1,4 +1,5 @@
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from slipway.preflight.checks import container_images
 from slipway.preflight.registries import Image, RegistryError
 from tests.preflight.aws import Aws, Refusal
 from tests.preflight.conftest import Ask, NeedsFactory
+from tests.preflight.handmade import handmade
 
 ENGINE = "ghcr.io/huggingface/text-generation-inference:3.3.5-neuron"
 OWN = "111122223333.dkr.ecr.us-east-1.amazonaws.com/optimum-neuron-vllm:0.4.5"
@@ -141,3 +143,9 @@ def test_a_refusal_leaves_the_other_things_checked(
     answers = ask("PF16", needs_of("apikey"), aws)
     assert [answer.status for answer in answers].count("not_checked") == 1
     assert "passed" in {answer.status for answer in answers}
+
+
+def test_a_pattern_of_secrets_in_a_policy_names_none(tmp_path: Path, aws: Aws, ask: Ask) -> None:
+    patterns = [f"{KEY}*", KEY.replace("AbCdEf", "??????")]
+    policy = {"Type": "AWS::IAM::Policy", "Properties": {"PolicyDocument": {"Statement": [{"Resource": patterns}]}}}
+    assert ask("PF16", handmade(tmp_path, {"Policy": policy}), aws) == []

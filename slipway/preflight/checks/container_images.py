@@ -17,7 +17,8 @@ from slipway.preflight.template_text import OPEN, text_of
 
 _Answer = partial(Answer, check="PF16")
 
-_SECRET = re.compile(r"arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+=.@-]+")
+_SECRET = re.compile(r"arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+=.@-]++(?![?*$])")
+"""A whole ARN. Policies also have patterns of ARNs, which name no secret."""
 _PREFIX = re.compile(r"export SLIPWAY_MODEL_PREFIX='?([A-Za-z0-9._/-]+)'?\n")
 _BUCKET = re.compile(r"export SLIPWAY_MODEL_BUCKET='?\$\{output (\S+) (\S+)\}")
 _NO_STACK = "ValidationError"
