@@ -41,7 +41,8 @@ def choose(only: Sequence[str], skip: Sequence[str], *, capacity: bool) -> tuple
     unknown = [name for name in (*only, *skip) if name not in CHECKS]
     if unknown:
         raise RefusedError(
-            "; ".join(f"there is no check {name}. {near_names(name.upper(), CHECKS)}" for name in unknown)
+            "; ".join(f"there is no check {name}. {near_names(name.upper(), CHECKS)}".strip() for name in unknown)
+            + f"; the checks are {', '.join(sorted(CHECKS))}"
         )
     billing = [name for name in only if CHECKS[name].stage == "capacity"]
     if billing and not capacity:
