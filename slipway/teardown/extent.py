@@ -1,6 +1,6 @@
 """What a destruction takes and what it leaves, read from the cloud assembly."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,24 +85,16 @@ def read_extent(assembly: Path) -> Extent:
         stacks = read_stacks(assembly)
     except NoAssemblyError as error:
         raise RefusedError(str(error)) from error
-    resources = [
-        (Resource(stack.name, logical_id, definition["Type"]), definition)
-        for stack in stacks
-        for logical_id, definition in stack.template.get("Resources", {}).items()
-    ]
+    resources = list(_resources(stacks))
     return Extent(
         environment=_only({stack.tags.get(ENVIRONMENT_TAG, "") for stack in stacks}, f"tag {ENVIRONMENT_TAG}"),
         region=_only({stack.region for stack in stacks}, "Region"),
         stacks=stacks,
-        clusters=tuple(_clusters(definition for _, definition in resources)),
+        clusters=tuple(find_clusters(stacks)),
         kubernetes_clusters=tuple(
             definition["Properties"]["Name"] for resource, definition in resources if resource.type == EKS_CLUSTER
         ),
-        lost=tuple(
-            resource
-            for resource, definition in resources
-            if resource.type in rules().holds_data and definition.get("DeletionPolicy", "Delete") == "Delete"
-        ),
+        lost=tuple(find_lost(stacks)),
         kept=tuple(
             resource for resource, definition in resources if definition.get("DeletionPolicy", "Delete") != "Delete"
         ),
@@ -115,8 +107,22 @@ def _only(values: set[str], what: str) -> str:
     return values.pop()
 
 
-def _clusters(definitions: Iterator[Mapping[str, Any]]) -> Iterator[Cluster]:
-    for definition in definitions:
+def _resources(stacks: Iterable[Stack]) -> Iterator[tuple[Resource, Mapping[str, Any]]]:
+    for stack in stacks:
+        for logical_id, definition in stack.template.get("Resources", {}).items():
+            yield Resource(stack.name, logical_id, definition["Type"]), definition
+
+
+def find_lost(stacks: Iterable[Stack]) -> Iterator[Resource]:
+    """Yield what holds data and is deleted with its stack."""
+    for resource, definition in _resources(stacks):
+        if resource.type in rules().holds_data and definition.get("DeletionPolicy", "Delete") == "Delete":
+            yield resource
+
+
+def find_clusters(stacks: Iterable[Stack]) -> Iterator[Cluster]:
+    """Yield the Slurm clusters of some stacks."""
+    for _, definition in _resources(stacks):
         if definition["Type"] == "Custom::PclusterCluster":
             properties = definition["Properties"]
             shared = properties["ClusterConfiguration"].get("SharedStorage", [])

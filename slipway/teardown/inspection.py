@@ -7,6 +7,7 @@ from slipway.assembly import ENVIRONMENT_TAG
 from slipway.teardown.account import Account
 from slipway.teardown.compute_nodes import ComputeNode, compute_nodes
 from slipway.teardown.copies import FILE_SYSTEM, DataHolders, backups, find_data_holders
+from slipway.teardown.deployed import refuse_unnamed_losses
 from slipway.teardown.errors import RefusedError
 from slipway.teardown.exports import Export, find_exports
 from slipway.teardown.extent import Extent
@@ -83,7 +84,8 @@ def inspect(extent: Extent, account: Account) -> Inspection:
     """Look at the account.
 
     Raises:
-        RefusedError: the environment has a stack that the assembly does not know and would leave.
+        RefusedError: the environment has a stack that the assembly does not know and would leave; a stack with one of
+            its names is somebody else's; or what is deployed deletes data that the assembly keeps.
     """
     everything = standing_stacks(account.cloudformation)
     strays = [
@@ -98,6 +100,13 @@ def inspect(extent: Extent, account: Account) -> Inspection:
             "node image that is being built (wait for it). Nothing was changed"
         )
     stacks = {name: everything[name] for name in extent.stack_names if name in everything}
+    foreign = [name for name, stack in stacks.items() if stack.tags.get(ENVIRONMENT_TAG) != extent.environment]
+    if foreign:
+        raise RefusedError(
+            f"{', '.join(foreign)} stands, but without the tag of environment {extent.environment!r}: somebody else's "
+            "stack of the same name, or cluster. Nothing was changed"
+        )
+    refuse_unnamed_losses(extent, stacks, account.cloudformation)
     lost = _lost(extent, stacks, account, FILE_SYSTEM)
     stack_ids = [stack.id for stack in stacks.values()]
     # The clusters' own stacks have Auto Scaling groups that are ParallelCluster's.
@@ -126,7 +135,10 @@ def _protected_load_balancers(account: Account, stack_ids: Iterable[str]) -> Ite
     """Yield the load balancers that AWS would refuse to delete, in the middle of a stack's deletion."""
     for stack_id in stack_ids:
         for arn in physical_ids(account.cloudformation, stack_id, LOAD_BALANCER).values():
-            answer = account.elbv2.describe_load_balancer_attributes(LoadBalancerArn=arn)
+            try:
+                answer = account.elbv2.describe_load_balancer_attributes(LoadBalancerArn=arn)
+            except account.elbv2.exceptions.LoadBalancerNotFoundException:
+                continue  # CloudFormation goes on listing it when its stack could not be deleted whole
             if {"Key": "deletion_protection.enabled", "Value": "true"} in answer["Attributes"]:
                 yield arn
 

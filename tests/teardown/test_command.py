@@ -1,6 +1,8 @@
 """The whole command against moto, with programs that do what the test says."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
@@ -9,6 +11,7 @@ from typer.testing import CliRunner, Result
 from slipway.cli import app
 from slipway.teardown import inspection
 from slipway.teardown.account import Account
+from slipway.teardown.deployed import refuse_unnamed_losses
 from slipway.teardown.stacks import standing_stacks
 from tests.teardown.conftest import TOPIC, SlowTermination
 from tests.teardown.fakes import (
@@ -252,3 +255,63 @@ def test_an_account_that_refuses_to_list_stacks_is_left_alone(
 
     assert result.exit_code == 2
     assert "AWS does not say what stands" in result.output
+
+
+def test_a_cluster_of_the_same_name_that_is_somebody_elses_is_left_alone(
+    deployed: Account, assembly: Path, programs: FakePrograms
+) -> None:
+    deployed.cloudformation.delete_stack(StackName=CLUSTER)
+    deployed.cloudformation.create_stack(StackName=CLUSTER, TemplateBody=TOPIC)
+    nodes = start_nodes(deployed.ec2)
+
+    result = slipway_destroy(assembly, "--yes", "--with-running-jobs")
+
+    assert result.exit_code == 2
+    assert f"{CLUSTER} stands, but without the tag of environment 'tiny'" in result.output
+    assert states(deployed.ec2, nodes) == {"running"}
+    assert not pcluster_calls(programs.folder)
+
+
+@pytest.mark.parametrize(
+    ("now", "lost"),
+    [({**BUCKET, "DeletionPolicy": "Retain"}, True), ({"Type": "AWS::SNS::Topic"}, True), (BUCKET, False)],
+)
+def test_a_file_that_keeps_data_and_is_not_deployed_keeps_nothing(
+    *, deployed: Account, tmp_path: Path, programs: FakePrograms, now: dict[str, str], lost: bool
+) -> None:
+    deployed.cloudformation.update_stack(StackName=NETWORK, TemplateBody=json.dumps({"Resources": {"Data": BUCKET}}))
+    assembly = write_assembly(tmp_path / "edited", {**TEMPLATES, NETWORK: {"Data": now}})
+
+    result = slipway_destroy(assembly, "--yes")
+
+    assert result.exit_code == (2 if lost else 0), result.output
+    assert (f"AWS::S3::Bucket Data in {NETWORK} would be lost: what is deployed deletes it" in result.output) == lost
+    assert (NETWORK in standing_stacks(deployed.cloudformation)) == lost
+
+
+def test_a_volume_that_the_deployed_cluster_deletes_is_no_kept_one(
+    deployed: Account, assembly: Path, monkeypatch: pytest.MonkeyPatch, programs: FakePrograms
+) -> None:
+    storage = [{"StorageType": "Ebs", "MountDir": "/home", "EbsSettings": {}}]
+    properties = {"ClusterName": CLUSTER, "ClusterConfiguration": {"SharedStorage": storage}}
+    cluster = {"Type": "Custom::PclusterCluster", "Properties": properties}
+    monkeypatch.setattr(
+        inspection,
+        "refuse_unnamed_losses",
+        lambda extent, stacks, _: refuse_unnamed_losses(extent, stacks, Templates({"Cluster": cluster})),
+    )
+
+    result = slipway_destroy(assembly, "--yes")
+
+    assert result.exit_code == 2
+    assert f"volume /home of cluster {CLUSTER} would be lost" in result.output
+
+
+class Templates:
+    """CloudFormation that has one template for all; moto cannot deploy a cluster's."""
+
+    def __init__(self, resources: dict[str, Any]) -> None:
+        self.resources = resources
+
+    def get_template(self, **_: str) -> dict[str, Any]:
+        return {"TemplateBody": {"Resources": self.resources}}
