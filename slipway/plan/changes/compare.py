@@ -82,11 +82,10 @@ class _Comparison:
             for key, resource in old.items()
         }
         original = {new: name for name, new in names.items() if old[name].type not in facts().hashed_names}
-        both = before.keys() & after.keys()
         answer = ask(
             {key: _with_logical_id(row, original.get(key)) for key, row in before.items()},
             {key: _with_logical_id(row, row.logical_id if key in original else None) for key, row in after.items()},
-            {key: dict.fromkeys(_replacing(before[key], after[key]), "WILL_REPLACE") for key in both},
+            _replacing(),
             facts().moving_attributes,
         )
         return cls(before, after, original, answer)
@@ -141,13 +140,9 @@ def _with_logical_id(resource: Resource, logical_id: str | None) -> Mapping[str,
     return {**settled, "Properties": {**settled.get("Properties", {}), _LOGICAL_ID: logical_id}}
 
 
-def _replacing(before: Resource, after: Resource) -> Iterator[str]:
-    """Yield the top-level properties of which the differ does not know that their change replaces the resource."""
-    if before.logical_id != after.logical_id:
-        yield _LOGICAL_ID
-    if paths := _replacing_paths(after.type):
-        changed = {path for path, _, _ in _differences(before, after, frozenset())}
-        yield from (_top(path) for path in paths if path == _top(path) or path in changed)
+def _replacing() -> dict[str, tuple[str, ...]]:
+    types = dict.fromkeys(row.type for row in facts().replacing)
+    return {"*": (_LOGICAL_ID,), **{name: tuple(_replacing_paths(name)) for name in types}}
 
 
 def _replacing_paths(resource_type: str) -> frozenset[str]:

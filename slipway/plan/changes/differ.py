@@ -52,7 +52,7 @@ class Answer(BaseModel):
 def ask(
     before: Mapping[str, Any],
     after: Mapping[str, Any],
-    decided: Mapping[str, Mapping[str, Impact]],
+    replacing: Mapping[str, tuple[str, ...]],
     moving: Mapping[str, tuple[str, ...]],
 ) -> Answer:
     """Return what becomes of each resource.
@@ -60,7 +60,8 @@ def ask(
     Args:
         before: resources by `stack/logical id`, as `slipway.plan.changes.resources` reads them.
         after: the same of the next deployment.
-        decided: what a property's change does, where that is known better than by the differ.
+        replacing: paths of properties, by resource type or `*`, whose change replaces the resource, which the differ
+            does not know; nothing else in the same top-level property does.
         moving: attributes, by resource type, that get a new value with every update of the resource.
 
     Raises:
@@ -70,7 +71,7 @@ def ask(
     if node is None or not _LIBRARY.exists():
         missing = "Node.js" if node is None else "the template differ in node_modules"
         raise DifferError(f"{missing} is not installed: run `make setup`")
-    question = {"before": before, "after": after, "decided": decided, "moving": moving}
+    question = {"before": before, "after": after, "replacing": replacing, "moving": moving}
     try:
         run = subprocess.run(
             (node, _PROGRAM),

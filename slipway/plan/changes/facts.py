@@ -73,6 +73,9 @@ class Facts(_Row):
     hashed_names: frozenset[str]
     """Types whose logical id holds the hash of a file, so that another content looks like another resource."""
 
+    started_by_hash: frozenset[str]
+    """Types that start something from the file whose hash they hold: another content is a change of the resource."""
+
     sets: frozenset[str]
     """Properties whose items have no order."""
 

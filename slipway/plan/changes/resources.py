@@ -59,7 +59,9 @@ class Resource:
 
     @cached_property
     def settled(self) -> dict[str, Any]:
-        """The same without the hashes of uploaded files: what differs here, somebody changed."""
+        """The same without hashes of files that nothing is started from: what differs here, somebody changed."""
+        if self.type in facts().started_by_hash:
+            return self.ordered
         settled: dict[str, Any] = _in_order(rewritten(self.template, lambda text: _ASSET_HASH.sub("<asset>", text)))
         return settled
 

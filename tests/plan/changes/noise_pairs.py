@@ -24,6 +24,12 @@ def _other_hashes(templates: Templates) -> None:
     resources.update(json.loads(text))
 
 
+def _other_host_script(templates: Templates) -> None:
+    template = templates.properties("inference", "AWS::EC2::LaunchTemplate")["LaunchTemplateData"]
+    data = json.dumps(template["UserData"])
+    template["UserData"] = json.loads(re.sub(r"[0-9a-f]{64}(?=\.zip)", lambda match: match[0][::-1], data))
+
+
 def _metadata(templates: Templates) -> None:
     for stack in templates.stacks:
         for row in templates.resources(stack).values():
@@ -83,6 +89,13 @@ PAIRS = (
         for name in ("default", "small", "team", "ultracluster", "kubernetes", "public")
     ),
     Pair("other content of files", "default", _other_hashes, assets=FUNCTIONS_OF_TRAINING),
+    Pair(
+        "another script of hosts",
+        "default",
+        _other_host_script,
+        own=("update inference EC2::LaunchTemplate",),
+        folded=("update inference AutoScaling::AutoScalingGroup",),
+    ),
     Pair("metadata", "default", _metadata),
     Pair("another order", "default", _order),
     Pair("another order on Kubernetes", "kubernetes", _order),

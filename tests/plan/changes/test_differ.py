@@ -164,3 +164,25 @@ def test_a_pinned_digest_is_no_file_of_ours() -> None:
 
     assert change.effect == "replace"
     assert [row.path for row in change.properties] == ["ContainerDefinitions[engine].Image"]
+
+
+def test_a_replacement_reaches_nested_properties_and_no_others() -> None:
+    def stack(zone: str, target: int) -> Stack:
+        group = {"AutoScalingGroupName": zone}
+        provider = {"AutoScalingGroupArn": {"Ref": "Group"}, "ManagedScaling": {"TargetCapacity": target}}
+        return _stack(
+            "one",
+            {
+                "Group": {"Type": "AWS::AutoScaling::AutoScalingGroup", "Properties": group},
+                "Provider": {
+                    "Type": "AWS::ECS::CapacityProvider",
+                    "Properties": {"AutoScalingGroupProvider": provider},
+                },
+            },
+        )
+
+    (scaled,) = compare((stack("a", 100),), (stack("a", 90),)).resources
+    moved = compare((stack("a", 100),), (stack("b", 100),)).resources
+
+    assert scaled.effect == "update"
+    assert [(change.logical_id, change.effect) for change in moved] == [("Group", "replace"), ("Provider", "replace")]
