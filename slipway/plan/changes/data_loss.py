@@ -9,6 +9,8 @@ from slipway.plan.changes.facts import facts
 from slipway.plan.changes.model import Effect
 from slipway.plan.changes.resources import Resource
 
+# What a cluster only mounts has one: https://docs.aws.amazon.com/parallelcluster/latest/ug/SharedStorage-v3.html
+_OF_OTHERS = ("VolumeId", "FileSystemId", "FileCacheId")
 _KEPT = ("Retain", "RetainExceptOnCreate", "Snapshot")
 
 
@@ -41,7 +43,7 @@ def _is_kept(before: Resource, after: Resource | None, effect: Effect) -> bool:
 
 
 def _lost_volumes(before: Resource, after: Resource | None, effect: Effect) -> Iterator[str]:
-    """Yield the names of a Slurm cluster's own volumes that are deleted; ParallelCluster deletes one by default."""
+    """Yield the names of a Slurm cluster's own storage that is deleted; ParallelCluster deletes it by default."""
     if effect == "orphan":
         return
     staying = {} if after is None else _volumes(after)
@@ -52,5 +54,5 @@ def _lost_volumes(before: Resource, after: Resource | None, effect: Effect) -> I
 
 def _volumes(cluster: Resource) -> Mapping[str, Mapping[str, Any]]:
     storage = cluster.properties.get("ClusterConfiguration", {}).get("SharedStorage", [])
-    own = [row for row in storage if "EbsSettings" in row and "VolumeId" not in row["EbsSettings"]]
-    return {row["Name"]: row["EbsSettings"] for row in own}
+    settings = {row["Name"]: row.get(f"{row.get('StorageType', '')}Settings", {}) for row in storage}
+    return {name: values for name, values in settings.items() if values.keys().isdisjoint(_OF_OTHERS)}

@@ -1,6 +1,6 @@
 """Edits of the Slurm cluster, the EKS cluster and the endpoint."""
 
-from tests.plan.changes.pairs import Pair, Templates
+from tests.plan.changes.pairs import Edit, Pair, Templates
 from tests.plan.changes.storage_pairs import updated
 
 SLURM = "Custom::PclusterCluster"
@@ -20,6 +20,26 @@ def _head_node(templates: Templates) -> None:
 
 def _without_volume(templates: Templates) -> None:
     templates.cluster["SharedStorage"] = [row for row in templates.cluster["SharedStorage"] if row["Name"] != "apps"]
+
+
+def _own_file_systems(templates: Templates) -> None:
+    templates.cluster["SharedStorage"] += [
+        {
+            "Name": "scratch",
+            "MountDir": "/s",
+            "StorageType": "FsxLustre",
+            "FsxLustreSettings": {"StorageCapacity": 1200},
+        },
+        {"Name": "kept", "MountDir": "/k", "StorageType": "Efs", "EfsSettings": {"DeletionPolicy": "Retain"}},
+    ]
+
+
+def _without(name: str) -> Edit:
+    def edit(templates: Templates) -> None:
+        storage = templates.cluster["SharedStorage"]
+        templates.cluster["SharedStorage"] = [row for row in storage if row["Name"] != name]
+
+    return edit
 
 
 def _snapshots(templates: Templates) -> None:
@@ -95,6 +115,15 @@ PAIRS = (
     Pair("the cluster's name", "default", updated("training", SLURM, ClusterName="other"), own=CLUSTER_UPDATED),
     Pair("a volume goes", "default", _without_volume, own=("update training Custom::PclusterCluster with its data",)),
     Pair("a volume goes and leaves a snapshot", "default", _without_volume, own=CLUSTER_UPDATED, prepare=_snapshots),
+    Pair(
+        "the cluster's own file system goes",
+        "default",
+        _without("scratch"),
+        own=("update training Custom::PclusterCluster with its data",),
+        prepare=_own_file_systems,
+    ),
+    Pair("one goes that is kept", "default", _without("kept"), own=CLUSTER_UPDATED, prepare=_own_file_systems),
+    Pair("one goes that is mounted", "default", _without("fsx"), own=CLUSTER_UPDATED, prepare=_own_file_systems),
     Pair(
         "the cluster goes",
         "default",

@@ -112,3 +112,15 @@ def test_a_stack_that_can_be_deleted_is_a_change() -> None:
 
     assert [row.what for row in changes.broadenings] == ["The stack can be deleted (no termination protection)"]
     assert not changes.is_empty
+
+
+def test_a_port_that_only_a_service_knows_is_no_range() -> None:
+    def group(peer: str) -> dict[str, Any]:
+        port = {"Fn::GetAtt": ["Database", "Endpoint.Port"]}
+        rule = {"IpProtocol": "tcp", "FromPort": port, "ToPort": port, "CidrIp": peer, "GroupId": "sg-1"}
+        return {"Rule": {"Type": "AWS::EC2::SecurityGroupIngress", "Properties": rule}}
+
+    assert _broader(group("10.0.0.0/8"), group("10.1.0.0/16")) == []
+    assert _broader(group("10.1.0.0/16"), group("10.0.0.0/8")) == [
+        "tcp ${one/Database.Endpoint.Port} from 10.0.0.0/8 to sg-1"
+    ]

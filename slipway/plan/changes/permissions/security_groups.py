@@ -10,6 +10,8 @@ from slipway.plan.changes.permissions.words import words
 from slipway.plan.changes.resources import Resource
 
 Direction = Literal["in", "out"]
+Port = int | str
+"""A number, or a reference to what only a service knows, such as the port of a database."""
 
 _INLINE: Mapping[str, Direction] = {"SecurityGroupIngress": "in", "SecurityGroupEgress": "out"}
 _SEPARATE: Mapping[str, Direction] = {"AWS::EC2::SecurityGroupIngress": "in", "AWS::EC2::SecurityGroupEgress": "out"}
@@ -43,7 +45,7 @@ class Rule:
     group: str
     direction: Direction
     protocol: str
-    ports: tuple[int, int]
+    ports: tuple[Port, Port]
     peer: str
 
     def covers(self, other: "Rule") -> bool:
@@ -57,10 +59,14 @@ class Rule:
     def _has_peer(self, peer: str) -> bool:
         return holds(self.peer, peer) or (self.peer in _EVERYBODY and "/" not in peer.rpartition("}")[2])
 
-    def _has_ports(self, ports: tuple[int, int]) -> bool:
+    def _has_ports(self, ports: tuple[Port, Port]) -> bool:
         if self.protocol in _WITHOUT_PORTS:
             return self.ports in (ports, (-1, -1))
-        return self.ports[0] <= ports[0] and ports[1] <= self.ports[1]
+        ends = (*self.ports, *ports)
+        if any(isinstance(end, str) for end in ends):
+            return self.ports in (ports, _ALL_PORTS)
+        first, last, other_first, other_last = (int(end) for end in ends)
+        return first <= other_first and other_last <= last
 
     @property
     def sentence(self) -> str:
@@ -117,8 +123,13 @@ def _read(
     owner: str, group: str, direction: Direction, row: Mapping[str, Any], vpcs: Mapping[Any, str]
 ) -> Iterator[Rule]:
     protocol = str(row.get("IpProtocol", "-1"))
-    ports = (int(row.get("FromPort", _ALL_PORTS[0])), int(row.get("ToPort", _ALL_PORTS[1])))
+    ports = (_port(row.get("FromPort", _ALL_PORTS[0])), _port(row.get("ToPort", _ALL_PORTS[1])))
     for name in _PEERS:
         if name in row and row[name] != _NOBODY:
             peer = str(row[name])
             yield Rule(owner, group, direction, protocol, ports, vpcs.get(peer, peer))
+
+
+def _port(value: Any) -> Port:
+    text = str(value)
+    return int(text) if text.removeprefix("-").isdigit() else text
