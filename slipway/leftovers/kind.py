@@ -96,8 +96,9 @@ class Left(_Row):
     pattern of all of them."""
 
     names: tuple[str, ...] = ()
-    """Shell-style patterns of names that are an environment's, with `{environment}`, `{stack}` and `{cluster}`, beyond
-    `{stack}-*`, which CloudFormation gives."""
+    """Shell-style patterns of names that are an environment's, with `{environment}`, `{region}`, `{stack}` and
+    `{cluster}`, beyond `{stack}-*`, which CloudFormation gives. A cluster's name may be a common word, or begin another
+    one's: `{cluster}-*` is only for kinds whose lists tell the tags of a cluster."""
 
     below: str | None = None
     """IAM path of what ParallelCluster makes, with `{cluster}`."""

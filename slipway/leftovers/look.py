@@ -84,7 +84,8 @@ def look(subject: Subject, clients: Clients) -> Findings:
         BotoCoreError: AWS does not answer.
     """
     search = _Search(clients)
-    index = search.index({ENVIRONMENT_TAG: subject.environment})
+    # All environments': a service whose list tells no tags would else show a neighbour's thing by its name alone.
+    index = search.index({ENVIRONMENT_TAG: None})
     items = list(search.with_own_tags(with_tags(search.everything(), index)))
     subject = subject.with_clusters(_clusters(items, subject))
     for cluster in subject.clusters:
@@ -106,7 +107,7 @@ def look(subject: Subject, clients: Clients) -> Findings:
         region=subject.region,
         standing=standing.stacks,
         leftovers=tuple(_leftover(item, why, subject) for item, why in left),
-        tagged_only=tuple(sorted(_tagged_only(index, standing))),
+        tagged_only=tuple(sorted(_tagged_only(index, subject, standing))),
         shared=tuple(_shared(items, owned)),
         commands=commands([item for item, _ in left], subject.region, search.ask),
         not_looked_at=tuple(search.silent),
@@ -240,11 +241,13 @@ def _shared(items: list[Item], owned: Mapping[str, Any]) -> Iterator[Shared]:
                 yield Shared(kind=item.kind.kind, id=item.id, reason=row.reason)
 
 
-def _tagged_only(index: Index, standing: Standing) -> Iterator[str]:
+def _tagged_only(index: Index, subject: Subject, standing: Standing) -> Iterator[str]:
     """Yield what the index knows of kinds that are in no row; what is in a row was asked for by its list."""
     known = [_any_of(kind.left) for kind in kinds() if kind.left and kind.left.arn]
     for arn, tags in index.items():
-        if not any(fnmatchcase(arn, pattern) for pattern in known) and tags.get(STACK_TAG) not in standing.stacks:
+        is_another = tags.get(ENVIRONMENT_TAG, subject.environment) != subject.environment
+        stands = tags.get(STACK_TAG) in standing.stacks
+        if not is_another and not stands and not any(fnmatchcase(arn, pattern) for pattern in known):
             yield arn
 
 

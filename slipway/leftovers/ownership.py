@@ -67,7 +67,7 @@ def clusters_in(tags: Mapping[str, str]) -> Iterator[str]:
 def sign(item: Item, subject: Subject) -> str | None:
     """Say by what a thing is the environment's; none when it is not, or nobody can tell.
 
-    The tag of another environment beats every name.
+    The tag of another environment, or of other clusters alone, beats every name.
     """
     environment = item.tags.get(ENVIRONMENT_TAG)
     if environment is not None:
@@ -75,9 +75,12 @@ def sign(item: Item, subject: Subject) -> str | None:
     stack = item.tags.get(STACK_TAG)
     if stack is not None and stack in (*subject.stacks, *subject.clusters):
         return f"tag {STACK_TAG}={stack}"
-    for cluster in clusters_in(item.tags):
+    clusters = tuple(clusters_in(item.tags))
+    for cluster in clusters:
         if cluster in subject.clusters:
             return f"a tag of cluster {cluster}"
+    if clusters:
+        return None
     return _sign_by_name(item, subject)
 
 
@@ -103,4 +106,6 @@ def patterns(templates: Iterable[str], subject: Subject) -> Iterator[str]:
     for template in templates:
         for stack in subject.stacks if "{stack}" in template else ("",):
             for cluster in subject.clusters if "{cluster}" in template else ("",):
-                yield template.format(environment=subject.environment, stack=stack, cluster=cluster)
+                yield template.format(
+                    environment=subject.environment, region=subject.region, stack=stack, cluster=cluster
+                )

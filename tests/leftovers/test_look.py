@@ -205,6 +205,27 @@ def test_the_tags_of_a_clusters_things_are_enough(only: Callable[..., None]) -> 
     assert len(found().leftovers) == 4
 
 
+def test_what_a_similar_name_has_is_somebody_elses(only: Callable[..., None]) -> None:
+    only("IAM role", "launch template", "log group", "SNS topic", "CloudWatch dashboard")
+    iam, ec2, sns = boto3.client("iam"), boto3.client("ec2"), boto3.client("sns")
+    iam.create_role(RoleName="trn-payroll", AssumeRolePolicyDocument="{}")
+    iam.create_role(RoleName="trn-RoleHeadNode-1", Path="/parallelcluster/trn/", AssumeRolePolicyDocument="{}")
+    tags: Any = [{"Key": "parallelcluster:cluster-name", "Value": "trn-2"}]
+    ec2.create_launch_template(
+        LaunchTemplateName="trn-2-q",
+        LaunchTemplateData={"ImageId": "ami-1"},
+        TagSpecifications=[{"ResourceType": "launch-template", "Tags": tags}],
+    )
+    boto3.client("logs").create_log_group(logGroupName="/aws/parallelcluster/trn-2-202611220900")
+    sns.create_topic(Name="slipway-tiny-network-operations-1", Tags=[{**OWN[0], "Value": "tiny-network"}])
+    boto3.client("cloudwatch").put_dashboard(DashboardName="trn-2-us-west-2", DashboardBody='{"widgets": []}')
+
+    left = found(Subject(ENVIRONMENT, REGION, ("slipway-tiny-network",), ("trn",)))
+
+    assert [row.id for row in left.leftovers] == ["trn-RoleHeadNode-1"]
+    assert left.tagged_only == ()
+
+
 def test_what_only_the_tag_index_knows_is_named(only: Callable[..., None]) -> None:
     only("VPC")
     queue = boto3.client("sqs").create_queue(QueueName="q", tags={"slipway:environment": ENVIRONMENT})["QueueUrl"]
