@@ -51,16 +51,21 @@ class CostCeiling:
             return cdk.PolicyValidationPluginReport(success=True, violations=[])
         # One resource, for which the CDK repeats the message: the dearest, or one without a price.
         [line] = (*dearest_lines(cost), *cost.unknown)[:1]
-        violation = cdk.PolicyViolation(
-            rule_name=RULE,
-            description=str(located(self._file, finding)),
-            severity="error",
-            violating_resources=[
-                cdk.PolicyViolatingResource(
-                    resource_logical_id=line.logical_id,
-                    template_path=str(folder / f"{line.stack}.template.json"),
-                    locations=[line.what],
-                )
-            ],
+        named = cdk.PolicyViolatingResource(
+            resource_logical_id=line.logical_id,
+            template_path=str(folder / f"{line.stack}.template.json"),
+            locations=[line.what],
         )
-        return cdk.PolicyValidationPluginReport(success=False, violations=[violation])
+        message = str(located(self._file, finding))
+        # The sum is above the ceiling, not that resource. Without a violation that names none, the CDK CLI would refuse
+        # its stack and deploy others by their names (cloud-assembly-api, validation/loading: filterReportsByStacks).
+        # The CDK prints only one that names some.
+        return cdk.PolicyValidationPluginReport(
+            success=False, violations=[_violation(message, named), _violation(message)]
+        )
+
+
+def _violation(message: str, *resources: cdk.PolicyViolatingResource) -> cdk.PolicyViolation:
+    return cdk.PolicyViolation(
+        rule_name=RULE, description=message, severity="error", violating_resources=list(resources)
+    )

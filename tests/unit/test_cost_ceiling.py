@@ -1,5 +1,6 @@
 """The ceiling at synth: the app refuses what the plan says is too dear, with the place in the environment file."""
 
+import json
 from pathlib import Path
 from types import ModuleType
 
@@ -12,7 +13,7 @@ from slipway.cli import app
 from slipway.leftovers import environment as leftovers
 from slipway.plan.cost.estimate import estimate
 from slipway.resume import run as resume
-from slipway.synthesis import SynthFailedError, synthesize
+from slipway.synthesis import VALIDATION_REPORT, SynthFailedError, synthesize
 from slipway.teardown import run as teardown
 from tests.assembly import Assembly, environment_path
 
@@ -39,6 +40,15 @@ def test_a_peak_above_the_ceiling_is_refused_with_the_plans_own_number(tmp_path:
     said = refusal(file)
 
     assert f"{file}:{last}:21: operations.max_usd_per_hour: at its peak the environment costs {peak:,.2f} USD" in said
+
+
+def test_no_stack_is_deployed_by_itself_above_the_ceiling(tmp_path: Path) -> None:
+    refusal(with_ceiling(tmp_path, "max_usd_per_hour: 0.5"))
+    report = json.loads((tmp_path / "assembly" / VALIDATION_REPORT).read_text(encoding="utf-8"))
+    [violations] = [each["violations"] for each in report["pluginReports"] if each["pluginName"] == "slipway-cost"]
+
+    # The CDK CLI leaves out what names constructs of other stacks than those that it deploys.
+    assert [] in [violation["violatingConstructs"] for violation in violations]
 
 
 def test_what_is_acknowledged_is_synthesized(tmp_path: Path) -> None:
