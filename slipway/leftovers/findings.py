@@ -38,6 +38,9 @@ class Leftover(_Model):
     cost: str
     """The same in words, with what it depends on when it is not known."""
 
+    holds_data: bool
+    """Whether users' data are in it: the command that removes it loses them for good."""
+
     def __str__(self) -> str:
         named = f" ({self.name})" if self.name != self.id else ""
         since = f", since {self.since}" if self.since else ""

@@ -112,6 +112,9 @@ class Left(_Row):
     cost: Literal["free"] | tuple[PriceLine, ...] | UnknownCost
     """What it costs; `free`: nothing by itself."""
 
+    data: bool = False
+    """Whether users' data are in it, which its removal loses for good."""
+
     stage: int
     """When it is removed: what has a lower number goes first, because it holds what has a higher one."""
 

@@ -222,6 +222,7 @@ def _leftover(item: Item, why: str, subject: Subject) -> Leftover:
         reason=_documented(item, subject),
         usd_per_month=usd,
         cost=cost,
+        holds_data=item.left.data,
     )
 
 

@@ -20,6 +20,10 @@ def lines(found: Findings) -> Iterator[str]:
         (f"{row.kind} {row.id}: {row.reason}" for row in found.shared),
     )
     yield from _part("NOT looked at", (f"{row.what}: {row.why}" for row in found.not_looked_at))
+    yield from _part(
+        "HOLDS DATA, which the commands below delete for good: leave out what shall stay",
+        (f"{left.kind} {left.id}" for left in found.leftovers if left.holds_data),
+    )
     yield from _part("What removes it, from top to bottom", found.commands)
     if found.leftovers:
         unpriced = f", and {found.unpriced} whose cost is not known" if found.unpriced else ""

@@ -61,6 +61,9 @@ def test_cost_is_a_sum_of_what_is_known_and_says_what_is_not(only: Callable[...,
         "S3 bucket": None,
     }
     assert (left.usd_per_month, left.unpriced) == (9.0, 1)
+    assert {row.kind for row in left.leftovers if row.holds_data} == {"EBS volume", "KMS key", "S3 bucket"}
+    said = "\n".join(lines(left))
+    assert said.index("HOLDS DATA") < said.index("What removes it, from top to bottom")
     assert list(lines(left))[-1].endswith("$9.00 a month at list prices, and 1 whose cost is not known")
 
 
