@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from slipway.deploy_role.needs import Needs
-from slipway.deploy_role.tables import Scope, scopes
+from slipway.deploy_role.tables import Scope, destroyer, scopes
 
 Document = Mapping[str, Any]
 
@@ -40,7 +40,7 @@ def execution_policies(needs: Needs) -> tuple[Document, ...]:
 
 
 def deployer_policy(needs: Needs, account: str) -> Document:
-    """Return the policy of whoever runs `cdk deploy` and `slipway destroy`'s `cdk destroy`.
+    """Return the policy of whoever runs `cdk deploy` and `cdk destroy`.
 
     Args:
         needs: what is deployed.
@@ -62,6 +62,13 @@ def deployer_policy(needs: Needs, account: str) -> Document:
             },
         ]
     )
+
+
+def destroyer_policy(needs: Needs) -> Document:
+    """Return the policy that `slipway destroy` and `slipway leftovers` need beside the deployer's."""
+    table = destroyer()
+    changes = [_statement(list(row.actions), row, needs, {}) for row in table.changes]
+    return _document([*changes, {"Effect": "Allow", "Action": list(table.reads), "Resource": "*"}])
 
 
 def github_trust_policy(needs: Needs, account: str, repository: str) -> Document:

@@ -8,7 +8,13 @@ from pathlib import Path
 
 from slipway.assembly import NoAssemblyError
 from slipway.deploy_role.needs import Needs, UnknownTypeError, read_needs
-from slipway.deploy_role.policies import Document, deployer_policy, execution_policies, github_trust_policy
+from slipway.deploy_role.policies import (
+    Document,
+    deployer_policy,
+    destroyer_policy,
+    execution_policies,
+    github_trust_policy,
+)
 from slipway.synthesis import PROJECT, SynthFailedError, synthesize
 
 DIRECTORY = PROJECT / ".plan" / "deploy-role-synth"
@@ -89,6 +95,7 @@ def _documents(needs: Needs, account: str, github: str | None) -> Iterator[tuple
     for number, policy in enumerate(execution_policies(needs), start=1):
         yield f"execution-{number}.json", policy
     yield "deployer.json", deployer_policy(needs, account)
+    yield "destroyer.json", destroyer_policy(needs)
     if github:
         yield "deployer-trust.json", github_trust_policy(needs, account, github)
 
@@ -131,13 +138,14 @@ def _instructions(needs: Needs, account: str, output: Path, documents: Mapping[s
             f"--assume-role-policy-document file://{output / 'deployer-trust.json'}"
         )
         yield f"slipway preflight --policy > {output / 'preflight.json'}"
-        for policy, document in (("deploy", "deployer.json"), ("preflight", "preflight.json")):
+        for policy in ("deployer", "destroyer", "preflight"):
             yield (
                 f"aws iam put-role-policy --role-name {role} --policy-name {policy} "
-                f"--policy-document file://{output / document}"
+                f"--policy-document file://{output / policy}.json"
             )
     else:
-        yield f"Attach {output / 'deployer.json'} to whoever runs `cdk deploy`."
+        yield f"Attach {output / 'deployer.json'} to whoever runs `cdk deploy`, and beside it, for `slipway destroy`,"
+        yield f"{output / 'destroyer.json'}."
     if needs.permissions_boundary is None:
         yield ""
         yield (

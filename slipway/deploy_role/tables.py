@@ -59,6 +59,22 @@ class Scopes(BaseModel):
     """Services to which a resource type passes their own service-linked role."""
 
 
+class Destroyer(BaseModel):
+    """The rows of destroyer.yaml."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    changes: tuple[Scope, ...]
+    reads: tuple[str, ...]
+    """Patterns of actions that describe something."""
+
+
+@cache
+def destroyer() -> Destroyer:
+    """Return destroyer.yaml."""
+    return Destroyer.model_validate(_read("destroyer.yaml"))
+
+
 @cache
 def actions() -> Actions:
     """Return actions.yaml."""
