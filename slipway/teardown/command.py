@@ -24,14 +24,10 @@ def destroy(
         Path | None, typer.Option(help="Cloud assembly of the environment that is there already, instead.")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Ask nothing: for scripts.")] = False,
-    with_running_jobs: Annotated[
-        bool, typer.Option("--with-running-jobs", help="With --yes: go on although jobs run.")
-    ] = False,
+    with_running_jobs: Annotated[bool, typer.Option("--with-running-jobs", help="Go on although jobs run.")] = False,
     without_export: Annotated[
         bool,
-        typer.Option(
-            "--without-export", help="With --yes: go on although files are not, or may not be, in their bucket."
-        ),
+        typer.Option("--without-export", help="Go on although files are not, or may not be, in their bucket."),
     ] = False,
     unprotect: Annotated[
         bool, typer.Option("--unprotect", help="Take protection off the stacks and load balancers that have it.")

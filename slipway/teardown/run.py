@@ -26,7 +26,7 @@ class Answers:
 
     Attributes:
         yes: ask nothing.
-        with_running_jobs: running jobs are no reason to stop, although nobody is asked.
+        with_running_jobs: running jobs are no reason to stop.
         without_export: files that are not in their bucket yet, or may not be, are no reason to stop either.
         unprotect: take termination protection, and the load balancers' deletion protection, off.
     """
@@ -96,8 +96,8 @@ def _confirm(extent: Extent, found: Inspection, account: Account, answers: Answe
     _refuse_what_kubernetes_made(found)
     if not answers.unprotect:
         _refuse_protected(found)
+    _refuse_losses(found, answers)
     if answers.yes:
-        _refuse_losses(found, answers)
         return
     try:
         if extent.deletes_data:
