@@ -28,6 +28,27 @@ def test_what_stands_must_cost_less_than_the_budget(usd: int, status: str, aws: 
     assert answer.message.startswith("idle it costs 33 USD a month; at its highest 0.04 USD an hour")
 
 
+def test_what_has_no_known_price_is_not_said_to_spend_anything(aws: Aws, ask: Ask, tmp_path: Path) -> None:
+    host = {"Type": "AWS::EC2::Instance", "Properties": {"InstanceType": "x1.unheard-of"}}
+    (answer,) = ask("PF21", handmade(tmp_path, {"Budget": budget(33), "Host": host}), aws)
+    assert answer.status == "warning"
+    assert answer.message.startswith("the prices of what bills are not known: ")
+    assert "hours" not in answer.message
+
+
+def test_a_sum_without_a_price_is_the_least(aws: Aws, ask: Ask, tmp_path: Path) -> None:
+    host = {"Type": "AWS::EC2::Instance", "Properties": {"InstanceType": "x1.unheard-of"}}
+    resources = {"Budget": budget(33), "Host": host, "Gateway": NAT_GATEWAY}
+    (answer,) = ask("PF21", handmade(tmp_path, resources), aws)
+    assert answer.status == "warning"
+    assert "at its highest at least 0.04 USD an hour, which spends the budget in at most 733 hours" in answer.message
+
+
+def test_a_budget_of_what_costs_nothing_passes(aws: Aws, ask: Ask, tmp_path: Path) -> None:
+    (answer,) = ask("PF21", handmade(tmp_path, {"Budget": budget(33)}), aws)
+    assert (answer.status, answer.message) == ("passed", "nothing bills by the hour")
+
+
 def test_the_default_environment_fits_its_budget_or_says_why_not(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
     (answer,) = ask("PF21", needs_of("default"), aws)
     assert answer.stacks == ("slipway-default-operations",)

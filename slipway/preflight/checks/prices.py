@@ -35,14 +35,12 @@ def budget(needs: Needs, account: Account) -> Iterator[Answer]:
         # All stacks, also those that nobody asks about: the budget is the environment's.
         cost = estimate(read_stacks(needs.assembly))
         idle = cost.idle_usd_per_hour * HOURS_PER_MONTH
-        hours = limit / cost.peak_usd_per_hour if cost.peak_usd_per_hour else 0
         unpriced = sorted({line.what for line in cost.unknown})
         yield Answer(
             check="PF21",
             status="warning" if idle > limit or unpriced else "passed",
             subject=f"budget of {limit:,.0f} USD a month",
-            message=f"idle it costs {idle:,.0f} USD a month; at its highest {cost.peak_usd_per_hour:,.2f} USD an hour, "
-            f"which spends the budget in {hours:,.0f} hours{_without(unpriced)}",
+            message=_spending(limit, idle, cost.peak_usd_per_hour, unpriced),
             fix="raise `operations.monthly_budget_usd`, or choose smaller sizes: docs/cost.md"
             if idle > limit
             else None,
@@ -56,8 +54,17 @@ def _monthly_usd(budget: Mapping[str, Any]) -> float | None:
     return float(budget["BudgetLimit"]["Amount"])
 
 
-def _without(unpriced: list[str]) -> str:
-    return f"; without {', '.join(unpriced)}, whose prices are not known" if unpriced else ""
+def _spending(limit: float, idle: float, peak: float, unpriced: list[str]) -> str:
+    """Return how fast the budget goes: idle US dollars a month, peak US dollars an hour, as far as prices are known."""
+    names = ", ".join(unpriced)
+    if not peak:
+        return f"the prices of what bills are not known: {names}" if unpriced else "nothing bills by the hour"
+    least, most = ("at least ", "at most ") if unpriced else ("", "")
+    without = f"; without {names}, whose prices are not known" if unpriced else ""
+    return (
+        f"idle it costs {least}{idle:,.0f} USD a month; at its highest {least}{peak:,.2f} USD an hour, "
+        f"which spends the budget in {most}{limit / peak:,.0f} hours{without}"
+    )
 
 
 @check(
