@@ -124,3 +124,20 @@ def test_a_port_that_only_a_service_knows_is_no_range() -> None:
     assert _broader(group("10.1.0.0/16"), group("10.0.0.0/8")) == [
         "tcp ${one/Database.Endpoint.Port} from 10.0.0.0/8 to sg-1"
     ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "wider"),
+    [
+        (None, "127.0.0.1/32", []),
+        ("192.0.2.7/32", "127.0.0.0/8", []),
+        (None, "192.0.2.7/32", ["SSH to the head node from 192.0.2.7/32"]),
+        ("127.0.0.1/32", "0.0.0.0/0", ["SSH to the head node from 0.0.0.0/0"]),
+    ],
+)
+def test_a_range_of_the_loopback_opens_nothing(before: str | None, after: str, wider: list[str]) -> None:
+    def cluster(allowed: str) -> dict[str, Any]:
+        settings = {"HeadNode": {"Ssh": {"AllowedIps": allowed}}}
+        return {"Cluster": {"Type": "Custom::PclusterCluster", "Properties": {"ClusterConfiguration": settings}}}
+
+    assert _broader(cluster(before) if before else {}, cluster(after)) == wider

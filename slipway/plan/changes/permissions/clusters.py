@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import cache
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Literal
 
@@ -66,9 +67,21 @@ def _more(row: Setting, before: Any, after: Any) -> Iterator[str]:
             yield ""
     elif row.read == "ranges":
         ranges = _texts(before)
-        yield from (item for item in _texts(after) if not any(holds(wider, item) for wider in ranges))
+        more = (item for item in _texts(after) if not any(holds(wider, item) for wider in ranges))
+        yield from (item for item in more if not _is_nobody(item))
     else:
         yield from (item for item in _texts(after) if item not in _texts(before))
+
+
+def _is_nobody(item: str) -> bool:
+    """Tell whether nothing outside the machine itself has an address in the range (RFC 1122 3.2.1.3, RFC 4291 2.5.3).
+
+    A cluster that nobody reaches by SSH has such a range, because ParallelCluster opens everything without one.
+    """
+    try:
+        return ip_network(item, strict=False).is_loopback
+    except ValueError:
+        return False
 
 
 def _texts(value: Any) -> list[str]:
