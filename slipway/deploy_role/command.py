@@ -5,18 +5,16 @@ from typing import Annotated
 
 import typer
 
+from slipway.chosen_assembly import AssemblyOption, EnvironmentOption
+
 NOT_WRITTEN = 2
 """Exit code when there is nothing to write policies for."""
 
 
 def deploy_role(
     *,
-    environment: Annotated[
-        str | None, typer.Option("--environment", "-e", help="A name in environments/, or a file that ends in .yaml.")
-    ] = None,
-    assembly: Annotated[
-        Path | None, typer.Option(help="Cloud assembly of the environment that is there already, instead.")
-    ] = None,
+    environment: EnvironmentOption = None,
+    assembly: AssemblyOption = None,
     account: Annotated[str, typer.Option(metavar="ID", help="Id of the AWS account, 12 digits.")],
     github: Annotated[
         str | None,

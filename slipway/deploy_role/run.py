@@ -2,11 +2,11 @@
 
 import json
 import re
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from slipway.assembly import NoAssemblyError
+from slipway.chosen_assembly import NotChosenError, chosen_assembly, refuse_unclear_choice
 from slipway.deploy_role.needs import Needs, UnknownTypeError, read_needs
 from slipway.deploy_role.policies import (
     Document,
@@ -15,10 +15,6 @@ from slipway.deploy_role.policies import (
     execution_policies,
     github_trust_policy,
 )
-from slipway.synthesis import PROJECT, SynthFailedError, synthesize
-
-DIRECTORY = PROJECT / ".plan" / "deploy-role-synth"
-"""Where an environment is synthesized."""
 
 SESSION_SECONDS = 10800
 """How long the workflows ask to be the deployer's role (.github/workflows); a role gives an hour unless told."""
@@ -55,8 +51,8 @@ def run(
     """
     _refuse_wrong(environment, assembly, account, github)
     try:
-        needs = read_needs(_assembly(environment, assembly))
-    except (NoAssemblyError, SynthFailedError, UnknownTypeError) as error:
+        needs = read_needs(chosen_assembly(environment, assembly, "deploy-role-synth"))
+    except (NoAssemblyError, NotChosenError, UnknownTypeError) as error:
         raise NoPoliciesError(str(error)) from error
     documents = dict(_documents(needs, account, github))
     _write(documents, output)
@@ -71,23 +67,16 @@ def _refuse_wrong(environment: str | None, assembly: Path | None, account: str, 
         NoPoliciesError: all that is wrong, a line each.
     """
     wrong = []
-    if (environment is None) == (assembly is None):
-        wrong.append("say which environment: -e NAME, or --assembly FOLDER; one of them")
+    try:
+        refuse_unclear_choice(environment, assembly)
+    except NotChosenError as error:
+        wrong.append(str(error))
     if not _ACCOUNT.fullmatch(account):
         wrong.append(f"--account {account} is no account id: 12 digits")
     if github is not None and not _REPOSITORY.fullmatch(github):
         wrong.append(f"--github {github} is no repository: OWNER/NAME, or OWNER@ID/NAME@ID")
     if wrong:
         raise NoPoliciesError("\n".join(wrong))
-
-
-def _assembly(environment: str | None, assembly: Path | None) -> Path:
-    if assembly is not None:
-        return assembly
-    shutil.rmtree(DIRECTORY, ignore_errors=True)
-    DIRECTORY.mkdir(parents=True)
-    synthesize(str(environment), DIRECTORY / "assembly", DIRECTORY / "app.log")
-    return DIRECTORY / "assembly"
 
 
 def _documents(needs: Needs, account: str, github: str | None) -> Iterator[tuple[str, Document]]:

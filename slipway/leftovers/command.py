@@ -5,18 +5,16 @@ from typing import Annotated
 
 import typer
 
+from slipway.chosen_assembly import AssemblyOption, EnvironmentOption
+
 EXIT_CODES = {"clean": 0, "found": 1, "unknown": 2}
 """By verdict."""
 
 
 def leftovers(
     *,
-    environment: Annotated[
-        str | None, typer.Option("--environment", "-e", help="A name in environments/, or a file that ends in .yaml.")
-    ] = None,
-    assembly: Annotated[
-        Path | None, typer.Option(help="Cloud assembly of the environment that is there already, instead.")
-    ] = None,
+    environment: EnvironmentOption = None,
+    assembly: AssemblyOption = None,
     name: Annotated[
         str | None, typer.Option(help="Name of an environment whose file is gone, instead; with --region.")
     ] = None,

@@ -1,15 +1,11 @@
 """Whose things are looked for: an environment as its file, its cloud assembly or its name tell it."""
 
-import shutil
 from pathlib import Path
 
+from slipway.chosen_assembly import NotChosenError, chosen_assembly
 from slipway.leftovers.ownership import Subject, subject_of_name
-from slipway.synthesis import PROJECT, SynthFailedError, synthesize
 from slipway.teardown.errors import TeardownError
 from slipway.teardown.extent import Extent, read_extent
-
-DIRECTORY = PROJECT / ".plan" / "leftovers"
-"""Where an environment is synthesized."""
 
 
 class NotLookedError(Exception):
@@ -40,13 +36,6 @@ def find_subject(environment: str | None, assembly: Path | None, name: str | Non
     if name is not None and region is not None:
         return subject_of_name(name, region)
     try:
-        return subject_of(read_extent(assembly or _synthesized(str(environment))))
-    except (SynthFailedError, TeardownError) as error:
+        return subject_of(read_extent(chosen_assembly(environment, assembly, "leftovers", despite_findings=True)))
+    except (NotChosenError, TeardownError) as error:
         raise NotLookedError(str(error)) from error
-
-
-def _synthesized(environment: str) -> Path:
-    shutil.rmtree(DIRECTORY, ignore_errors=True)
-    DIRECTORY.mkdir(parents=True)
-    synthesize(environment, DIRECTORY / "assembly", DIRECTORY / "app.log", despite_findings=True)
-    return DIRECTORY / "assembly"

@@ -1,10 +1,10 @@
 """`slipway preflight`."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from slipway.chosen_assembly import AssemblyOption, EnvironmentOption
 from slipway.preflight.errors import RefusedError
 
 REFUSED = 2
@@ -13,12 +13,8 @@ REFUSED = 2
 
 def preflight(
     *,
-    environment: Annotated[
-        str | None, typer.Option("--environment", "-e", help="A name in environments/, without its ending.")
-    ] = None,
-    assembly: Annotated[
-        Path | None, typer.Option(help="Cloud assembly of the environment that is there already, instead.")
-    ] = None,
+    environment: EnvironmentOption = None,
+    assembly: AssemblyOption = None,
     stack: Annotated[
         list[str] | None, typer.Option(help="Only this stack, by name or role, for example training; repeatable.")
     ] = None,

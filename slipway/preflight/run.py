@@ -1,6 +1,5 @@
 """One run of `slipway preflight`: synthesize, ask, report."""
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 import slipway.preflight.checks  # noqa: F401 - importing it registers the checks
+from slipway.chosen_assembly import NotChosenError, chosen_assembly
 from slipway.preflight.account import Account
 from slipway.preflight.check import CHECKS, Check
 from slipway.preflight.checks.prove_capacity import announcement
@@ -18,11 +18,6 @@ from slipway.preflight.errors import RefusedError
 from slipway.preflight.needs import Needs, read_needs
 from slipway.preflight.preflight import Preflight, preflight
 from slipway.preflight.report import print_preflight
-from slipway.spec.problems import near_names
-from slipway.synthesis import PROJECT, SynthFailedError, synthesize
-
-DIRECTORY = PROJECT / ".plan" / "preflight"
-"""Where an environment is synthesized."""
 
 _STANDARD_OUTPUT = "-"
 
@@ -40,10 +35,7 @@ def choose(only: Sequence[str], skip: Sequence[str], *, capacity: bool) -> tuple
     """
     unknown = [name for name in (*only, *skip) if name not in CHECKS]
     if unknown:
-        raise RefusedError(
-            "; ".join(f"there is no check {name}. {near_names(name.upper(), CHECKS)}".strip() for name in unknown)
-            + f"; the checks are {', '.join(sorted(CHECKS))}"
-        )
+        raise RefusedError(f"there is no check {', '.join(unknown)}; the checks are {', '.join(sorted(CHECKS))}")
     billing = [name for name in only if CHECKS[name].stage == "capacity"]
     if billing and not capacity:
         raise RefusedError(f"{', '.join(billing)} makes something that bills: say --prove-capacity")
@@ -75,7 +67,10 @@ def run(
     Raises:
         RefusedError: nothing could be asked, or somebody said no.
     """
-    needs = read_needs(_assembly(environment, assembly), stacks)
+    try:
+        needs = read_needs(chosen_assembly(environment, assembly, "preflight"), stacks)
+    except NotChosenError as error:
+        raise RefusedError(str(error)) from error
     if any(check.stage == "capacity" for check in checks):
         _confirm(needs, yes=yes)
     found = _ask(needs, checks)
@@ -115,20 +110,6 @@ def _ask(needs: Needs, checks: Sequence[Check]) -> Preflight:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=len(checks))
         return preflight(checks, needs, account, lambda done: bar.update(task, advance=1, description=done.title))
-
-
-def _assembly(environment: str | None, assembly: Path | None) -> Path:
-    if (environment is None) == (assembly is None):
-        raise RefusedError("say which environment: -e NAME, or --assembly FOLDER; one of them")
-    if assembly is not None:
-        return assembly.resolve()
-    shutil.rmtree(DIRECTORY, ignore_errors=True)
-    DIRECTORY.mkdir(parents=True)
-    try:
-        synthesize(str(environment), DIRECTORY / "assembly", DIRECTORY / "app.log")
-    except SynthFailedError as error:
-        raise RefusedError(str(error)) from error
-    return DIRECTORY / "assembly"
 
 
 def _write(file: Path, found: Preflight) -> None:

@@ -1,10 +1,11 @@
 """`slipway pause` and `slipway resume`."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from slipway.chosen_assembly import AssemblyOption, EnvironmentOption
 
 FAILED = 1
 """Exit code when a part could not be stopped or started."""
@@ -15,16 +16,10 @@ REFUSED = 2
 INTERRUPTED = 130
 """Exit code of Ctrl-C."""
 
-_Environment = Annotated[
-    str | None, typer.Option("--environment", "-e", help="A name in environments/, or a file that ends in .yaml.")
-]
-_Assembly = Annotated[
-    Path | None, typer.Option(help="Cloud assembly of the environment that is there already, instead.")
-]
 _Yes = Annotated[bool, typer.Option("--yes", help="Ask nothing: for scripts.")]
 
 
-def pause(*, environment: _Environment = None, assembly: _Assembly = None, yes: _Yes = False) -> None:
+def pause(*, environment: EnvironmentOption = None, assembly: AssemblyOption = None, yes: _Yes = False) -> None:
     """Stop training and inference of an environment as its budget does, for a night for example.
 
     Nodes of jobs are terminated, models have no host; data, head node and network stay and go on billing. Exit codes:
@@ -36,7 +31,7 @@ def pause(*, environment: _Environment = None, assembly: _Assembly = None, yes: 
     _exit_as_it_ended(lambda: run.pause(environment, assembly, yes=yes))
 
 
-def resume(*, environment: _Environment = None, assembly: _Assembly = None, yes: _Yes = False) -> None:
+def resume(*, environment: EnvironmentOption = None, assembly: AssemblyOption = None, yes: _Yes = False) -> None:
     """Start what an environment's budget, or `slipway pause`, has stopped, as it ran before.
 
     Exit codes: 0 started; 1 not all of it; 2 nothing was changed, for example because nothing was stopped.

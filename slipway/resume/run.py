@@ -1,6 +1,5 @@
 """One run of `slipway pause` or `slipway resume`: synthesize, look, ask, do."""
 
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,19 +10,16 @@ import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
 from slipway.assembly import ENVIRONMENT_TAG, NoAssemblyError, Stack, read_stacks
+from slipway.chosen_assembly import NotChosenError, chosen_assembly
 from slipway.plan.cost.estimate import estimate
 from slipway.plan.cost.model import Cost
 from slipway.resume.bill import said_paused, said_running
 from slipway.resume.errors import RefusedError, UnfinishedError
 from slipway.resume.targets import read_targets
-from slipway.synthesis import PROJECT, SynthFailedError, synthesize
 from slipway_pause.environment import Targets, parts, start, stop
 from slipway_pause.part import Outcome, StateError
 
 Answer = TypeVar("Answer")
-
-DIRECTORY = PROJECT / ".plan" / "pause"
-"""Where an environment is synthesized."""
 
 
 @dataclass(frozen=True)
@@ -111,19 +107,13 @@ def _site(environment: str | None, assembly: Path | None) -> Site:
 
 
 def _stacks(environment: str | None, assembly: Path | None) -> tuple[Stack, ...]:
-    if (environment is None) == (assembly is None):
-        raise RefusedError("say which environment: -e NAME, or --assembly FOLDER; one of them")
     try:
-        if assembly is None:
-            assembly = DIRECTORY / "assembly"
-            shutil.rmtree(DIRECTORY, ignore_errors=True)
-            DIRECTORY.mkdir(parents=True)
-            synthesize(str(environment), assembly, DIRECTORY / "app.log", despite_findings=True)
-        stacks = read_stacks(assembly)
-    except (SynthFailedError, NoAssemblyError) as error:
+        folder = chosen_assembly(environment, assembly, "pause", despite_findings=True)
+        stacks = read_stacks(folder)
+    except (NotChosenError, NoAssemblyError) as error:
         raise RefusedError(str(error)) from error
     if not all(stack.tags.get(ENVIRONMENT_TAG) for stack in stacks):
-        raise RefusedError(f"the stacks in {assembly} have no tag {ENVIRONMENT_TAG}: they are no environment's")
+        raise RefusedError(f"the stacks in {folder} have no tag {ENVIRONMENT_TAG}: they are no environment's")
     return stacks
 
 

@@ -1,9 +1,10 @@
 """`slipway destroy`."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from slipway.chosen_assembly import AssemblyOption, EnvironmentOption
 
 FAILED = 1
 """Exit code when something still stands that should not."""
@@ -17,12 +18,8 @@ INTERRUPTED = 130
 
 def destroy(
     *,
-    environment: Annotated[
-        str | None, typer.Option("--environment", "-e", help="A name in environments/, or a file that ends in .yaml.")
-    ] = None,
-    assembly: Annotated[
-        Path | None, typer.Option(help="Cloud assembly of the environment that is there already, instead.")
-    ] = None,
+    environment: EnvironmentOption = None,
+    assembly: AssemblyOption = None,
     yes: Annotated[bool, typer.Option("--yes", help="Ask nothing: for scripts.")] = False,
     with_running_jobs: Annotated[bool, typer.Option("--with-running-jobs", help="Go on although jobs run.")] = False,
     without_export: Annotated[

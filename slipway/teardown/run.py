@@ -1,13 +1,13 @@
 """One run of `slipway destroy`: synthesize, look, ask, do, look again."""
 
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
-from slipway.synthesis import PROJECT, SynthFailedError, synthesize
+from slipway.chosen_assembly import NotChosenError, chosen_assembly
+from slipway.synthesis import PROJECT
 from slipway.teardown.account import Account, open_account
 from slipway.teardown.announcement import announcement
 from slipway.teardown.errors import RefusedError, UnfinishedError
@@ -15,9 +15,6 @@ from slipway.teardown.extent import Extent, read_extent
 from slipway.teardown.inspection import Inspection, inspect
 from slipway.teardown.programs import Programs
 from slipway.teardown.teardown import Teardown
-
-DIRECTORY = PROJECT / ".plan" / "destroy"
-"""Where an environment is synthesized."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +48,10 @@ def run(environment: str | None, assembly: Path | None, answers: Answers, *, nod
         UnfinishedError: something still stands that should not.
     """
     programs = Programs.of_project(PROJECT)
-    folder = _assembly(environment, assembly)
+    try:
+        folder = chosen_assembly(environment, assembly, "destroy", despite_findings=True)
+    except NotChosenError as error:
+        raise RefusedError(str(error)) from error
     extent = read_extent(folder)
     account = open_account(extent.region)
     try:
@@ -70,20 +70,6 @@ def run(environment: str | None, assembly: Path | None, answers: Answers, *, nod
         _destroy(teardown)
     except (BotoCoreError, ClientError) as error:
         raise UnfinishedError(f"AWS does not answer, or refuses: {error}. Run this again") from error
-
-
-def _assembly(environment: str | None, assembly: Path | None) -> Path:
-    if (environment is None) == (assembly is None):
-        raise RefusedError("say which environment: -e NAME, or --assembly FOLDER; one of them")
-    if assembly is not None:
-        return assembly.resolve()
-    shutil.rmtree(DIRECTORY, ignore_errors=True)
-    DIRECTORY.mkdir(parents=True)
-    try:
-        synthesize(str(environment), DIRECTORY / "assembly", DIRECTORY / "app.log", despite_findings=True)
-    except SynthFailedError as error:
-        raise RefusedError(str(error)) from error
-    return DIRECTORY / "assembly"
 
 
 def _confirm(extent: Extent, found: Inspection, account: Account, answers: Answers) -> None:

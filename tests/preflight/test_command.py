@@ -88,7 +88,7 @@ def test_a_stack_is_asked_about_alone(slipway: Preflight) -> None:
     ("options", "message"),
     [
         (["--stack", "trainin"], "there is no stack trainin. Did you mean 'training'?"),
-        (["--check", "PF6"], "there is no check PF6."),
+        (["--check", "PF6"], "there is no check PF6; the checks are PF01"),
         (["--check", "PF20"], "say --prove-capacity"),
         (["-e", "default"], "one of them"),
     ],

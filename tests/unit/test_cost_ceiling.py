@@ -2,19 +2,17 @@
 
 import json
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from moto import mock_aws
 from typer.testing import CliRunner
 
+from slipway import chosen_assembly
 from slipway.assembly import read_stacks
 from slipway.cli import app
-from slipway.leftovers import environment as leftovers
+from slipway.leftovers.environment import find_subject
 from slipway.plan.cost.estimate import estimate
-from slipway.resume import run as resume
 from slipway.synthesis import VALIDATION_REPORT, SynthFailedError, synthesize
-from slipway.teardown import run as teardown
 from tests.assembly import Assembly, environment_path
 
 
@@ -59,32 +57,32 @@ def test_what_is_acknowledged_is_synthesized(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "of", "said"),
+    ("command", "said"),
     [
-        ("destroy", teardown, "nothing of environment small stands"),
-        ("pause", resume, "nothing of environment small (account 123456789012, us-west-2) runs"),
+        ("destroy", "nothing of environment small stands"),
+        ("pause", "nothing of environment small (account 123456789012, us-west-2) runs"),
     ],
 )
 def test_no_ceiling_keeps_anybody_from_ending_what_stands(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, of: ModuleType, said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, said: str
 ) -> None:
     file = with_ceiling(tmp_path, "max_usd_per_hour: 0.5")
-    monkeypatch.setattr(of, "DIRECTORY", tmp_path / "synthesized")
+    monkeypatch.setattr(chosen_assembly, "FOLDER", tmp_path)
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
     monkeypatch.delenv("AWS_PROFILE", raising=False)
     with mock_aws():
         told = CliRunner().invoke(app, [command, "-e", str(file), "--yes"]).output
 
-    assert "cost-ceiling" in (tmp_path / "synthesized" / "app.log").read_text(encoding="utf-8")
+    assert "cost-ceiling" in (tmp_path / command / "app.log").read_text(encoding="utf-8")
     assert said in told
 
 
 def test_no_ceiling_hides_whose_leftovers_are_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = with_ceiling(tmp_path, "max_usd_per_hour: 0.5")
-    monkeypatch.setattr(leftovers, "DIRECTORY", tmp_path / "synthesized")
+    monkeypatch.setattr(chosen_assembly, "FOLDER", tmp_path)
 
-    assert leftovers.find_subject(str(file), None, None, None).environment == "small"
+    assert find_subject(str(file), None, None, None).environment == "small"
 
 
 def test_what_does_not_synthesize_at_all_is_still_an_error(tmp_path: Path) -> None:
