@@ -43,7 +43,7 @@ def test_nodes_prices_and_bandwidth_of_the_default_environment(default: Assembly
 
     trn1 = told.instance_types["trn1.32xlarge"]
     assert (trn1.logical_neuron_cores, trn1.neuron_memory_gib, trn1.memory_gib) == (32, 512, 512)
-    assert (trn1.usd_per_hour, trn1.price_as_of) == (21.5, "2026-01-19")
+    assert (trn1.usd_per_hour, trn1.price_as_of) == (21.5, "2026-07-20")
     assert told.training_stacks["xla-2.28.1"].compiler == "2.23.6484.0"
     # 4,800 GiB are 4.6875 TiB of 250 MB/s each.
     assert (told.lustre_capacity_gib, told.lustre_throughput_mb_s) == (4800, 1172)
