@@ -1,12 +1,13 @@
 """What a reviewer must see first."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from slipway.plan.plan import Comparison, Plan
+from slipway.plan.report import broader
 from slipway.plan.report.causes import Cause, causes, own_path
-from slipway.plan.report.cost_rows import totals
-from slipway.plan.report.wording import EFFECT_WORDS, VERDICT_WORDS, count, duration, usd, usd_change
+from slipway.plan.report.cost_rows import Total, totals
+from slipway.plan.report.wording import EFFECT_WORDS, VERDICT_WORDS, count, duration, per_hour
 
 _FEW = 8
 """How many of a kind are named one by one."""
@@ -27,38 +28,43 @@ class Figure:
 
 def figures(plan: Plan) -> tuple[Figure, ...]:
     """Return the figures at the top: cost, time, and with a comparison what it replaces, loses and opens."""
-    cost, time, comparison = plan.cost, plan.deploy_time, plan.comparison
-    idle = Figure("Idle", usd(cost.idle_usd_per_hour), "an hour", "while nobody uses it", "plain")
-    peak = Figure("Peak", usd(cost.peak_usd_per_hour), "an hour", "when all that may run does", "plain")
+    time, comparison = plan.deploy_time, plan.comparison
+    idle, peak = totals(plan.cost, comparison.cost if comparison else None)
     if comparison is None:
         findings = len(plan.security.findings)
         tone: Tone = "bad" if findings else "good"
         return (
-            idle,
-            peak,
+            _cost_figure(idle, "while nobody uses it"),
+            _cost_figure(peak, "when all that may run does"),
             Figure("First deployment", duration(time.seconds), "", "of everything", "plain"),
             Figure("Security findings", f"{findings:,}", "", "not acknowledged", tone),
         )
-    before = comparison.cost
     replaced = len(comparison.changes.with_effect("replace", "may_replace"))
     gone = len(comparison.changes.with_effect("remove", "orphan"))
     lost = sum(change.loses_data for change in comparison.changes.resources)
     wider = len(comparison.changes.broadenings)
     return (
-        _with_change(idle, cost.idle_usd_per_hour - before.idle_usd_per_hour),
-        _with_change(peak, cost.peak_usd_per_hour - before.peak_usd_per_hour),
+        _changed_cost_figure(idle),
+        _changed_cost_figure(peak),
         Figure("This deployment", duration(comparison.deploy_time.seconds), "", "to deploy", "plain"),
         Figure(
             "Replaced", f"{replaced:,}", "", f"and {gone:,} deleted or left behind", "careful" if replaced else "good"
         ),
-        Figure("Loses data", f"{lost:,}", "", "resources whose data goes", "bad" if lost else "good"),
-        Figure("Broader access", f"{wider:,}", "", "new permissions or openings", "bad" if wider else "good"),
+        Figure(
+            "Loses data",
+            f"{lost:,}",
+            "",
+            "resource whose data goes" if lost == 1 else "resources whose data goes",
+            "bad" if lost else "good",
+        ),
+        Figure(broader.SHORT_TITLE, f"{wider:,}", "", broader.TITLE.lower(), "bad" if wider else "good"),
     )
 
 
 def summary(plan: Plan) -> str:
     """Return the plan in a line, the most alarming first."""
-    cost = f"idle {usd(plan.cost.idle_usd_per_hour)}/h, peak {usd(plan.cost.peak_usd_per_hour)}/h"
+    sums = totals(plan.cost, plan.comparison.cost if plan.comparison else None)
+    cost = ", ".join(f"{total.name.lower()} {per_hour(total.amount(), '/h')}" for total in sums)
     if plan.comparison is None:
         findings = count(len(plan.security.findings), "security finding")
         return f"{cost}; first deployment {duration(plan.deploy_time.seconds)}; {findings}"
@@ -69,15 +75,11 @@ def summary(plan: Plan) -> str:
     lost = sum(change.loses_data for change in changes.resources)
     replaced = len(changes.with_effect("replace", "may_replace"))
     new_findings = len(comparison.security.new)
-    changed = [
-        f"{total.name.lower()} {usd_change(total.change)}/h"
-        for total in totals(plan.cost, comparison.cost)
-        if usd_change(total.change) != "no change"
-    ]
+    changed = [_cost_change(total) for total in sums if total.change != 0 or total.unknown_changes]
     pieces = (
         f"{count(lost, 'resource')} {'loses' if lost == 1 else 'lose'} data" if lost else "",
         f"{replaced:,} replaced" if replaced else "",
-        count(len(changes.broadenings), "broadening") if changes.broadenings else "",
+        *broader.counted(changes),
         count(new_findings, "new security finding") if new_findings else "",
         f"{count(len(changes.resources), 'resource')} touched",
         ", ".join(changed) or "the same cost",
@@ -104,8 +106,10 @@ def _alarming(comparison: Comparison) -> list[tuple[str, str]]:
     worst = [cause for cause in found if cause.loses_data or cause.change.effect in {"replace", "may_replace"}]
     gone = [cause for cause in found if cause not in worst and cause.change.effect in {"remove", "orphan"}]
     sentences = _few([_sentence(cause) for cause in worst], "resource loses data or is replaced", "stacks")
-    wider = [(f"Broader access: {broadening.what}", "access") for broadening in changes.broadenings]
-    sentences += _few(wider, "permission or opening is broader", "access")
+    wider = [
+        (f"{broader.in_a_word(one)}: {one.what}", "access") for _, group in broader.by_kind(changes) for one in group
+    ]
+    sentences += _few(wider, broader.TITLE.lower(), "access")
     update = comparison.cluster_update
     if update and update.verdict in {"cannot_update", "nodes_must_stop", "not_known"}:
         sentences.append((VERDICT_WORDS[update.verdict], "cluster"))
@@ -125,7 +129,22 @@ def _few(sentences: list[tuple[str, str]], what: str, section: str) -> list[tupl
     return [*sentences[:_FEW], *([(f"{more:,} more: {what}", section)] if more > 0 else [])]
 
 
-def _with_change(figure: Figure, change: float) -> Figure:
-    text = usd_change(change)
-    tone: Tone = "plain" if text == "no change" else "careful" if change > 0 else "good"
-    return Figure(figure.name, figure.value, figure.unit, text if text == "no change" else f"{text} an hour", tone)
+def _cost_figure(total: Total, detail: str) -> Figure:
+    without = f", without {count(total.unknown, 'unknown price')}" if total.unknown else ""
+    unit = "" if total.usd_per_hour is None else "an hour"
+    return Figure(total.name, total.amount(), unit, f"{detail}{without}", "plain")
+
+
+def _changed_cost_figure(total: Total) -> Figure:
+    if total.change is None:
+        return replace(_cost_figure(total, "change unknown"), tone="careful")
+    words = total.change_an_hour(" an hour")
+    if total.unknown_changes:
+        return Figure(total.name, total.amount(), "an hour", words, "careful")
+    tone: Tone = "plain" if total.change == 0 else "careful" if total.change > 0 else "good"
+    return replace(_cost_figure(total, words), tone=tone)
+
+
+def _cost_change(total: Total) -> str:
+    name = total.name.lower()
+    return f"{name} change unknown" if total.change is None else f"{name} {total.change_an_hour('/h')}"

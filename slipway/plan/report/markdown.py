@@ -9,7 +9,6 @@ from slipway.plan.report.headline import look_first, summary
 from slipway.plan.report.markdown_blocks import blocks
 from slipway.plan.report.markdown_text import code, prose
 from slipway.plan.report.shortening import fitted
-from slipway.plan.report.wording import usd, usd_change
 
 LONGEST = 65_536
 """Characters that GitHub takes in a comment: its API answers `body is too long (maximum is 65536 characters)`."""
@@ -55,6 +54,6 @@ def _totals(plan: Plan) -> Iterator[str]:
     yield f"| {' | '.join(titles)} |"
     yield f"| --- |{' ---: |' * (len(titles) - 1)}"
     for total in totals(plan.cost, plan.comparison.cost if plan.comparison else None):
-        cells = [total.name.lower(), *(usd(total.usd_per_hour * hours) for _, hours in PERIODS)]
-        cells += [usd_change(total.change)] if is_compared else []
+        cells = [total.name.lower(), *(total.amount(hours) for _, hours in PERIODS)]
+        cells += [total.change_an_hour()] if is_compared else []
         yield f"| {' | '.join(cells)} |"

@@ -6,6 +6,7 @@ from typing import Any
 
 from slipway.plan.deploy_time.model import DeployTime
 from slipway.plan.plan import Comparison, Plan
+from slipway.plan.report import broader
 from slipway.plan.report.causes import Cause, causes, own_path
 from slipway.plan.report.cost_rows import CostRow, cost_rows
 from slipway.plan.report.markdown_text import code, in_html, prose
@@ -18,7 +19,6 @@ from slipway.plan.report.wording import (
     count,
     duration,
     usd,
-    usd_change,
     value,
 )
 from slipway.plan.security.model import Acknowledgement, SecurityFinding
@@ -46,24 +46,25 @@ def blocks(plan: Plan) -> Iterator[Block]:
 def _compared(comparison: Comparison) -> Iterator[Block]:
     changes = comparison.changes
     access = tuple(
-        f"- {prose(broadening.what)} ({code(broadening.resource)} in {prose(broadening.stack)})"
-        for broadening in changes.broadenings
+        f"- **{kind}**: {prose(broadening.what)} ({code(broadening.resource)} in {prose(broadening.stack)})"
+        for kind, group in broader.by_kind(changes)
+        for broadening in group
     )
-    yield Block(f"Broader access: {len(access):,}", "lines of access", access, _RANKS["access"])
+    yield Block(f"{broader.TITLE}: {len(access):,}", "line of access", access, _RANKS["access"])
     if comparison.cluster_update:
         verdict = comparison.cluster_update
         lines = tuple(f"- {prose(line)}" for line in verdict.lines)
         title = VERDICT_WORDS[verdict.verdict]
-        yield Block(title, "lines about the cluster", lines or (f"- {title}.",), _RANKS["cluster"])
+        yield Block(title, "line about the cluster", lines or (f"- {title}.",), _RANKS["cluster"])
     found = causes(changes)
     for stack in dict.fromkeys(cause.change.stack for cause in found):
         here = [cause for cause in found if cause.change.stack == stack]
         title = f"{in_html(stack)}: {_counted(here)}"
         lines = tuple(_cause(cause) for cause in here)
-        yield Block(title, f"changes in {prose(stack)}", lines, _RANKS["changes"])
+        yield Block(title, f"change in {prose(stack)}", lines, _RANKS["changes"])
     assets = tuple(f"- {code(asset)}" for asset in changes.asset_changes)
     title = f"Nothing but an uploaded file changes: {count(len(assets), 'resource')}"
-    yield Block(title, "changed files", assets, _RANKS["files"])
+    yield Block(title, "line of changed files", assets, _RANKS["files"])
     delta = comparison.security
     lines = (
         *(_finding("new", finding) for finding in delta.new),
@@ -71,22 +72,22 @@ def _compared(comparison: Comparison) -> Iterator[Block]:
         *(_accepted("newly accepted", item) for item in delta.new_acknowledgements),
         *(_accepted("no longer accepted", item) for item in delta.gone_acknowledgements),
     )
-    yield Block(f"Security: {len(lines):,} differences", "lines of security", lines, _RANKS["security"])
+    yield Block(f"Security: {count(len(lines), 'difference')}", "line of security", lines, _RANKS["security"])
 
 
 def _standing(plan: Plan) -> Iterator[Block]:
     if plan.comparison is None:
         findings = tuple(_finding("found", finding) for finding in plan.security.findings)
-        yield Block(f"Security findings: {len(findings):,}", "findings", findings, _RANKS["security"])
+        yield Block(f"Security findings: {len(findings):,}", "finding", findings, _RANKS["security"])
     rows = cost_rows(plan.cost, plan.comparison.cost if plan.comparison else None)
     dated = f", list prices of {plan.cost.prices_as_of} or later" if plan.cost.prices_as_of else ""
     lines = tuple(_cost(row) for row in rows)
-    yield Block(f"Cost, line by line, an hour{dated}", "lines of cost", lines, _RANKS["cost"])
+    yield Block(f"Cost, line by line, an hour{dated}", "line of cost", lines, _RANKS["cost"])
     time = plan.comparison.deploy_time if plan.comparison else plan.deploy_time
     title = f"Deploy time: {duration(time.seconds)}, the longest chain"
-    yield Block(title, "steps of the deployment", tuple(_steps(time)), _RANKS["deploy time"])
+    yield Block(title, "step of the deployment", tuple(_steps(time)), _RANKS["deploy time"])
     unchecked = tuple(f"- {prose(sentence)}" for sentence in not_checked(plan))
-    yield Block(f"Not checked: {len(unchecked):,}", "lines of what was not checked", unchecked, _RANKS["access"])
+    yield Block(f"Not checked: {len(unchecked):,}", "line of what was not checked", unchecked, _RANKS["access"])
 
 
 def _counted(found: list[Cause]) -> str:
@@ -132,12 +133,7 @@ def _cost(row: CostRow) -> str:
     gone = " (gone)" if row.is_gone else ""
     priced = f"idle {usd(row.idle)}, peak {usd(row.peak)}"
     amounts = priced if row.billing == "priced" else f"price {BILLING_WORDS[row.billing]}"
-    changed = [
-        f"{name} {usd_change(change)}"
-        for name, change in (("idle", row.idle_change), ("peak", row.peak_change))
-        if change
-    ]
-    more = f" ({', '.join(changed)})" if changed else ""
+    more = f" ({', '.join(row.changes)})" if row.changes else ""
     note = f"; {prose(row.note)}" if row.note else ""
     return f"- {prose(row.what)}{times} in {prose(row.stack)}{gone}: {amounts}{more}{note}"
 

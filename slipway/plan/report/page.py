@@ -10,14 +10,25 @@ from markupsafe import Markup, escape
 
 from slipway.plan.deploy_time.model import DeployTime, Step
 from slipway.plan.plan import Plan, Verdict
+from slipway.plan.report import broader
 from slipway.plan.report.architecture.difference import Mark, marks, with_removed
 from slipway.plan.report.architecture.model import Architecture, Part
 from slipway.plan.report.causes import Cause, causes, own_path
-from slipway.plan.report.cost_rows import PERIODS, cost_rows, totals
+from slipway.plan.report.cost_rows import PERIODS, Total, cost_rows, sums, totals
 from slipway.plan.report.headline import figures, look_first, summary
 from slipway.plan.report.not_checked import not_checked
 from slipway.plan.report.picture.svg import STYLE, flow_sentences, picture
-from slipway.plan.report.wording import BILLING_WORDS, EFFECT_WORDS, VERDICT_WORDS, duration, usd, usd_change, value
+from slipway.plan.report.wording import (
+    BILLING_WORDS,
+    EFFECT_WORDS,
+    VERDICT_WORDS,
+    count,
+    duration,
+    per_hour,
+    usd,
+    usd_change,
+    value,
+)
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _SEPARATOR = re.compile(r"([/.\]]|::)(?=\w)")
@@ -46,8 +57,7 @@ class _News:
 class _StackView:
     name: str
     news: _News | None
-    idle: float
-    peak: float
+    sums: tuple[Total, ...]
     parts: tuple[str, ...]
     causes: tuple[Cause, ...]
     assets: tuple[str, ...]
@@ -97,6 +107,7 @@ def page(plan: Plan, architecture: Architecture, base_architecture: Architecture
             stacks=_stacks(plan, drawn),
             rows=cost_rows(plan.cost, plan.comparison.cost if plan.comparison else None),
             periods=[(_period(name), hours) for name, hours in PERIODS],
+            broader=broader,
             totals=totals(plan.cost, plan.comparison.cost if plan.comparison else None),
             times=_times(plan),
             not_checked=not_checked(plan),
@@ -125,11 +136,13 @@ def _environment(architecture: Architecture) -> Environment:
         "usd": usd,
         "usd_change": usd_change,
         "duration": duration,
+        "per_hour": per_hour,
+        "count": count,
         "value": value,
         "own_path": own_path,
         "breakable": _breakable,
         "subnet_words": lambda subnet: homes.get(subnet, subnet),
-        "direction": lambda amount: "" if usd_change(amount) == "no change" else "up" if amount > 0 else "down",
+        "direction": _direction,
         "capitalized": lambda text: text[:1].upper() + text[1:],
     }
     return environment
@@ -144,7 +157,7 @@ def _sections(plan: Plan) -> list[_Section]:
     sections = [("summary", "Summary"), ("architecture", "Architecture")]
     sections.append(("stacks", "Changes by stack" if comparison else "Stacks"))
     if comparison:
-        sections.append(("access", "Broader access"))
+        sections.append(("access", broader.SHORT_TITLE))
         if comparison.cluster_update:
             sections.append(("cluster", "Cluster update"))
     sections += [("security", "Security"), ("cost", "Cost"), ("time", "Deploy time"), ("unchecked", "Not checked")]
@@ -170,8 +183,7 @@ def _stacks(plan: Plan, architecture: Architecture) -> list[_StackView]:
         _StackView(
             name=name,
             news=_news(name, plan),
-            idle=sum(line.idle_usd_per_hour or 0.0 for line in plan.cost.lines if line.stack == name),
-            peak=sum(line.peak_usd_per_hour or 0.0 for line in plan.cost.lines if line.stack == name),
+            sums=sums(line for line in plan.cost.lines if line.stack == name),
             parts=tuple(part.title for part in architecture.parts if part.stack == name),
             causes=tuple(cause for cause in found if cause.change.stack == name),
             assets=tuple(
@@ -191,6 +203,10 @@ def _news(stack: str, plan: Plan) -> _News | None:
     if changes and stack in changes.removed_stacks:
         return _News("deleted stack", "remove")
     return None
+
+
+def _direction(change: float | None) -> str:
+    return "up" if change and change > 0 else "down" if change else ""
 
 
 def _breakable(path: str) -> Markup:

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from slipway.plan.report.wording import count
+
 _LEAST_LINES = 8
 """Each part keeps so many lines until all have been shortened to them."""
 
@@ -13,7 +15,7 @@ class Block:
 
     Attributes:
         title: one line of HTML text.
-        name: what the lines are, in words, for example `lines of cost`.
+        name: what one of the lines is, in words of which the first has a plural, for example `line of cost`.
         lines: an entry each, the most important first.
         rank: how early it is shortened; the highest first.
     """
@@ -65,10 +67,15 @@ def _most(least: int, most: int, fits: Callable[[int], bool]) -> int:
 
 def _text(head: str, blocks: list[Block], kept: list[int]) -> str:
     left_out = [
-        f"{len(block.lines) - number:,} {block.name}"
+        _counted(len(block.lines) - number, block.name)
         for block, number in zip(blocks, kept, strict=True)
         if number < len(block.lines)
     ]
     shortened = f"\n**Shortened** to fit into a comment. Left out: {', '.join(left_out)}.\n" if left_out else ""
     texts = (block.text(number) for block, number in zip(blocks, kept, strict=True))
     return f"{head}\n{shortened}{''.join(texts)}"
+
+
+def _counted(number: int, name: str) -> str:
+    noun, _, rest = name.partition(" ")
+    return f"{count(number, noun)} {rest}".rstrip()

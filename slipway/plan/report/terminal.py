@@ -8,6 +8,7 @@ from rich.text import Text
 
 from slipway.plan.changes.model import Effect
 from slipway.plan.plan import Comparison, Plan, Verdict
+from slipway.plan.report import broader
 from slipway.plan.report.causes import Cause, causes, own_path
 from slipway.plan.report.cost_rows import PERIODS, cost_rows, totals
 from slipway.plan.report.headline import summary
@@ -19,7 +20,6 @@ from slipway.plan.report.wording import (
     count,
     duration,
     usd,
-    usd_change,
     value,
 )
 from slipway.plan.security.model import SecurityFinding
@@ -75,9 +75,11 @@ def _print_comparison(comparison: Comparison, console: Console) -> None:
         names = ", ".join(asset.partition("/")[2] for asset in changes.asset_changes)
         _say(console, f"  Only uploaded files change in {count(len(changes.asset_changes), 'resource')}: {names}")
     if changes.broadenings:
-        _head(console, "Broader access")
-        for broadening in changes.broadenings:
-            _say(console, f"  - {broadening.what} ({broadening.stack}, {broadening.resource})", "red")
+        _head(console, broader.TITLE)
+        for kind, group in broader.by_kind(changes):
+            _say(console, f"  {kind}:")
+            for broadening in group:
+                _say(console, f"  - {broadening.what} ({broadening.stack}, {broadening.resource})", "red")
     if comparison.cluster_update:
         _head(console, "Cluster update")
         verdict = comparison.cluster_update.verdict
@@ -133,16 +135,20 @@ def _print_cost(plan: Plan, console: Console) -> None:
     if base:
         table.add_column("change an hour", justify="right")
     for total in totals(plan.cost, base):
-        cells = [total.name.lower(), *(usd(total.usd_per_hour * hours) for _, hours in PERIODS)]
-        table.add_row(*cells, *([usd_change(total.change)] if base else []))
+        cells = [total.name.lower(), *(total.amount(hours) for _, hours in PERIODS)]
+        table.add_row(*cells, *([total.change_an_hour()] if base else []))
     console.print(table)
     for row in cost_rows(plan.cost, base):
+        gone = " (gone)" if row.is_gone else ""
         if row.billing == "unknown":
             note = f": {row.note}" if row.note else ""
-            _say(console, f"  price {BILLING_WORDS[row.billing]}: {row.what} in {row.stack}{note}", "yellow")
-        elif row.idle_change or row.peak_change:
-            change = f"idle {usd_change(row.idle_change)}, peak {usd_change(row.peak_change)}"
-            _say(console, f"  {row.what} in {row.stack}: {change}")
+            word = row.price_news or f"price {BILLING_WORDS[row.billing]}"
+            _say(console, f"  {word}: {row.what} in {row.stack}{gone}{note}", "yellow")
+        elif row.price_news:
+            priced = f"idle {usd(row.idle)}, peak {usd(row.peak)}"
+            _say(console, f"  {row.price_news}: {row.what} in {row.stack}: {priced}", "yellow")
+        elif row.changes:
+            _say(console, f"  {row.what} in {row.stack}{gone}: {', '.join(row.changes)}")
 
 
 def _print_time(plan: Plan, console: Console) -> None:

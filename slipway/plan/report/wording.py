@@ -33,15 +33,18 @@ BILLING_WORDS: dict[Billing, str] = {
 }
 """Where the price of a line of cost comes from."""
 
+UNKNOWN = "unknown"
+"""An amount that nobody can tell, because a price is not known."""
+
 _LEAST = 0.01
 _CENTS_BELOW = 100
 _LONGEST_VALUE = 400
 
 
 def usd(amount: float | None) -> str:
-    """Return an amount of US dollars, with cents below 100; a dash for None."""
+    """Return an amount of US dollars, with cents below 100; `unknown` for None."""
     if amount is None:
-        return "\N{EN DASH}"
+        return UNKNOWN
     if 0 < abs(amount) < _LEAST:
         return f"under ${_LEAST}"
     digits = 2 if abs(amount) < _CENTS_BELOW else 0
@@ -49,11 +52,18 @@ def usd(amount: float | None) -> str:
     return f"{sign}${abs(amount):,.{digits}f}"
 
 
-def usd_change(amount: float) -> str:
-    """Return a difference of amounts with its sign, `no change` when it is less than a cent."""
+def usd_change(amount: float | None) -> str:
+    """Return a difference of amounts with its sign, `no change` when it is less than a cent; `unknown` for None."""
+    if amount is None:
+        return UNKNOWN
     if abs(amount) < _LEAST:
         return "no change"
     return usd(amount) if amount < 0 else f"+{usd(amount)}"
+
+
+def per_hour(amount: str, unit: str) -> str:
+    """Return an amount in words with its unit, such as `/h`; `unknown` and `no change` have none."""
+    return f"{amount}{unit}" if "$" in amount else amount
 
 
 def duration(seconds: int) -> str:

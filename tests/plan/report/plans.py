@@ -41,8 +41,16 @@ def unpriced(stack: str, what: str, billing: str, note: str | None = None) -> Co
             "what": what,
             "billing": billing,
             "note": note,
+            "idle_quantity": 1.0,
+            "peak_quantity": 1.0,
         }
     )
+
+
+def without_price(line: CostLine) -> CostLine:
+    """The same line in a Region whose prices are not known."""
+    no_price = {"billing": "unknown", "unit_usd": None, "idle_usd_per_hour": None, "peak_usd_per_hour": None}
+    return line.model_copy(update={**no_price, "note": "no prices of eu-north-1"})
 
 
 COST = Cost(
@@ -168,6 +176,9 @@ BROADENING = Broadening(
     kind="security_group",
     what="Ingress tcp 443 from 0.0.0.0/0",
 )
+UNPROTECTED = Broadening(
+    stack=STORAGE, resource=FILE_SYSTEM, kind="protection", what="Backups are kept for 0 days instead of 7"
+)
 CHANGES = Changes(
     resources=(ADDED, UPDATED, *FOLLOWERS, REPLACED, REMOVED),
     broadenings=(BROADENING,),
@@ -190,6 +201,15 @@ COMPARED = PLAN.model_copy(
         )
     }
 )
+UNPRICED_COST = COST.model_copy(
+    update={
+        "lines": tuple(without_price(line) if line.billing == "priced" else line for line in COST.lines),
+        "prices_as_of": None,
+    }
+)
+UNPRICED = COMPARED.model_copy(update={"cost": UNPRICED_COST})
+"""The comparison, without a price in what is planned."""
+
 UNCHANGED = PLAN.model_copy(
     update={
         "comparison": Comparison(

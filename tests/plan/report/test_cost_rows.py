@@ -1,8 +1,11 @@
 """The table of costs and what a change adds to it."""
 
+import pytest
+
+from slipway.plan.cost.model import Cost, CostLine
 from slipway.plan.report.cost_rows import cost_rows, totals
 from slipway.plan.report.wording import duration, usd, usd_change
-from tests.plan.report.plans import BASE_COST, COST, TRAINING, priced
+from tests.plan.report.plans import BASE_COST, COST, TRAINING, priced, without_price
 
 
 def test_the_dearest_comes_first_and_what_bills_by_use_last() -> None:
@@ -47,9 +50,60 @@ def test_sums_leave_out_what_has_no_price() -> None:
     assert (usd(peak.usd_per_hour), usd_change(peak.change)) == ("$87.81", "+$43.00")
 
 
+HOST = priced(TRAINING, "head node", 0.4, 0.4)
+QUEUE = priced(TRAINING, "queue", 0.0, 86.0)
+GATEWAY = priced(TRAINING, "gateway", 0.5, 0.5)
+
+
+def cost_of(*lines: CostLine) -> Cost:
+    return COST.model_copy(update={"lines": lines})
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ((), ["$0.00", "$0.00"]),
+        ((QUEUE,), ["$0.00", "$86.00"]),
+        ((without_price(HOST),), ["unknown", "unknown"]),
+        ((without_price(HOST), QUEUE), ["unknown", "at least $86.00"]),
+        ((HOST, without_price(QUEUE)), ["$0.40", "at least $0.40"]),
+    ],
+    ids=["nothing", "all priced", "nothing priced", "no idle price", "no peak price"],
+)
+def test_a_sum_says_what_it_does_not_know(lines: tuple[CostLine, ...], words: list[str]) -> None:
+    assert [total.amount() for total in totals(cost_of(*lines), None)] == words
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words", "row"),
+    [
+        (HOST, without_price(HOST), ["unknown", "unknown"], ("no longer priced",)),
+        (without_price(HOST), HOST, ["unknown", "unknown"], ("newly priced",)),
+        (QUEUE, without_price(QUEUE), ["no change", "unknown"], ("no longer priced",)),
+        (without_price(HOST), without_price(HOST), ["no change", "no change"], ()),
+        (None, without_price(HOST), ["unknown", "unknown"], ("idle unknown", "peak unknown")),
+        (without_price(HOST), None, ["unknown", "unknown"], ("idle unknown", "peak unknown")),
+    ],
+    ids=["lost", "found", "lost at peak", "never known", "new", "gone"],
+)
+def test_a_price_that_comes_or_goes_saves_nothing(
+    before: CostLine | None, after: CostLine | None, words: list[str], row: tuple[str, ...]
+) -> None:
+    base, head = (cost_of(GATEWAY, *([line] if line else [])) for line in (before, after))
+
+    assert [total.change_an_hour() for total in totals(head, base)] == words
+    assert [one.changes for one in cost_rows(head, base) if one.what != "gateway"] == [row]
+
+
+def test_a_known_change_beside_an_unknown_one_says_so() -> None:
+    idle, _ = totals(cost_of(GATEWAY, without_price(HOST)), cost_of(HOST))
+
+    assert idle.change_an_hour("/h") == "+$0.50/h without 1 unknown price"
+
+
 def test_amounts_and_durations_read_well() -> None:
     assert [usd(amount) for amount in (None, 0, 0.001, 2.5, 12345.6)] == [
-        "\N{EN DASH}",
+        "unknown",
         "$0.00",
         "under $0.01",
         "$2.50",

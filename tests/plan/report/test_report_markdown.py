@@ -11,7 +11,19 @@ from slipway.plan.changes.model import Broadening, PropertyChange
 from slipway.plan.plan import Comparison, Plan
 from slipway.plan.report.markdown import LONGEST, markdown
 from slipway.plan.report.markdown_text import code, in_html, prose
-from tests.plan.report.plans import ACKNOWLEDGEMENT, CHANGES, COMPARED, PLAN, REPLACED, UNCHANGED, UPDATED
+from tests.plan.report.plans import (
+    ACKNOWLEDGEMENT,
+    BROADENING,
+    CHANGES,
+    COMPARED,
+    FINDING,
+    PLAN,
+    REPLACED,
+    UNCHANGED,
+    UNPRICED,
+    UNPROTECTED,
+    UPDATED,
+)
 
 OUR_HTML = re.compile(r"<!-- slipway-plan:[\w.-]* -->|<details><summary>[^<]*</summary>|</details>")
 HOSTILE = st.text(alphabet="`|<>*_[]()#&@!\\~$-=+ \n\r\tabc1.:/\"'{}", max_size=60)
@@ -63,7 +75,8 @@ def test_the_most_alarming_change_comes_first_and_takes_its_followers_along() ->
 def test_without_a_comparison_it_tells_cost_time_and_security() -> None:
     text = markdown(PLAN)
 
-    assert r"### Plan of default: idle \$1.81/h, peak \$87.81/h; first deployment 45 min; 0 security findings" in text
+    assert r"### Plan of default: idle at least \$1.81/h, peak at least \$87.81/h; first deployment" in text
+    assert "; first deployment 45 min; 0 security findings" in text
     assert "change an hour" not in text
     assert "Deploy time: 45 min" in text
 
@@ -80,6 +93,32 @@ def test_it_is_the_same_whatever_the_order_of_the_changes() -> None:
     other = compared(resources=tuple(reversed(CHANGES.resources)))
 
     assert markdown(other) == markdown(COMPARED)
+
+
+def test_less_protection_is_no_access() -> None:
+    text = markdown(compared(broadenings=(UNPROTECTED, BROADENING)))
+
+    assert "; 1 broadening; 1 weaker protection; " in text
+    assert "- Less protection: Backups are kept for 0 days instead of 7" in text
+    assert "<summary>Broader access or less protection: 2</summary>" in text
+    assert text.index("- **Network openings**: Ingress") < text.index("- **Less protection**: Backups")
+
+
+def test_one_difference_is_no_differences() -> None:
+    assert COMPARED.comparison
+    delta = COMPARED.comparison.security.model_copy(update={"new": (FINDING,), "gone_acknowledgements": ()})
+    one = COMPARED.model_copy(update={"comparison": COMPARED.comparison.model_copy(update={"security": delta})})
+
+    assert "<summary>Security: 1 difference</summary>" in markdown(one)
+    assert "<summary>Security: 2 differences</summary>" in markdown(COMPARED)
+
+
+def test_nothing_is_a_sum_of_unknown_prices() -> None:
+    text = markdown(UNPRICED)
+
+    assert "$" not in text
+    assert "| idle | unknown | unknown | unknown | unknown |" in text
+    assert "price not known (no longer priced)" in text
 
 
 @given(HOSTILE)

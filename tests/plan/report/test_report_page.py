@@ -12,7 +12,7 @@ from slipway.plan.plan import Plan
 from slipway.plan.report.architecture import Architecture, read_architecture
 from slipway.plan.report.page import page
 from tests.assembly import Assembly
-from tests.plan.report.plans import COMPARED, PLAN, UNCHANGED, UPDATED
+from tests.plan.report.plans import COMPARED, PLAN, UNCHANGED, UNPRICED, UPDATED
 
 LARGEST = 100_000
 """Characters that the page of the default environment stays below: it is attached to a pull request."""
@@ -76,3 +76,15 @@ def test_every_line_of_cost_is_there(architecture: Architecture) -> None:
     assert all(line.what in text for line in PLAN.cost.lines)
     assert "2 lines bill by use" in text
     assert "15 resources cost nothing by themselves" in text
+
+
+def test_nothing_is_a_sum_of_unknown_prices(architecture: Architecture) -> None:
+    text = page(UNPRICED, architecture, architecture)
+
+    assert "$" not in text.partition('<section id="architecture"')[0]
+    assert "$" not in text.partition('<section id="cost"')[2]
+    assert "Idle unknown, peak unknown. " in text
+    assert (
+        '<dt>Idle</dt><dd class="value">unknown</dd><dd class="detail">change unknown, without 4 unknown prices' in text
+    )
+    assert "no longer priced</td>" in text

@@ -4,7 +4,7 @@ from rich.console import Console
 
 from slipway.plan.plan import Plan
 from slipway.plan.report.terminal import print_plan
-from tests.plan.report.plans import COMPARED, PLAN, UNCHANGED
+from tests.plan.report.plans import COMPARED, PLAN, UNCHANGED, UNPRICED
 
 
 def printed(plan: Plan) -> str:
@@ -24,7 +24,8 @@ def test_the_most_alarming_comes_first() -> None:
         "deleted  slipway-default-network",
         "changed  slipway-default-training/Cluster",
         "added  slipway-default-inference",
-        "Broader access",
+        "Broader access or less protection",
+        "Network openings:",
         "The cluster's update needs stopped nodes.",
         "New security findings",
         "Cost in us-west-2, list prices of 2026-01-19 or later",
@@ -44,17 +45,18 @@ def test_assets_are_one_line() -> None:
 
 
 def test_the_cost_has_its_periods_its_change_and_what_has_no_price() -> None:
-    lines = [line.split() for line in printed(COMPARED).splitlines()]
+    lines = [line.replace("at least", "").split() for line in printed(COMPARED).splitlines()]
 
     assert ["peak", "$87.81", "$2,107", "$64,101", "+$43.00"] in lines
     assert ["idle", "$1.81", "$43.44", "$1,321", "no", "change"] in lines
+    assert printed(COMPARED).count("at least") == 2 * 3
     assert "price not known: inference hosts, inf2.48xlarge in slipway-default-inference" in printed(COMPARED)
 
 
 def test_without_a_comparison_it_tells_cost_time_and_security() -> None:
     text = printed(PLAN)
 
-    assert "idle $1.81/h, peak $87.81/h; first deployment 45 min; 0 security findings." in text
+    assert "idle at least $1.81/h, peak at least $87.81/h; first deployment 45 min; 0 security findings." in text
     assert "waits most for Custom::PclusterCluster in slipway-default-training: 20 min" in text
     assert "Changes" not in text
 
@@ -71,3 +73,11 @@ def test_markup_in_values_is_text() -> None:
     plan = COMPARED.model_copy(update={"head": "[bold]branch[/bold]"})
 
     assert "[bold]branch[/bold]" in printed(plan)
+
+
+def test_nothing_is_a_sum_of_unknown_prices() -> None:
+    text = printed(UNPRICED)
+
+    assert "$" not in text
+    assert "idle change unknown, peak change unknown" in text
+    assert "no longer priced: queue trn1, trn1.32xlarge in slipway-default-training" in text
