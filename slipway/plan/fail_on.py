@@ -62,7 +62,9 @@ CONDITIONS: dict[str, Condition] = {
     "may-replace": Condition("a resource may be replaced: only the deployment can tell", _with_effect("may_replace")),
     "remove": Condition("a resource is deleted", _with_effect("remove")),
     "data-loss": Condition("data goes that nobody can get back", _data_loss),
-    "broadening": Condition("someone or something may do or reach more than before", _broadening),
+    "broadening": Condition(
+        "someone or something may do or reach more than before, or less protects what is there", _broadening
+    ),
     "security": Condition("a scanner finds something new, or a finding is newly accepted", _security),
     "cluster-update": Condition(
         "ParallelCluster cannot update the cluster while its nodes run, or nobody could ask it", _cluster_update
