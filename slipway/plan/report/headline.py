@@ -140,7 +140,7 @@ def _changed_cost_figure(total: Total) -> Figure:
         return replace(_cost_figure(total, "change unknown"), tone="careful")
     words = total.change_an_hour(" an hour")
     if total.unknown_changes:
-        return Figure(total.name, total.amount(), "an hour", words, "careful")
+        return replace(_cost_figure(total, words), detail=words, tone="careful")
     tone: Tone = "plain" if total.change == 0 else "careful" if total.change > 0 else "good"
     return replace(_cost_figure(total, words), tone=tone)
 

@@ -4,8 +4,9 @@ import pytest
 
 from slipway.plan.cost.model import Cost, CostLine
 from slipway.plan.report.cost_rows import cost_rows, totals
+from slipway.plan.report.headline import figures
 from slipway.plan.report.wording import duration, usd, usd_change
-from tests.plan.report.plans import BASE_COST, COST, TRAINING, priced, without_price
+from tests.plan.report.plans import BASE_COST, COST, TRAINING, UNPRICED, priced, without_price
 
 
 def test_the_dearest_comes_first_and_what_bills_by_use_last() -> None:
@@ -99,6 +100,17 @@ def test_a_known_change_beside_an_unknown_one_says_so() -> None:
     idle, _ = totals(cost_of(GATEWAY, without_price(HOST)), cost_of(HOST))
 
     assert idle.change_an_hour("/h") == "+$0.50/h without 1 unknown price"
+
+
+def test_a_tile_of_an_unknown_sum_has_no_unit() -> None:
+    assert UNPRICED.comparison
+    comparison = UNPRICED.comparison.model_copy(update={"cost": cost_of(HOST)})
+    plan = UNPRICED.model_copy(update={"cost": cost_of(without_price(GATEWAY)), "comparison": comparison})
+
+    idle = figures(plan)[0]
+
+    assert (idle.value, idle.unit, idle.tone) == ("unknown", "", "careful")
+    assert idle.detail == "-$0.40 an hour without 1 unknown price"
 
 
 def test_amounts_and_durations_read_well() -> None:
