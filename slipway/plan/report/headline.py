@@ -130,9 +130,9 @@ def _few(sentences: list[tuple[str, str]], what: str, section: str) -> list[tupl
 
 
 def _cost_figure(total: Total, detail: str) -> Figure:
-    without = f", without {count(total.unknown, 'unknown price')}" if total.unknown else ""
-    unit = "" if total.usd_per_hour is None else "an hour"
-    return Figure(total.name, total.amount(), unit, f"{detail}{without}", "plain")
+    unit, without = ("", "") if total.usd_per_hour is None else ("an hour", "without ")
+    unknown = f", {without}{count(total.unknown, 'unknown price')}" if total.unknown else ""
+    return Figure(total.name, total.amount(), unit, f"{detail}{unknown}", "plain")
 
 
 def _changed_cost_figure(total: Total) -> Figure:
