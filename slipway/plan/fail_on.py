@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from slipway.plan.changes.model import Effect
 from slipway.plan.errors import NotPlannedError
 from slipway.plan.plan import Comparison, Plan
+from slipway.plan.report.cost_rows import totals
 
 COST = "cost"
 """Written `cost=PERCENT`: by how much idle or peak cost may grow."""
@@ -121,12 +122,15 @@ class FailOn:
     def _growth(self, plan: Plan, comparison: Comparison) -> Iterator[str]:
         if self.growth_percent is None:
             return
-        for name in ("idle", "peak"):
-            before, after = (getattr(cost, f"{name}_usd_per_hour") for cost in (comparison.cost, plan.cost))
-            most = before * (1 + self.growth_percent / 100)
+        word = f"{COST}={self.growth_percent:g}"
+        for total, before in zip(totals(plan.cost, comparison.cost), totals(comparison.cost, None), strict=True):
+            name, paid = total.name.lower(), before.usd_per_hour or 0.0
+            most, change = paid * self.growth_percent / 100, total.change or 0.0
             # Sums of the same prices in another order differ in the last digit.
-            if after > most and not math.isclose(after, most, rel_tol=1e-9):
-                yield f"{COST}={self.growth_percent:g}: {name} ${before:,.2f} -> ${after:,.2f} an hour"
+            if change > most and not math.isclose(paid + change, paid + most, rel_tol=1e-9):
+                yield f"{word}: {name} ${paid:,.2f} -> ${paid + change:,.2f} an hour"
+            if total.unknown_changes:
+                yield f"{word}: {name}: {total.unknown_changes} of what changes has no known price on one side"
 
 
 def _percentage(word: str) -> float | None:

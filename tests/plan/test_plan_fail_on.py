@@ -103,11 +103,23 @@ def test_a_replacement_that_another_causes_is_not_named_again() -> None:
         ("cost=50,cost=20", cost(1.0, 13.0), ["cost=20: peak $10.00 -> $13.00 an hour"]),
         ("cost=0", cost(0.5, 5.0), []),
         ("cost=0", cost(1.0000000000000002, 10.0), []),
-        ("cost=0", cost(1.001, 10.0), ["cost=0: idle $1.00 -> $1.00 an hour"]),
+        ("cost=0", cost(1.01, 10.0), ["cost=0: idle $1.00 -> $1.01 an hour"]),
     ],
 )
 def test_cost_may_grow_by_so_much(limit: str, head: Cost, expected: list[str]) -> None:
     assert list(FailOn(limit).found(plan(head))) == expected
+
+
+def test_a_price_that_is_no_longer_known_is_no_saving() -> None:
+    unknown = cost(unknown=True)
+    line = unknown.lines[0].model_copy(update={"idle_quantity": 1.0, "peak_quantity": 1.0})
+
+    said = FailOn("cost=20").found(plan(unknown.model_copy(update={"lines": (line,)})))
+
+    assert [text.partition(": ")[2] for text in said] == [
+        "idle: 1 of what changes has no known price on one side",
+        "peak: 1 of what changes has no known price on one side",
+    ]
 
 
 def test_what_has_no_price_is_found_without_a_base() -> None:
