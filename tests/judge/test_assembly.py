@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from slipway.judge import assembly, parallelcluster_process
+from slipway.judge import parallelcluster_process
 from slipway.judge.assembly import read_assembly
 from slipway.judge.parallelcluster_process import JudgeFailedError
 from slipway.judge.proceedings import ask_parallelcluster
-from slipway.synthesis import SynthFailedError, synthesize
+from slipway.synthesis import SynthFailedError, start_synthesis, synthesize
 from tests.assembly import Assembly
 
 
@@ -37,15 +37,12 @@ def test_says_what_the_app_said_when_it_fails(tmp_path: Path) -> None:
         ("Traceback (most recent call last):\n  ...\nNameError: no such name", "NameError: no such name"),
     ],
 )
-def test_leaves_the_traceback_of_a_failed_app_in_its_log(
-    output: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_leaves_the_traceback_of_a_failed_app_in_its_log(output: str, message: str, tmp_path: Path) -> None:
     crash = f"printf '%s' {shlex.quote(output)} >&2; exit 1"
     (tmp_path / "cdk.json").write_text(json.dumps({"app": crash, "context": {}}), "utf-8")
-    monkeypatch.setattr(assembly, "PROJECT", tmp_path)
     log = tmp_path / "app.log"
     with pytest.raises(SynthFailedError) as failure:
-        synthesize("default", tmp_path / "assembly", log)
+        start_synthesis("default", tmp_path / "assembly", log, project=tmp_path).wait()
     assert str(failure.value).endswith(f"{log}\n{message}")
     assert "Traceback" in log.read_text("utf-8")
 

@@ -208,8 +208,13 @@ def test_ctrl_c_and_a_cancelled_job_clean_up(number: int, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(review, "synthesized", synthesized)
     before = signal.getsignal(signal.SIGTERM)
+    # A shell's background job, which the tests may be, is born deaf to Ctrl-C.
+    of_the_tests = signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    result = run()
+    try:
+        result = run()
+    finally:
+        signal.signal(signal.SIGINT, of_the_tests)
 
     assert result.exit_code == 130
     assert "nothing was changed" in result.stderr
