@@ -229,6 +229,12 @@ def _kubernetes_cluster(region: Region, properties: Properties, name: str) -> Ma
     return Made(physical_name, {"Arn": f"arn:aws:eks:{region.name}:123456789012:cluster/{physical_name}"})
 
 
+def _topic(region: Region, properties: Properties, name: str) -> Made:
+    # The same: the policy of the function that acts at the budget names it.
+    arn = f"arn:aws:sns:{region.name}:123456789012:{properties.get('TopicName', name)}"
+    return Made(arn, {"TopicArn": arn})
+
+
 MAKERS: Mapping[str, Callable[[Region, Properties, str], Made]] = {
     "AWS::AutoScaling::AutoScalingGroup": _auto_scaling_group,
     "AWS::EC2::EIP": _elastic_ip,
@@ -250,6 +256,7 @@ MAKERS: Mapping[str, Callable[[Region, Properties, str], Made]] = {
     "AWS::Logs::LogGroup": _log_group,
     "AWS::RDS::DBInstance": _database_instance,
     "AWS::S3::Bucket": _bucket,
+    "AWS::SNS::Topic": _topic,
     "AWS::SecretsManager::Secret": _secret,
     "Custom::CDKBucketDeployment": _bucket_deployment,
 }
