@@ -172,7 +172,8 @@ def test_properties_that_nobody_reads_need_no_resource() -> None:
 @pytest.mark.parametrize(
     ("bucket", "message"),
     [
-        ({"Type": "AWS::SNS::Topic"}, "stack: Bucket is a AWS::SNS::Topic, which the judge cannot make in moto"),
+        # No maker can be added for a type that CloudFormation itself does not have.
+        ({"Type": "AWS::None::Such"}, "stack: Bucket is a AWS::None::Such, which the judge cannot make in moto"),
         ({"Type": "AWS::EC2::Subnet", "Properties": {}}, "stack: Bucket (AWS::EC2::Subnet) cannot be made in moto"),
         ({"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": {"Ref": "Bucket"}}}, "refers to itself"),
     ],
