@@ -77,3 +77,39 @@ def test_nothing_to_stop_is_told_too(inbox: Any) -> None:
     handle(EVENT, None)
 
     assert "Nothing ran that could be stopped." in inbox()["Message"]
+
+
+@pytest.mark.parametrize(
+    ("subject", "message"),
+    [
+        # What two public kill switches have seen when a budget was linked to their topic.
+        ("SNS Topic Verified!", "SNS Topic arn:aws:sns:us-west-2:123456789012:budget Verified!"),
+        (None, "hello"),
+    ],
+)
+def test_the_message_with_which_budgets_tries_a_topic_stops_nothing(
+    empty: World, inbox: Any, subject: str | None, message: str
+) -> None:
+    empty.build(State())
+    before = empty.state()
+    handle({"Records": [{"Sns": {"Subject": subject, "Message": message}}]}, None)
+    told = inbox()
+
+    assert empty.state() == before
+    assert told["Subject"] == "Slipway test: budget connected, nothing stopped"
+    assert message in told["Message"]
+
+
+@pytest.mark.parametrize(
+    ("subject", "message"),
+    [
+        ("AWS Budgets: slipway-test-operations-Budget has exceeded your alert threshold", "in another form"),
+        ("in another form", BUDGET_SAID),
+    ],
+)
+def test_an_alert_is_known_by_its_subject_or_by_its_text(empty: World, inbox: Any, subject: str, message: str) -> None:
+    empty.build(State())
+    handle({"Records": [{"Sns": {"Subject": subject, "Message": message}}]}, None)
+
+    assert inbox()["Subject"] == "Slipway test: budget spent, stopped"
+    assert empty.state().fleet == "STOP_REQUESTED"

@@ -1,4 +1,4 @@
-"""What people are told after the budget has stopped their environment."""
+"""What people are told after the budget has stopped their environment, or has said what stops nothing."""
 
 from collections.abc import Iterator, Sequence
 
@@ -24,6 +24,25 @@ def text(environment: str, outcomes: Sequence[Outcome], budget_said: str) -> str
         budget_said: AWS Budgets' own message.
     """
     return "\n".join(_lines(environment, outcomes, budget_said))
+
+
+def ignored_subject(environment: str) -> str:
+    """Return the subject for a message that is no alert."""
+    return f"Slipway {environment}: budget connected, nothing stopped"[:_LONGEST_SUBJECT]
+
+
+def ignored_text(environment: str, budget_said: str) -> str:
+    """Return what people are told of a message that is no alert.
+
+    Args:
+        environment: its name.
+        budget_said: the message.
+    """
+    return (
+        f"The topic that stops environment {environment} got a message that is no alert of AWS Budgets. Nothing was "
+        "stopped. AWS Budgets sends one when a budget is deployed, to try the topic. If none was, look at the budget; "
+        f"to stop the environment by hand: slipway pause -e {environment}\n\nThe message:\n{budget_said}"
+    )
 
 
 def _lines(environment: str, outcomes: Sequence[Outcome], budget_said: str) -> Iterator[str]:
