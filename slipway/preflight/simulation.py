@@ -2,7 +2,10 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+from botocore.exceptions import ClientError
 
 from slipway.preflight.account import Account
 
@@ -13,14 +16,37 @@ _ANYTHING = "slipway-preflight"
 """Stands for what a pattern of a resource leaves open; the simulation asks about one resource, not about a pattern."""
 
 
+_NOT_TOGETHER = "require different authorization information"
+"""What IAM says, with the actions in groups (`[..] and [..]`), when one simulation cannot answer for all of them: for
+example `iam:PassRole` beside other actions of IAM. Its documentation does not say which these are."""
+
+_GROUP = re.compile(r"\[([^\]]*)\]")
+
+
+@dataclass(frozen=True)
+class Denial:
+    """Something that IAM would not allow.
+
+    Attributes:
+        action: the IAM action.
+        resource: the ARN, or `*`.
+        missing: condition keys of the principal's policies whose values the simulation does not know, for example
+            `aws:MultiFactorAuthPresent`: with them a real call may be allowed.
+    """
+
+    action: str
+    resource: str
+    missing: tuple[str, ...]
+
+
 def denied(
     account: Account,
     who: str,
     actions: Sequence[str],
     resources: Sequence[str],
     context: Mapping[str, Sequence[str]] | None = None,
-) -> list[tuple[str, str]]:
-    """Return the (action, resource) pairs that IAM would not allow.
+) -> list[Denial]:
+    """Return what IAM would not allow.
 
     Args:
         account: who is asked.
@@ -32,36 +58,57 @@ def denied(
     Raises:
         ClientError: IAM refuses to tell.
     """
-    simulate = account.client("iam").get_paginator("simulate_principal_policy")
     entries = [
         {"ContextKeyName": key, "ContextKeyValues": list(values), "ContextKeyType": "string"}
         for key, values in (context or {}).items()
     ]
+    asked = {"PolicySourceArn": who, "ResourceArns": list(resources), "ContextEntries": entries}
     return [
-        (result["EvalActionName"], resource)
+        denial
         for start in range(0, len(actions), _ACTIONS_AT_ONCE)
-        for page in simulate.paginate(
-            PolicySourceArn=who,
-            ActionNames=list(actions[start : start + _ACTIONS_AT_ONCE]),
-            ResourceArns=list(resources),
-            ContextEntries=entries,
-        )
-        for result in page["EvaluationResults"]
-        for resource, decision in _decisions(result)
-        if decision != "allowed"
+        for result in _simulated(account, asked, list(actions[start : start + _ACTIONS_AT_ONCE]))
+        for denial in _denials(result)
     ]
 
 
-def _decisions(result: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the resources of one action's result with IAM's decision about each.
+def _simulated(account: Account, asked: Mapping[str, Any], actions: list[str]) -> Iterator[Mapping[str, Any]]:
+    """Yield IAM's result of each action; what it cannot answer together is asked in the groups that it names."""
+    pages = account.client("iam").get_paginator("simulate_principal_policy").paginate(ActionNames=actions, **asked)
+    try:
+        results = [result for page in pages for result in page["EvaluationResults"]]
+    except ClientError as error:
+        groups = _groups(error, actions)
+        if not groups:
+            raise
+        results = [result for group in groups for result in _simulated(account, asked, group)]
+    yield from results
 
-    Of several resources IAM answers in one result, with a part for each (IAM API reference, EvaluationResult).
+
+def _groups(error: ClientError, actions: list[str]) -> list[list[str]]:
+    """Return the groups of actions that IAM wants to be asked about one by one; none when it says something else."""
+    message = error.response["Error"]["Message"]
+    if _NOT_TOGETHER not in message:
+        return []
+    groups = [[name.strip() for name in names.split(",")] for names in _GROUP.findall(message)]
+    parted = len(groups) > 1 and sorted(name for group in groups for name in group) == sorted(actions)
+    return groups if parted else []
+
+
+def _denials(result: Mapping[str, Any]) -> Iterator[Denial]:
+    """Yield what one action's result denies.
+
+    Of several resources IAM answers in one result, with a part for each (IAM API reference, EvaluationResult). What the
+    organization says stands at the head alone.
     """
-    parts = result.get("ResourceSpecificResults", ())
+    action = result["EvalActionName"]
+    forbidden = not result.get("OrganizationsDecisionDetail", {}).get("AllowedByOrganizations", True)
+    head = {"EvalResourceName": result.get("EvalResourceName", "*"), "EvalResourceDecision": result["EvalDecision"]}
+    parts = result.get("ResourceSpecificResults") or [{**result, **head}]
     for part in parts:
-        yield part["EvalResourceName"], part["EvalResourceDecision"]
-    if not parts:
-        yield result.get("EvalResourceName", "*"), result["EvalDecision"]
+        bounded = not part.get("PermissionsBoundaryDecisionDetail", {}).get("AllowedByPermissionsBoundary", True)
+        if part["EvalResourceDecision"] != "allowed" or forbidden or bounded:
+            missing = () if forbidden else tuple(part.get("MissingContextValues", ()))
+            yield Denial(action, part["EvalResourceName"], missing)
 
 
 def denied_of_policy(account: Account, who: str, policy: Mapping[str, Any]) -> Iterator[str]:
@@ -80,8 +127,8 @@ def denied_of_policy(account: Account, who: str, policy: Mapping[str, Any]) -> I
             for operands in statement.get("Condition", {}).values()
             for key, values in operands.items()
         }
-        for action, _ in denied(account, who, _listed(statement["Action"]), resources, context):
-            yield action
+        for denial in denied(account, who, _listed(statement["Action"]), resources, context):
+            yield denial.action
 
 
 def _one_of(pattern: str, account: Account) -> str:

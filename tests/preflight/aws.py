@@ -32,9 +32,11 @@ class Refusal:
 
     Attributes:
         code: for example `AccessDenied`, `ThrottlingException` or `ParameterNotFound`.
+        message: what it says.
     """
 
     code: str
+    message: str = "said the test"
 
 
 Reply = Mapping[str, Any] | Refusal | Callable[[Mapping[str, Any]], Mapping[str, Any] | Refusal | None]
@@ -139,4 +141,4 @@ def _http(status: int) -> Any:
 
 
 def _error(refusal: Refusal) -> Mapping[str, Any]:
-    return {"Error": {"Code": refusal.code, "Message": "said the test"}, "ResponseMetadata": {}}
+    return {"Error": {"Code": refusal.code, "Message": refusal.message}, "ResponseMetadata": {}}

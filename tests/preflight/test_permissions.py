@@ -1,4 +1,6 @@
 import json
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -75,6 +77,76 @@ def test_the_role_is_asked_about_one_resource_with_the_conditions_of_its_policy(
     assert not any("*" in arn for call in asked for arn in call["ResourceArns"] if arn != "*")
     given = {entry["ContextKeyName"]: entry["ContextKeyValues"] for call in asked for entry in call["ContextEntries"]}
     assert given["aws:RequestedRegion"] == ["us-west-2"]
+
+
+def test_actions_that_iam_cannot_answer_for_together_are_asked_in_its_groups(needs: Needs, aws: Aws, ask: Ask) -> None:
+    """IAM's own words; nobody documents which actions these are."""
+    allowed: Any = simulation(frozenset({"iam:DeleteRole"}))
+
+    def answered(parameters: Mapping[str, Any]) -> Mapping[str, Any] | Refusal:
+        alone = [name for name in parameters["ActionNames"] if name in {"iam:CreateRole", "ec2:CreateVpc"}]
+        others = [name for name in parameters["ActionNames"] if name not in alone]
+        if alone and others:
+            groups = f"[{','.join(alone)}] and [{', '.join(others)}]"
+            message = f"Invalid Input Actions: {groups} require different authorization information. Please refer to .."
+            return Refusal("InvalidInput", message)
+        return allowed(parameters)  # type: ignore[no-any-return]
+
+    aws.replies["iam.SimulatePrincipalPolicy"] = answered
+    answer = ask("PF14", needs, aws)[1]
+    assert (answer.status, answer.message.rpartition(": ")[2]) == ("warning", "iam:DeleteRole")
+
+
+def test_another_refusal_of_a_simulation_is_not_checked(needs: Needs, aws: Aws, ask: Ask) -> None:
+    aws.replies["iam.SimulatePrincipalPolicy"] = Refusal("InvalidInput", "Invalid Input Actions: [a:B]")
+    assert {answer.status for answer in ask("PF14", needs, aws)} == {"not_checked"}
+
+
+def decided(**parts: Any) -> Any:
+    """Answer of iam.SimulatePrincipalPolicy about one resource after the other, with more in each part."""
+    plain: Any = simulation()
+
+    def reply(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+        results = plain(parameters)["EvaluationResults"]
+        head = {key: parts[key] for key in parts if key == "OrganizationsDecisionDetail"}
+        more = {key: parts[key] for key in parts if key not in head}
+        return {
+            "EvaluationResults": [
+                {
+                    **result,
+                    **head,
+                    "ResourceSpecificResults": [{**part, **more} for part in result["ResourceSpecificResults"]],
+                }
+                for result in results
+            ]
+        }
+
+    return reply
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"OrganizationsDecisionDetail": {"AllowedByOrganizations": False}},
+        {"PermissionsBoundaryDecisionDetail": {"AllowedByPermissionsBoundary": False}},
+    ],
+)
+def test_what_the_organization_or_a_boundary_forbids_does_not_pass(
+    parts: dict[str, Any], needs: Needs, aws: Aws, ask: Ask
+) -> None:
+    aws.replies["iam.SimulatePrincipalPolicy"] = decided(**parts)
+    assert [answer.status for answer in ask("PF14", needs, aws)] == ["failed", "warning"]
+
+
+def test_a_denial_that_hangs_on_what_only_a_call_has_is_not_checked(needs: Needs, aws: Aws, ask: Ask) -> None:
+    """Whoever may take on roles with a second factor alone: the simulation does not know it."""
+    aws.replies["iam.SimulatePrincipalPolicy"] = decided(
+        EvalResourceDecision="implicitDeny", MissingContextValues=["aws:MultiFactorAuthPresent"]
+    )
+    answer = ask("PF14", needs, aws)[0]
+    assert answer.status == "not_checked"
+    assert answer.message == "its policies look at aws:MultiFactorAuthPresent, which only a real call has"
+    assert (answer.fix or "").startswith("aws sts assume-role --role-session-name preflight --role-arn arn:aws:iam::")
 
 
 def test_an_account_without_bootstrap_fails(needs: Needs, aws: Aws, ask: Ask) -> None:

@@ -29,8 +29,8 @@ _Answer = partial(Answer, check="PF14")
 def permissions(needs: Needs, account: Account) -> Iterator[Answer]:
     """Let IAM simulate the calls of the CDK CLI, and those of CloudFormation where the environment is known whole.
 
-    The simulation knows policies of identities, boundaries and most service control policies. It does not know the
-    trust policies of the roles: those of the bootstrap trust the account.
+    The simulation knows policies of identities, boundaries and service control policies. It does not know the trust
+    policies of the roles: those of the bootstrap trust the account.
     """
     roles = _closed(deployer_roles(needs.assembly), account)
     missing = [role for role in roles if not _exists(role, account)]
@@ -84,7 +84,15 @@ def _caller(roles: tuple[str, ...], account: Account) -> Iterator[Answer]:
     if not refused:
         yield answer(status="passed", message=f"it may: {len(roles)} roles")
         return
-    names = [role for _, role in refused]
+    names = [denial.resource for denial in refused if not denial.missing]
+    if not names:
+        missing = sorted({key for denial in refused for key in denial.missing})
+        yield answer(
+            status="not_checked",
+            message=f"its policies look at {', '.join(missing)}, which only a real call has",
+            fix=f"aws sts assume-role --role-session-name preflight --role-arn {refused[0].resource}",
+        )
+        return
     statement = {"Effect": "Allow", "Action": "sts:AssumeRole", "Resource": names}
     policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
     yield answer(
