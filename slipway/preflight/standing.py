@@ -29,6 +29,9 @@ def is_own(stack: Mapping[str, Any], environment: str) -> bool:
 def own_ids(needs: Needs, account: Account) -> frozenset[str]:
     """Return the physical ids of everything in the environment's own stacks that stand.
 
+    What a stack could not create, or has left behind, is listed with it too, but is not its own: the next deployment
+    meets it as somebody else's.
+
     Raises:
         ClientError, BotoCoreError: AWS refuses, or does not answer.
     """
@@ -38,8 +41,9 @@ def own_ids(needs: Needs, account: Account) -> frozenset[str]:
         resource["PhysicalResourceId"]
         for name in own
         for resource in account.listing("cloudformation", "list_stack_resources", _SUMMARIES, StackName=name)
-        if resource.get("PhysicalResourceId")
+        if resource.get("PhysicalResourceId") and resource["ResourceStatus"] not in _NOT_OWNED
     )
 
 
+_NOT_OWNED = frozenset({"CREATE_FAILED", "DELETE_COMPLETE", "DELETE_SKIPPED"})
 _SUMMARIES = "StackResourceSummaries"

@@ -38,7 +38,7 @@ def standing_stack(name: str, status: str = "CREATE_COMPLETE", *, environment: s
     }
 
 
-def resources_of_stack(ids: Mapping[str, str]) -> Mapping[str, Any]:
+def resources_of_stack(ids: Mapping[str, str], status: str = "CREATE_COMPLETE") -> Mapping[str, Any]:
     """Answer of cloudformation.ListStackResources: physical ids with their types."""
     summaries = [
         {
@@ -46,7 +46,7 @@ def resources_of_stack(ids: Mapping[str, str]) -> Mapping[str, Any]:
             "PhysicalResourceId": physical_id,
             "ResourceType": resource_type,
             "LastUpdatedTimestamp": datetime(2026, 11, 1, tzinfo=UTC),
-            "ResourceStatus": "CREATE_COMPLETE",
+            "ResourceStatus": status,
         }
         for number, (physical_id, resource_type) in enumerate(ids.items())
     ]

@@ -66,3 +66,19 @@ def test_names_that_our_own_stacks_have_pass(aws: Aws, ask: Ask, needs_of: Needs
     }
     answers = {answer.subject: answer for answer in ask("PF17", needs_of("kubernetes"), aws)}
     assert answers[f"AWS::EKS::Cluster {cluster}"].status == "passed"
+
+
+@pytest.mark.parametrize("status", ["CREATE_FAILED", "DELETE_SKIPPED", "DELETE_COMPLETE"])
+def test_a_name_that_a_failed_deployment_met_is_not_ours(
+    status: str, aws: Aws, ask: Ask, needs_of: NeedsFactory
+) -> None:
+    """CloudFormation lists it with the stack, by its name: it is what the creation failed at, or was left behind."""
+    group = "/aws/ecs/containerinsights/slipway-default-inference/performance"
+    stack = "slipway-default-inference"
+    aws.replies |= {
+        "cloudformation.DescribeStacks": standing_stack(stack, "ROLLBACK_COMPLETE", environment="default"),
+        "cloudformation.ListStackResources": resources_of_stack({group: "AWS::Logs::LogGroup"}, status),
+        "logs.DescribeLogGroups": {"logGroups": [{"logGroupName": group}]},
+    }
+    answers = {answer.subject: answer for answer in ask("PF17", needs_of("default"), aws)}
+    assert answers[f"AWS::Logs::LogGroup {group}"].status == "failed"
