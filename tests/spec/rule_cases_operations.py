@@ -1,4 +1,4 @@
-"""The rule cases of money."""
+"""The rule cases and notice cases of money."""
 
 from tests.spec.rule_cases import Case
 
@@ -26,5 +26,19 @@ OPERATIONS = [
         ACKNOWLEDGED,
         "99.5 is not above the maximum, which is 99.5. Remove it, or lower `max_usd_per_hour`.",
         {MAXIMUM: 99.5},
+    ),
+]
+
+OPERATIONS_NOTICES = [
+    Case(
+        "stop-heard-of",
+        {"operations.monthly_budget_usd": 1, "operations.at_budget": "stop"},
+        "operations.at_budget",
+        "nobody hears that jobs were ended and models stopped. Add `alarm_email`.",
+        {
+            "operations.monthly_budget_usd": 1,
+            "operations.at_budget": "stop",
+            "operations.alarm_email": "ml-platform@example.com",
+        },
     ),
 ]

@@ -11,12 +11,13 @@ from tests.spec.notice_cases import NOTICE_CASES
 from tests.spec.notice_cases_inference import INFERENCE_NOTICES
 from tests.spec.rule_cases import Case
 from tests.spec.rule_cases_kubernetes import KUBERNETES_NOTICES
+from tests.spec.rule_cases_operations import OPERATIONS_NOTICES
 
 ENVIRONMENTS = Path(__file__).parents[2] / "environments"
 TGI = "engine-maintained"
 # test_kubernetes_notices.py lets the facts grow older.
 CALLED_FOR_BY_OTHER_FACTS = {"kubernetes-version-supported"}
-ALL_NOTICES = [*NOTICE_CASES, *INFERENCE_NOTICES, *KUBERNETES_NOTICES]
+ALL_NOTICES = [*NOTICE_CASES, *INFERENCE_NOTICES, *KUBERNETES_NOTICES, *OPERATIONS_NOTICES]
 EACH_CASE = pytest.mark.parametrize(
     "case", ALL_NOTICES, ids=[f"{case.rule}-{number}" for number, case in enumerate(ALL_NOTICES)]
 )

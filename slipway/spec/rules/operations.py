@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from slipway.spec.environment import Environment
 from slipway.spec.problems import Finding
-from slipway.spec.rules.registry import environment_rule
+from slipway.spec.rules.registry import environment_notice, environment_rule
 
 
 @environment_rule
@@ -29,3 +29,14 @@ def acknowledged_above_maximum(environment: Environment) -> Iterator[Finding]:
     elif acknowledged <= maximum:
         message = f"{acknowledged:g} is not above the maximum, which is {maximum:g}"
         yield Finding(path, message, "Remove it, or lower `max_usd_per_hour`.")
+
+
+@environment_notice
+def stop_heard_of(environment: Environment) -> Iterator[Finding]:
+    """An environment stops when its budget is spent, and no address hears of it."""
+    operations = environment.operations
+    if operations.at_budget == "stop" and operations.alarm_email is None:
+        message = (
+            "unless somebody subscribes to the topic by hand, nobody hears that jobs were ended and models stopped"
+        )
+        yield Finding(("operations", "at_budget"), message, "Add `alarm_email`.")
