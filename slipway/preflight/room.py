@@ -17,7 +17,7 @@ _NO_SUCH = "NoSuchResourceException"
 
 
 class UnknownLimitError(Exception):
-    """Service Quotas has no such quota in this Region, and the facts have no default."""
+    """Service Quotas does not tell the limit, or has no such quota in this Region and the facts have no default."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,8 @@ def limit(quota: Quota, account: Account) -> int:
     """Return what the account may have of it; AWS's default for all accounts when nobody ever changed it.
 
     Raises:
-        UnknownLimitError: Service Quotas does not know the quota in this Region, and nor do the facts.
+        UnknownLimitError: Service Quotas does not know the quota in this Region, and nor do the facts; or it knows the
+            quota, but not its value.
         ClientError, BotoCoreError: AWS refuses, or does not answer.
     """
     client = account.client("service-quotas")
@@ -77,7 +78,11 @@ def limit(quota: Quota, account: Account) -> int:
             if error.response["Error"]["Code"] != _NO_SUCH:
                 raise
         else:
-            return int(answer["Quota"]["Value"])
+            if "Value" in answer["Quota"]:
+                return int(answer["Quota"]["Value"])
+            # Service Quotas asks the service, and says in `ErrorReason` why that one did not answer.
+            reason = answer["Quota"].get("ErrorReason", {}).get("ErrorMessage", "it gives no value")
+            raise UnknownLimitError(f"Service Quotas does not tell the limit of {quota.name}: {reason}")
     if quota.default is None:
         raise UnknownLimitError(f"Service Quotas has no quota {quota.quota_code} ({quota.name}) in {account.region}")
     return quota.default

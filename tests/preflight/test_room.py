@@ -115,6 +115,35 @@ def test_a_file_system_of_ours_that_grows_counts_once(aws: Aws, ask: Ask, needs_
     assert {answer.status for answer in ask("PF08", needs_of("default"), aws)} == {"passed"}
 
 
+def test_file_systems_without_a_capacity_of_their_own_are_no_ssd(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
+    tiered = {
+        "FileSystemId": "fs-0000000001",
+        "StorageType": "INTELLIGENT_TIERING",
+        "LustreConfiguration": {"DeploymentType": "PERSISTENT_2"},
+    }
+    open_zfs = {
+        "FileSystemId": "fs-0000000002",
+        "StorageType": "INTELLIGENT_TIERING",
+        "OpenZFSConfiguration": {"DeploymentType": "MULTI_AZ_1", "ThroughputCapacity": 320},
+    }
+    aws.replies["fsx.DescribeFileSystems"] = {"FileSystems": [tiered, open_zfs]}
+    said = {answer.subject: answer.message for answer in ask("PF08", needs_of("team"), aws)}
+    assert "used by others now 0 GiB" in said["Lustre Persistent_2 SSD storage capacity in us-west-2"]
+    assert "used by others now 0, " in said["Lustre Persistent_2 SSD file systems in us-west-2"]
+    assert "used by others now 0 GiB" in said["OpenZFS SSD storage capacity in us-west-2"]
+    assert "used by others now 320 MB/s" in said["OpenZFS throughput capacity in us-west-2"]
+
+
+def test_a_limit_that_service_quotas_has_no_value_for_is_not_checked(
+    aws: Aws, ask: Ask, needs_of: NeedsFactory
+) -> None:
+    reason = {"ErrorCode": "DEPENDENCY_THROTTLING_ERROR", "ErrorMessage": "the service is busy"}
+    aws.replies["service-quotas.GetServiceQuota"] = {"Quota": {"ErrorReason": reason}}
+    answers = ask("PF08", needs_of("default"), aws)
+    assert {answer.status for answer in answers} == {"not_checked"}
+    assert "the service is busy" in answers[0].message
+
+
 SERVICES = {
     "default": ("load_balancers", "slipway-default-inference"),
     "kubernetes": ("eks_clusters", "slipway-kubernetes-kubernetes"),
