@@ -13,7 +13,6 @@ ENVIRONMENT = "tiny"
 
 OTHERS: Mapping[str, Any] = {
     "Hosts": {"Type": "AWS::EC2::LaunchTemplate", "Properties": {"LaunchTemplateData": {"KeyName": "operators"}}},
-    "Named": {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": "a-name-of-ours"}},
     "Task": {
         "Type": "AWS::ECS::TaskDefinition",
         "Properties": {

@@ -25,7 +25,6 @@ ONLY_WITH_OTHER_RESOURCES = frozenset({"PF09", "PF10", "PF12", "PF13", "PF14", "
 _IAM_NAMES = {
     "s3:HeadBucket": "s3:ListBucket",
     "s3:HeadObject": "s3:GetObject",
-    "s3:ListBuckets": "s3:ListAllMyBuckets",
     "s3:ListObjectsV2": "s3:ListBucket",
 }
 """Where IAM has another name than the API (Service Authorization Reference)."""

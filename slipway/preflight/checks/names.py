@@ -32,6 +32,16 @@ _STUCK: dict[str, tuple[Status, str, str]] = {
         "its deletion failed; it can only be deleted",
         "aws cloudformation delete-stack --stack-name {name} --region {region}",
     ),
+    "CREATE_FAILED": (
+        "warning",
+        "its creation failed and was not taken back; `cdk deploy` asks whether to, and fails where nobody answers",
+        "aws cloudformation rollback-stack --stack-name {name} --region {region}",
+    ),
+    "UPDATE_FAILED": (
+        "warning",
+        "an update failed and was not taken back; `cdk deploy` asks whether to, and fails where nobody answers",
+        "aws cloudformation rollback-stack --stack-name {name} --region {region}",
+    ),
     "UPDATE_ROLLBACK_FAILED": (
         "failed",
         "an update failed, and so did taking it back",
@@ -69,7 +79,7 @@ def physical_names() -> tuple[PhysicalName, ...]:
     "Names and states of what stands",
     stage="existence",
     prevents="`AlreadyExists`, or a stack in a state that no deployment can update.",
-    actions=(*STANDING_ACTIONS, "eks:ListClusters", "logs:DescribeLogGroups", "s3:ListAllMyBuckets"),
+    actions=(*STANDING_ACTIONS, "eks:ListClusters", "logs:DescribeLogGroups"),
 )
 def names(needs: Needs, account: Account) -> Iterator[Answer]:
     """Look for stacks, clusters and fixed names that exist and are not this environment's."""
@@ -127,6 +137,8 @@ def _names(row: PhysicalName, own: frozenset[str], needs: Needs, account: Accoun
             status="failed" if taken else "passed",
             subject=f"{row.type} {name}",
             message="it exists, and no stack of this environment has it" if taken else "the name is free, or ours",
-            fix=row.remove.format(name=name, region=needs.region) if taken else None,
+            fix=f"if it is left over, and nobody needs it:\n{row.remove.format(name=name, region=needs.region)}"
+            if taken
+            else None,
             stacks=(stack.name,),
         )
