@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
+from slipway.plan.changes.model import PropertyChange
 from slipway.plan.deploy_time.model import DeployTime
 from slipway.plan.plan import Comparison, Plan
 from slipway.plan.report import broader
@@ -19,11 +19,12 @@ from slipway.plan.report.wording import (
     count,
     duration,
     usd,
-    value,
+    values,
 )
 from slipway.plan.security.model import Acknowledgement, SecurityFinding
 
 _MOST_FOLLOWERS = 20
+_LONGEST_VALUE = 400
 _RANKS = {
     "deploy time": 9,
     "cost": 8,
@@ -101,7 +102,7 @@ def _cause(cause: Cause) -> str:
     lines = [f"- **{EFFECT_WORDS[change.effect]}**{lost}: {code(own_path(change))} ({code(change.type)})"]
     lines += [f"  - {prose(note)}" for note in change.notes]
     lines += [
-        f"  - {code(changed.path)}: {_value(changed.before)} \N{RIGHTWARDS ARROW} {_value(changed.after)}"
+        f"  - {code(changed.path)}: {_before_and_after(changed)}"
         + (f" ({EFFECT_WORDS[changed.effect]})" if changed.effect != "update" else "")
         for changed in change.properties
     ]
@@ -114,8 +115,10 @@ def _cause(cause: Cause) -> str:
     return "\n".join(lines)
 
 
-def _value(content: Any) -> str:
-    return value(None) if content is None else code(value(content))
+def _before_and_after(changed: PropertyChange) -> str:
+    before, after = values(changed.before, changed.after, _LONGEST_VALUE)
+    shown = before if changed.before is None else code(before), after if changed.after is None else code(after)
+    return " \N{RIGHTWARDS ARROW} ".join(shown)
 
 
 def _finding(word: str, finding: SecurityFinding) -> str:

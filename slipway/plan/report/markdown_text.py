@@ -7,6 +7,8 @@ punctuation makes it text (2.4), an HTML block ends at a blank line (4.6, kind 6
 import html
 import re
 
+from slipway.plan.report.wording import printable
+
 _STRUCTURE = frozenset("\\`*_{}[]<>&#|~!$")
 _BACKTICKS = re.compile(r"`+")
 _LONGEST = 700
@@ -34,5 +36,5 @@ def in_html(text: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    line = " ".join(text.split())
+    line = " ".join(printable(text).split())
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."

@@ -25,12 +25,14 @@ from slipway.plan.report.wording import (
     count,
     duration,
     per_hour,
+    printable,
     usd,
     usd_change,
-    value,
+    values,
 )
 
 _TEMPLATES = Path(__file__).parent / "templates"
+_LONGEST_VALUE = 400
 _SEPARATOR = re.compile(r"([/.\]]|::)(?=\w)")
 _VERDICT_TONES: dict[Verdict, str] = {
     "cannot_update": "bad",
@@ -126,6 +128,7 @@ def _environment(architecture: Architecture) -> Environment:
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=lambda shown: printable(shown) if type(shown) is str else shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -138,8 +141,8 @@ def _environment(architecture: Architecture) -> Environment:
         "duration": duration,
         "per_hour": per_hour,
         "count": count,
-        "value": value,
         "own_path": own_path,
+        "before_and_after": lambda changed: values(changed.before, changed.after, _LONGEST_VALUE),
         "breakable": _breakable,
         "subnet_words": lambda subnet: homes.get(subnet, subnet),
         "direction": _direction,
@@ -211,7 +214,7 @@ def _direction(change: float | None) -> str:
 
 def _breakable(path: str) -> Markup:
     """Return a path that a line may be broken in, after each of its separators."""
-    return Markup(_SEPARATOR.sub(r"\1<wbr>", str(escape(path))))
+    return Markup(_SEPARATOR.sub(r"\1<wbr>", str(escape(printable(path)))))
 
 
 def _period(name: str) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from slipway.plan.changes.model import Effect
@@ -19,8 +18,9 @@ from slipway.plan.report.wording import (
     VERDICT_WORDS,
     count,
     duration,
+    printable,
     usd,
-    value,
+    values,
 )
 from slipway.plan.security.model import SecurityFinding
 
@@ -39,7 +39,7 @@ _VERDICT_COLOURS: dict[Verdict, str] = {
     "can_update": "green",
     "no_change": "green",
 }
-_SHORT_VALUE = 120
+_LONGEST_VALUE = 120
 
 
 def print_plan(plan: Plan, console: Console) -> None:
@@ -103,12 +103,14 @@ def _lines(cause: Cause) -> Iterator[Text]:
     change = cause.change
     lost = ", LOSES DATA" if cause.loses_data else ""
     word = Text(f"{EFFECT_WORDS[change.effect]}{lost}", style=_COLOURS[change.effect])
-    yield Text.assemble("  ", word, f"  {change.stack}/{own_path(change)}", (f"  {change.type}", "dim"))
+    path = printable(f"{change.stack}/{own_path(change)}")
+    yield Text.assemble("  ", word, f"  {path}", (f"  {printable(change.type)}", "dim"))
     for changed in change.properties:
         effect = f" ({EFFECT_WORDS[changed.effect]})" if changed.effect != "update" else ""
-        yield Text(f"      {changed.path}: {_short(changed.before)} -> {_short(changed.after)}{effect}")
+        before, after = values(changed.before, changed.after, _LONGEST_VALUE)
+        yield Text(printable(f"      {changed.path}: {before} -> {after}{effect}"))
     for note in change.notes:
-        yield Text(f"      {note}")
+        yield Text(printable(f"      {note}"))
     if cause.follow:
         verb = "follows" if len(cause.follow) == 1 else "follow"
         yield Text(f"      and {len(cause.follow):,} that {verb} it", style="dim")
@@ -126,18 +128,14 @@ def _print_cost(plan: Plan, console: Console) -> None:
     base = plan.comparison.cost if plan.comparison else None
     dated = f", list prices of {plan.cost.prices_as_of} or later" if plan.cost.prices_as_of else ""
     _head(console, f"Cost in {plan.cost.region}{dated}")
-    table = Table(box=None, padding=(0, 2), pad_edge=True)
-    for title, justify in (
-        ("", "left"),
-        *((f"a{'n' if period == 'hour' else ''} {period}", "right") for period, _ in PERIODS),
-    ):
-        table.add_column(title, justify="right" if justify == "right" else "left")
-    if base:
-        table.add_column("change an hour", justify="right")
+    rows = [["", *(f"a{'n' if period == 'hour' else ''} {period}" for period, _ in PERIODS), "change an hour"]]
     for total in totals(plan.cost, base):
-        cells = [total.name.lower(), *(total.amount(hours) for _, hours in PERIODS)]
-        table.add_row(*cells, *([total.change_an_hour()] if base else []))
-    console.print(table)
+        rows.append([total.name.lower(), *(total.amount(hours) for _, hours in PERIODS), total.change_an_hour()])
+    shown = [row if base else row[:-1] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    for first, *amounts in shown:
+        cells = (amount.rjust(width) for amount, width in zip(amounts, widths[1:], strict=True))
+        _say(console, f"  {'    '.join((first.ljust(widths[0]), *cells))}")
     for row in cost_rows(plan.cost, base):
         gone = " (gone)" if row.is_gone else ""
         if row.billing == "unknown":
@@ -162,15 +160,10 @@ def _print_time(plan: Plan, console: Console) -> None:
         _say(console, f"  no create time is known for {', '.join(time.without_estimate)}")
 
 
-def _short(content: object) -> str:
-    text = " ".join(value(content).split())
-    return text if len(text) <= _SHORT_VALUE else f"{text[:_SHORT_VALUE]}..."
-
-
 def _head(console: Console, title: str) -> None:
     console.print()
     _say(console, title, "bold")
 
 
 def _say(console: Console, text: str, style: str = "") -> None:
-    console.print(Text(text, style=style), soft_wrap=True)
+    console.print(Text(printable(text), style=style), soft_wrap=True)

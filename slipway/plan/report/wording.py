@@ -38,7 +38,6 @@ UNKNOWN = "unknown"
 
 _LEAST = 0.01
 _CENTS_BELOW = 100
-_LONGEST_VALUE = 400
 
 
 def usd(amount: float | None) -> str:
@@ -80,9 +79,43 @@ def count(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
-def value(content: Any) -> str:
-    """Return a value of a template in one line, a long one by its beginning; `nothing` for None."""
+def values(before: Any, after: Any, longest: int) -> tuple[str, str]:
+    """Return what a property was and will be, `nothing` for None.
+
+    Of values that are too long only a piece is shown, which begins shortly before they differ.
+
+    Args:
+        before: a value of a template.
+        after: the value in its place.
+        longest: characters of each piece.
+    """
+    one, other = _text(before), _text(after)
+    pairs = enumerate(zip(one, other, strict=False))
+    same = next((place for place, pair in pairs if len(set(pair)) > 1), min(len(one), len(other)))
+    start = max(0, same - longest // 4) if max(len(one), len(other)) > longest else 0
+    return _piece(one, start, longest), _piece(other, start, longest)
+
+
+def _text(content: Any) -> str:
     if content is None:
         return "nothing"
-    text = content if isinstance(content, str) else json.dumps(content, sort_keys=True, ensure_ascii=False)
-    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}... ({len(text):,} characters)"
+    return content if isinstance(content, str) else json.dumps(content, sort_keys=True, ensure_ascii=False)
+
+
+def _piece(text: str, start: int, longest: int) -> str:
+    before = "..." if start else ""
+    after = f"... ({len(text):,} characters)" if len(text) > start + longest else ""
+    return f"{before}{text[start : start + longest]}{after}"
+
+
+def printable(text: str) -> str:
+    """Return a text in one line, in which characters that a screen obeys instead of showing them are written out.
+
+    A template's values may hold any: one that moves the cursor, or turns the direction of the text, would have a
+    reviewer read another value than the one that is deployed.
+    """
+    return "".join(character if character.isprintable() else _written_out(character) for character in text)
+
+
+def _written_out(character: str) -> str:
+    return " " if character.isspace() else character.encode("unicode_escape").decode("ascii")

@@ -140,6 +140,12 @@ def test_prose_is_text_and_nothing_else(value: str) -> None:
     assert shown.replace("\N{WORD JOINER}", "") == f"said: {in_one_line(value)}".rstrip()
 
 
+def test_what_no_screen_shows_is_written_out() -> None:
+    """GitHub, too, turns the direction of text that asks for it: a reviewer would read another address."""
+    assert code("10\N{RIGHT-TO-LEFT OVERRIDE}0.0") == r"`10\u202e0.0`"
+    assert prose("a\0b\ud800") == r"a\\x00b\\ud800"
+
+
 @given(HOSTILE)
 def test_the_inside_of_an_element_has_no_element(value: str) -> None:
     assert not set("<>\n") & set(in_html(value))

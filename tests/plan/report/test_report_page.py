@@ -58,6 +58,13 @@ def test_no_value_makes_an_element(architecture: Architecture, value: str) -> No
     assert elements(value) == elements("plain")
 
 
+def test_what_no_screen_shows_is_written_out(architecture: Architecture) -> None:
+    text = page(with_value("10\N{RIGHT-TO-LEFT OVERRIDE}0.0"), architecture, architecture)
+
+    assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in text
+    assert r"<code>10\u202e0.0</code>" in text
+
+
 @pytest.mark.parametrize("plan", [PLAN, COMPARED, UNCHANGED], ids=["alone", "compared", "unchanged"])
 def test_it_is_one_small_file_without_a_script(architecture: Architecture, plan: Plan) -> None:
     text = page(plan, architecture, architecture)

@@ -4,11 +4,11 @@ from rich.console import Console
 
 from slipway.plan.plan import Plan
 from slipway.plan.report.terminal import print_plan
-from tests.plan.report.plans import COMPARED, PLAN, UNCHANGED, UNPRICED
+from tests.plan.report.plans import BROADENING, CHANGES, COMPARED, PLAN, UNCHANGED, UNPRICED, UPDATED
 
 
-def printed(plan: Plan) -> str:
-    console = Console(width=100, record=True, quiet=False, file=None, color_system=None)
+def printed(plan: Plan, width: int = 100) -> str:
+    console = Console(width=width, record=True, quiet=False, file=None, color_system=None)
     with console.capture() as capture:
         print_plan(plan, console)
     return capture.get()
@@ -73,6 +73,31 @@ def test_markup_in_values_is_text() -> None:
     plan = COMPARED.model_copy(update={"head": "[bold]branch[/bold]"})
 
     assert "[bold]branch[/bold]" in printed(plan)
+
+
+def test_no_value_moves_the_cursor_or_begins_a_line() -> None:
+    """A line that begins with two colons is a command to the runner of GitHub Actions."""
+    hostile = "a\n::stop-commands::x\x1b[2J\N{RIGHT-TO-LEFT OVERRIDE}b"
+    assert COMPARED.comparison
+    broadening = BROADENING.model_copy(update={"what": hostile})
+    change = UPDATED.model_copy(update={"type": hostile, "construct_path": hostile, "notes": (hostile,)})
+    changes = CHANGES.model_copy(update={"resources": (change,), "broadenings": (broadening,)})
+    comparison = COMPARED.comparison.model_copy(update={"changes": changes, "notes": (hostile,)})
+
+    text = printed(COMPARED.model_copy(update={"head": hostile, "comparison": comparison}))
+
+    assert text.count(r"a ::stop-commands::x\x1b[2J\u202eb") == 6
+    assert text.replace("\n", "").isprintable()
+
+
+def test_an_amount_is_never_cut() -> None:
+    lines = tuple(
+        line.model_copy(update={"peak_usd_per_hour": 9_876_543.21}) if line.billing == "priced" else line
+        for line in COMPARED.cost.lines
+    )
+    plan = COMPARED.model_copy(update={"cost": COMPARED.cost.model_copy(update={"lines": lines})})
+
+    assert printed(plan, width=40) == printed(plan, width=200)
 
 
 def test_nothing_is_a_sum_of_unknown_prices() -> None:
