@@ -17,7 +17,7 @@ LONGEST_MINUTES = 15
 CreateCapacityReservation, EndDate)."""
 
 _NO_CAPACITY = frozenset({"InsufficientInstanceCapacity", "InsufficientReservedInstanceCapacity"})
-_GONE = frozenset({"cancelled", "expired"})
+_GONE = frozenset({"cancelled", "expired", "failed"})
 _STANDING = ["active", "pending"]
 _TRIAL_TAG = "slipway:trial"
 """Tag whose value no other reservation has: it finds one whose id EC2 could not answer any more."""
@@ -36,7 +36,7 @@ class Trial:
     """What was found out.
 
     Attributes:
-        there: whether EC2 had the instances.
+        there: whether EC2 had the instances: a reservation that is made can still be `pending`, which proves nothing.
         seconds: how long they were reserved.
         usd: what that cost by list price; none where the facts have no price.
     """
@@ -103,7 +103,8 @@ def try_reservation(account: Account, instance_type: str, instances: int, zone_i
     _cancel(account, made["CapacityReservation"]["CapacityReservationId"])
     seconds = time.monotonic() - began
     each = usd_per_second(instance_type, instances, account.region)
-    return Trial(there=True, seconds=seconds, usd=None if each is None else each * seconds)
+    there = made["CapacityReservation"]["State"] == "active"
+    return Trial(there=there, seconds=seconds, usd=None if each is None else each * seconds)
 
 
 def _cancel_unanswered(account: Account, trial: str) -> None:
@@ -135,29 +136,27 @@ def _cancel_unanswered(account: Account, trial: str) -> None:
 
 
 def _cancel(account: Account, reservation_id: str) -> None:
-    """Cancel a reservation and look that it is; an interruption (Ctrl-C) is held back until that is done.
+    """Cancel a reservation and look that it is.
 
     Raises:
         NotCancelledError: it still stands, or EC2 does not say.
     """
-    interrupted: KeyboardInterrupt | None = None
     last: Exception | None = None
     for _ in _tries():
         try:
             account.client("ec2").cancel_capacity_reservation(CapacityReservationId=reservation_id)
-            if _state(account, reservation_id) in _GONE:
-                break
-        except KeyboardInterrupt as interrupt:
-            interrupted = interrupt
         except (ClientError, BotoCoreError) as error:
             last = error
-    else:
-        raise NotCancelledError(
-            f"{reservation_id} STILL STANDS AND BILLS ({last or 'EC2 does not say that it is cancelled'}). Cancel it:\n"
-            f"aws ec2 cancel-capacity-reservation --region {account.region} --capacity-reservation-id {reservation_id}"
-        )
-    if interrupted:
-        raise interrupted
+        # Looked at after a refusal too: EC2 cancels nothing twice, and its first answer may have been lost.
+        try:
+            if _state(account, reservation_id) in _GONE:
+                return
+        except (ClientError, BotoCoreError) as error:
+            last = error
+    raise NotCancelledError(
+        f"{reservation_id} STILL STANDS AND BILLS ({last or 'EC2 does not say that it is cancelled'}). Cancel it:\n"
+        f"aws ec2 cancel-capacity-reservation --region {account.region} --capacity-reservation-id {reservation_id}"
+    )
 
 
 def _tries() -> Iterator[int]:
@@ -167,7 +166,6 @@ def _tries() -> Iterator[int]:
         yield number
 
 
-def _state(account: Account, reservation_id: str) -> str:
-    found = account.client("ec2").describe_capacity_reservations(CapacityReservationIds=[reservation_id])
-    state: str = found["CapacityReservations"][0]["State"]
-    return state
+def _state(account: Account, reservation_id: str) -> str | None:
+    found: Any = account.client("ec2").describe_capacity_reservations(CapacityReservationIds=[reservation_id])
+    return next((reservation["State"] for reservation in found["CapacityReservations"]), None)

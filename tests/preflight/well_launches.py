@@ -92,7 +92,7 @@ def simulation(denied: frozenset[str] = frozenset(), only_on: str = "") -> Reply
 LAUNCH_REPLIES: Mapping[str, Reply] = {
     "ec2.DescribeCapacityReservations": reservations(reservation(ON_DEMAND), reservation(BLOCK)),
     "ec2.DescribeCapacityBlockOfferings": {"CapacityBlockOfferings": []},
-    "ec2.CreateCapacityReservation": {"CapacityReservation": {"CapacityReservationId": TRIAL}},
+    "ec2.CreateCapacityReservation": {"CapacityReservation": {"CapacityReservationId": TRIAL, "State": "active"}},
     "ec2.CancelCapacityReservation": {"Return": True},
     "resource-groups.ListGroupResources": {"Resources": []},
     "iam.GetRole": role,

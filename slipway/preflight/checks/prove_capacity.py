@@ -84,8 +84,6 @@ def announcement(needs: Needs) -> str | None:
 def prove_capacity(needs: Needs, account: Account) -> Iterator[Answer]:
     """Reserve what always runs, or one of each type, zone after zone until one has it, and cancel at once."""
     for wish in wishes(needs):
-        if account.interrupted.is_set():
-            return
         yield _prove(wish, needs.environment, account)
 
 
@@ -94,6 +92,8 @@ def _prove(wish: Wish, environment: str, account: Account) -> Answer:
     subject = f"{wish.instances} {wish.instance_type} in {' or '.join(wish.zone_ids)}"
     answer = partial(_Answer, subject=subject, stacks=wish.stacks)
     for zone_id in wish.zone_ids:
+        if account.interrupted.is_set():
+            return answer(status="not_checked", message="interrupted", fix="run the preflight again")
         try:
             trial = try_reservation(account, wish.instance_type, wish.instances, zone_id, tags)
         except NotCancelledError as error:
@@ -115,7 +115,7 @@ def _prove(wish: Wish, environment: str, account: Account) -> Answer:
     elsewhere = f" Other zones that offer the type: {', '.join(others)} (`slipway az` compares them)." if others else ""
     return answer(
         status="failed",
-        message="EC2 has no capacity for them now (InsufficientInstanceCapacity)",
+        message="EC2 has no capacity for them now",
         fix=f"try again later, take fewer, or reserve them beforehand.{elsewhere}",
     )
 
