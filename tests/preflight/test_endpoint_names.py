@@ -1,4 +1,6 @@
+import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -54,7 +56,7 @@ def test_a_certificate_and_a_zone_that_fit_pass(needs: Needs, aws: Aws, ask: Ask
     ("changes", "said"),
     [
         ({"Status": "PENDING_VALIDATION"}, ("failed", "it is PENDING_VALIDATION", "DomainValidationOptions")),
-        ({"Status": "EXPIRED"}, ("failed", "it is EXPIRED", "aws acm describe-certificate")),
+        ({"Status": "EXPIRED"}, ("failed", "it is EXPIRED", "aws acm request-certificate")),
         (
             {"SubjectAlternativeNames": ["*.other.example.com"]},
             (
@@ -63,7 +65,12 @@ def test_a_certificate_and_a_zone_that_fit_pass(needs: Needs, aws: Aws, ask: Ask
                 "aws acm request-certificate --region us-west-2 --domain-name llm.example.com --validation-method DNS",
             ),
         ),
-        ({"NotAfter": in_days(5)}, ("warning", "AWS does not renew it", "aws acm import-certificate")),
+        ({"NotAfter": in_days(5), "Type": "IMPORTED"}, ("warning", "not been renewed", "\naws acm import-certificate")),
+        (
+            # AWS would have done so weeks ago: the records that prove the domain are gone.
+            {"NotAfter": in_days(5), "Type": "AMAZON_ISSUED", "RenewalEligibility": "ELIGIBLE"},
+            ("warning", "has not been renewed", "DomainValidationOptions"),
+        ),
     ],
 )
 def test_a_certificate_that_does_not_do_is_told(
@@ -77,9 +84,34 @@ def test_a_certificate_that_does_not_do_is_told(
     assert said[2] in answer.fix
 
 
-def test_a_certificate_that_aws_renews_passes(needs: Needs, aws: Aws, ask: Ask) -> None:
-    aws.replies["acm.DescribeCertificate"] = certificate(NotAfter=in_days(5), RenewalEligibility="ELIGIBLE")
-    assert about(ARN, ask("PF15", needs, aws)).status == "passed"
+def test_without_a_record_of_the_stack_the_certificates_own_names_are_told(
+    needs_of: NeedsFactory, aws: Aws, ask: Ask
+) -> None:
+    account_region = needs_of("apikey")
+    aws.replies["acm.DescribeCertificate"] = certificate()
+    in_its_region = replace(
+        account_region, stacks=tuple(replace(stack, template=moved(stack.template)) for stack in account_region.stacks)
+    )
+    answer = about(ARN, ask("PF15", in_its_region, aws))
+    expected = "issued, for clients that call the endpoint example.com or *.example.com"
+    assert (answer.status, answer.message) == ("passed", expected)
+
+
+def moved(template: Mapping[str, Any]) -> Any:
+    """Return a template with the certificate of the account's Region."""
+    return json.loads(json.dumps(template).replace("acm:us-east-1", "acm:us-west-2"))
+
+
+def test_a_private_zone_does_for_an_internal_endpoint_alone(needs: Needs, aws: Aws, ask: Ask) -> None:
+    found = zone("example.com.")
+    aws.replies["route53.GetHostedZone"] = {"HostedZone": {**found["HostedZone"], "Config": {"PrivateZone": True}}}
+    answer = about(ZONE, ask("PF15", needs, aws))
+    assert answer.status == "failed"
+    assert "nobody on the internet finds llm.example.com. in it" in answer.message
+    internal = [json.loads(json.dumps(s.template).replace("internet-facing", "internal")) for s in needs.stacks]
+    stacks = tuple(replace(stack, template=text) for stack, text in zip(needs.stacks, internal, strict=True))
+    answer = about(ZONE, ask("PF15", replace(needs, stacks=stacks), aws))
+    assert (answer.status, answer.message) == ("passed", "it is the private zone example.com.")
 
 
 def test_a_missing_certificate_fails(needs: Needs, aws: Aws, ask: Ask) -> None:

@@ -36,7 +36,7 @@ def endpoint_names(needs: Needs, account: Account) -> Iterator[Answer]:
         zone_id = properties.get("HostedZoneId")
         if isinstance(zone_id, str):
             answer = partial(_Answer, subject=f"hosted zone {zone_id}", stacks=(stack.name,))
-            yield _hosted_zone(zone_id, properties["Name"], answer, account)
+            yield _hosted_zone(zone_id, properties["Name"], answer, account, public=_is_public(needs, stack.name))
 
 
 def covers(certified: str, name: str) -> bool:
@@ -83,34 +83,51 @@ def _certificate(arn: str, names: list[str], answer: partial[Answer], account: A
 
 def _judge(found: dict[str, Any], names: list[str], answer: partial[Answer], region: str) -> Iterator[Answer]:
     if found["Status"] != "ISSUED":
+        waits = found["Status"] == "PENDING_VALIDATION"
         yield answer(
             status="failed",
             message=f"it is {found['Status']}, not ISSUED",
-            fix="write the DNS records that prove the domain, and wait: aws acm describe-certificate --region "
-            f"{region} --certificate-arn {found['CertificateArn']} --query Certificate.DomainValidationOptions",
+            fix=_validation(found, region) if waits else _request(names, region),
         )
         return
-    certified = [found["DomainName"], *found.get("SubjectAlternativeNames", [])]
+    certified = list(dict.fromkeys([found["DomainName"], *found.get("SubjectAlternativeNames", [])]))
     bare = [name for name in names if not any(covers(known, name) for known in certified)]
     if bare:
         yield answer(
             status="failed",
-            message=f"it covers {', '.join(dict.fromkeys(certified))}, but not {', '.join(bare)}",
+            message=f"it covers {', '.join(certified)}, but not {', '.join(bare)}",
             fix=_request(names, region),
         )
         return
     until = found.get("NotAfter")
-    renewed = found.get("RenewalEligibility") == "ELIGIBLE"
-    if until and until < datetime.now(UTC) + _SOON and not renewed:
+    if until and until < datetime.now(UTC) + _SOON:
         yield answer(
             status="warning",
-            message=f"it ends on {until:%Y-%m-%d}, and AWS does not renew it",
-            fix="import the next certificate under the same ARN: aws acm import-certificate --region "
-            f"{region} --certificate-arn {found['CertificateArn']} --certificate fileb://certificate.pem "
-            "--private-key fileb://key.pem",
+            message=f"it ends on {until:%Y-%m-%d}, and has not been renewed",
+            fix=_renewal(found, region),
         )
         return
-    yield answer(status="passed", message=f"issued, covers {', '.join(names) or 'what the load balancer is called'}")
+    use = f"covers {', '.join(names)}" if names else f"for clients that call the endpoint {' or '.join(certified)}"
+    yield answer(status="passed", message=f"issued, {use}")
+
+
+def _validation(found: dict[str, Any], region: str) -> str:
+    return (
+        "write the DNS records that prove the domain, and wait:\n"
+        f"aws acm describe-certificate --region {region} --certificate-arn {found['CertificateArn']} "
+        "--query Certificate.DomainValidationOptions"
+    )
+
+
+def _renewal(found: dict[str, Any], region: str) -> str:
+    """Return what renews a certificate: AWS its own, while they are used and the records stand."""
+    if found.get("Type") != "IMPORTED":
+        return _validation(found, region)
+    return (
+        "import the next certificate under the same ARN:\n"
+        f"aws acm import-certificate --region {region} --certificate-arn {found['CertificateArn']} "
+        "--certificate fileb://certificate.pem --private-key fileb://key.pem"
+    )
 
 
 def _request(names: list[str], region: str) -> str:
@@ -122,11 +139,19 @@ def _request(names: list[str], region: str) -> str:
     )
 
 
-def _hosted_zone(zone_id: str, name: str, answer: partial[Answer], account: Account) -> Answer:
+def _is_public(needs: Needs, stack: str) -> bool:
+    return any(
+        properties.get("Scheme") == "internet-facing"
+        for owner, _, properties in needs.resources("AWS::ElasticLoadBalancingV2::LoadBalancer")
+        if owner.name == stack
+    )
+
+
+def _hosted_zone(zone_id: str, name: str, answer: partial[Answer], account: Account, *, public: bool) -> Answer:
     domain = name.rstrip(".").partition(".")[2]
     fix = (
-        "write a zone_id of this list: aws route53 list-hosted-zones-by-name --dns-name "
-        f"{domain} --query 'HostedZones[].[Id,Name]' --output table"
+        "write a zone_id of this list:\naws route53 list-hosted-zones-by-name --dns-name "
+        f"{domain} --query 'HostedZones[].[Id,Name,Config.PrivateZone]' --output table"
     )
     try:
         zone = account.client("route53").get_hosted_zone(Id=zone_id)["HostedZone"]
@@ -136,4 +161,8 @@ def _hosted_zone(zone_id: str, name: str, answer: partial[Answer], account: Acco
         return answer(status="failed", message="the account has no such hosted zone", fix=fix)
     if not f".{name.rstrip('.')}".endswith(f".{zone['Name'].rstrip('.')}"):
         return answer(status="failed", message=f"it is {zone['Name']}, in which {name} cannot be", fix=fix)
-    return answer(status="passed", message=f"it is {zone['Name']}")
+    private = zone.get("Config", {}).get("PrivateZone", False)
+    if private and public:
+        message = f"it is the private zone {zone['Name']}: nobody on the internet finds {name} in it"
+        return answer(status="failed", message=message, fix=fix)
+    return answer(status="passed", message=f"it is {'the private zone ' if private else ''}{zone['Name']}")
