@@ -42,7 +42,7 @@ def test_people_are_told_what_was_stopped_what_bills_on_and_how_to_resume(empty:
 
     assert message["Subject"] == "Slipway test: budget spent, stopped"
     for words in (
-        "compute fleet of trainium: was RUNNING, its nodes are terminated within minutes",
+        "compute fleet of trainium: was RUNNING; the head node is asked to terminate its nodes",
         "inference service tanuki: 2 tasks to 0",
         "node group trn1 of slipway-test-kubernetes: 3 nodes to 0",
         "What stands goes on billing: file systems",

@@ -159,7 +159,7 @@ def test_a_head_node_that_never_came_up_is_told(world: World) -> None:
 
 @dataclass
 class Hurried:
-    """DynamoDB, when clustermgtd writes another status before the first request."""
+    """DynamoDB, when clusterstatusmgtd writes another status before the first request."""
 
     world: World
     statuses: list[str]
@@ -168,7 +168,7 @@ class Hurried:
         return getattr(self.world.client("dynamodb"), name)
 
     def update_item(self, **arguments: Any) -> Any:
-        """Write, after clustermgtd has."""
+        """Write, after clusterstatusmgtd has."""
         if self.statuses:
             self.world.set_fleet(self.statuses.pop(0))
         return self.world.client("dynamodb").update_item(**arguments)
@@ -178,9 +178,18 @@ def test_a_status_that_changes_while_it_is_written_is_read_again(world: World) -
     world.set_fleet("STARTING")
 
     assert ComputeFleet(Hurried(world, ["RUNNING"]), SLURM).stop() == (
-        "was RUNNING, its nodes are terminated within minutes"
+        "was RUNNING; the head node is asked to terminate its nodes, which takes minutes"
     )
     assert world.state().fleet == "STOP_REQUESTED"
+
+
+@pytest.mark.parametrize("status", ["STOP_REQUESTED", "STOPPING", "STOPPED"])
+def test_a_head_node_that_has_not_acted_is_not_taken_for_a_stopped_fleet(world: World, status: str) -> None:
+    fleet = ComputeFleet(world.client("dynamodb"), SLURM)
+    fleet.stop()
+    world.set_fleet(status)
+
+    assert fleet.stop() == f"is {status} already"
 
 
 def test_a_status_that_changes_all_the_time_is_told(world: World) -> None:
@@ -199,6 +208,7 @@ def test_a_group_that_may_have_fewer_nodes_now_starts_as_many_as_it_may(world: W
 
 
 def test_a_service_that_may_have_fewer_tasks_now_scales_within_what_it_may(world: World) -> None:
+    world.client("ecs").update_service(cluster=ECS, service="tanuki", desiredCount=4)
     world.client("application-autoscaling").register_scalable_target(
         ServiceNamespace="ecs",
         ResourceId=f"service/{ECS}/tanuki",
@@ -215,7 +225,7 @@ def test_a_service_that_may_have_fewer_tasks_now_scales_within_what_it_may(world
     )
 
     assert not any(outcome.failed for outcome in start(TARGETS, world.session))
-    assert world.state().services["tanuki"].bounds == (2, 2)
+    assert world.state().services["tanuki"] == ServiceState(2, (2, 2))
 
 
 @st.composite
@@ -255,5 +265,5 @@ def test_a_stop_undone_leaves_no_trace(
         start(TARGETS, world.session)
 
         ran = fleet not in {"STOPPED", "STOPPING"}
-        # clustermgtd makes RUNNING of the request.
+        # clusterstatusmgtd makes RUNNING of the request.
         assert world.state() == replace(before, fleet="START_REQUESTED" if ran else fleet)

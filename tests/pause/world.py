@@ -78,7 +78,7 @@ class World:
         self._build_node_groups(state.node_groups)
 
     def set_fleet(self, status: str) -> None:
-        """Do as clustermgtd does: write another status."""
+        """Do as clusterstatusmgtd does: write another status."""
         data = {"M": {"status": {"S": status}, "lastStatusUpdatedTime": {"S": "2026-11-22 09:00:00.000000+00:00"}}}
         self.client("dynamodb").put_item(TableName=f"parallelcluster-{SLURM}", Item={**ITEM, "Data": data})
 

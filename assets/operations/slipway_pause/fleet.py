@@ -1,7 +1,8 @@
 """The compute fleet of a Slurm cluster, stopped and started the way `pcluster update-compute-fleet` does it.
 
-ParallelCluster keeps the fleet's status in a DynamoDB table of the cluster and writes requests there; clustermgtd on
-the head node carries them out: it makes the partitions inactive and terminates the nodes, or makes them active again.
+ParallelCluster keeps the fleet's status in a DynamoDB table of the cluster and writes requests there; clusterstatusmgtd
+on the head node looks every minute and carries them out: it makes the partitions inactive and terminates the nodes, or
+makes them active again. A head node that does not answer carries nothing out, so nothing here says that it was done.
 Table, item and condition are those of `JsonComputeFleetStatusManager` in aws-parallelcluster
 (pcluster/models/compute_fleet_status_manager.py; the same from 3.2 to 3.15). Its API would need an API Gateway, and its
 package does not fit into a function.
@@ -57,7 +58,9 @@ class ComputeFleet:
             status = self._request(STOP_REQUESTED, unless=_STOPS, before=lambda was: self._remember(table_arn, was))
         if status is None or (status in _STOPS and not self._tag(table_arn)):
             return None
-        return "is stopped already" if status in _STOPS else f"was {status}, its nodes are terminated within minutes"
+        if status in _STOPS:
+            return f"is {status} already"
+        return f"was {status}; the head node is asked to terminate its nodes, which takes minutes"
 
     def start(self) -> str | None:
         """Request that the fleet starts, when it was this that stopped it."""
@@ -66,7 +69,9 @@ class ComputeFleet:
             return None
         status = self._request(START_REQUESTED, unless=_STARTS)
         self.dynamodb.untag_resource(ResourceArn=table_arn, TagKeys=[TAG])
-        return "runs already" if status in _STARTS else "starts: partitions are active within minutes"
+        if status in _STARTS:
+            return f"is {status} already"
+        return "the head node is asked to make its partitions active, which takes minutes"
 
     def remembered(self) -> str | None:
         """The status that the fleet had."""

@@ -92,13 +92,15 @@ class Service:
         memory = _memory_of(row) if row else None
         if row is None or memory is None:
             return None
-        self.ecs.update_service(cluster=self.cluster, service=self.service, desiredCount=memory.desired)
-        target = self._target()
-        if memory.minimum is not None and target is not None:
-            # A deployment, or a schedule, may allow fewer by now.
+        target, desired = self._target(), memory.desired
+        if target is not None:
+            # A deployment, or a schedule, may allow fewer by now, and nothing takes off what is above it.
+            desired = min(desired, target["MaxCapacity"])
+        self.ecs.update_service(cluster=self.cluster, service=self.service, desiredCount=desired)
+        if target is not None and memory.minimum is not None:
             self._register(min(memory.minimum, target["MaxCapacity"]), memory.suspended)
         self.ecs.untag_resource(resourceArn=row["serviceArn"], tagKeys=[TAG])
-        return f"{memory.desired} task{'s' * (memory.desired != 1)} wanted"
+        return f"{desired} task{'s' * (desired != 1)} wanted"
 
     def remembered(self) -> str | None:
         """How many tasks were wanted."""
