@@ -11,7 +11,7 @@ import boto3
 import httpx2
 import jmespath
 from botocore.config import Config
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
 _CONFIGURATION = Config(
     retries={"mode": "standard", "total_max_attempts": 4}, connect_timeout=5, read_timeout=20, max_pool_connections=16
@@ -63,7 +63,7 @@ class Account:
     _lock: Lock = field(default_factory=Lock)
     interrupted: Event = field(default_factory=Event)
 
-    @cached_property
+    @property
     def caller(self) -> Caller:
         """Whose credentials these are; needs no permission.
 
@@ -71,6 +71,19 @@ class Account:
             ClientError: AWS does not take them.
             BotoCoreError: there are none, or AWS cannot be reached.
         """
+        if isinstance(self._identified, Caller):
+            return self._identified
+        raise self._identified
+
+    @cached_property
+    def _identified(self) -> Caller | ClientError | BotoCoreError:
+        """Asked once: a second time would wait for the network, or for a code of MFA, again."""
+        try:
+            return self._identify()
+        except (ClientError, BotoCoreError) as error:
+            return error
+
+    def _identify(self) -> Caller:
         try:
             identity = self.client("sts").get_caller_identity()
         except ClientError as error:

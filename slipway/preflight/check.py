@@ -18,8 +18,18 @@ Stage = Literal["offline", "identity", "catalogue", "quota", "existence", "capac
 """When a check runs: those of one stage side by side, stage after stage. `offline` asks AWS nothing. `capacity` makes
 something that bills, and runs only when asked for."""
 
-REFUSALS = frozenset({"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "AuthorizationError", "403"})
-"""How services say that the caller may not. `403` is all that a HEAD request of S3 can say."""
+REFUSALS = frozenset(
+    {
+        "AccessDenied",
+        "AccessDeniedException",
+        "UnauthorizedOperation",
+        "AuthorizationError",
+        "ForbiddenException",
+        "403",
+    }
+)
+"""How services say that the caller may not: `ForbiddenException` is Resource Groups', and `403` is all that a HEAD
+request of S3 can say."""
 
 UNANSWERED = (ClientError, BotoCoreError)
 """What boto3 raises when AWS refuses, throttles, fails, or cannot be reached."""
@@ -68,12 +78,25 @@ def check(
 
 
 def run(checked: Check, needs: Needs, account: Account) -> list[Answer]:
-    """Run one check. What it had found before AWS refused or did not answer is kept; the rest is not checked."""
+    """Run one check. What it had found before AWS refused or did not answer is kept; the rest is not checked.
+
+    An answer that a check does not understand takes the other checks' answers from nobody.
+    """
     answers: list[Answer] = []
     try:
         answers.extend(checked.ask(needs, account))
     except UNANSWERED as error:
         answers.append(not_checked(checked.id, checked.title, error))
+    except (LookupError, TypeError, ValueError) as error:
+        answers.append(
+            Answer(
+                check=checked.id,
+                status="not_checked",
+                subject=checked.title,
+                message=f"Slipway does not understand AWS's answer: {error!r}",
+                fix="report it with this message: it is a defect of Slipway",
+            )
+        )
     return answers
 
 

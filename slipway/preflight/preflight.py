@@ -28,7 +28,7 @@ class Preflight(BaseModel):
     environment: str
     region: str
     account_id: str | None
-    """None when AWS takes no credentials, and then nothing else was asked; or when no check asks AWS."""
+    """None when AWS takes no credentials or does not answer, and then nothing else was asked; or when no check asks."""
 
     stacks: tuple[str, ...]
     answers: tuple[Answer, ...]
@@ -36,6 +36,9 @@ class Preflight(BaseModel):
 
     not_needed: tuple[str, ...]
     """Ids of the checks that these stacks give nothing to look at."""
+
+    asked: tuple[str, ...]
+    """Ids of the checks that need AWS's permission; all others say nothing about what AWS would tell."""
 
     def of(self, status: Status) -> tuple[Answer, ...]:
         """Return the answers with this status."""
@@ -47,11 +50,13 @@ class Preflight(BaseModel):
         Args:
             strict: what was not checked, and a warning, count as failed.
         """
-        unanswered = len(self.of("not_checked"))
-        if unanswered and (self.account_id is None or unanswered == len(self.answers)):
+        statuses = {answer.status for answer in self.answers}
+        if self.account_id is None and statuses & {"failed", "not_checked"}:
             return NOT_CHECKED
-        alarming = ("failed", "warning", "not_checked") if strict else ("failed",)
-        return FAILED if any(answer.status in alarming for answer in self.answers) else PASSED
+        if "failed" not in statuses and {a.status for a in self.answers if a.check in self.asked} == {"not_checked"}:
+            return NOT_CHECKED
+        alarming = {"failed", "warning", "not_checked"} if strict else {"failed"}
+        return FAILED if statuses & alarming else PASSED
 
 
 def preflight(
@@ -90,6 +95,7 @@ def preflight(
         stacks=tuple(stack.name for stack in needs.stacks),
         answers=tuple(answer for check in checks for answer in found[check.id]),
         not_needed=tuple(check.id for check in checks if not found[check.id]),
+        asked=tuple(check.id for check in checks if check.actions and check.stage != "identity"),
     )
 
 
@@ -108,6 +114,6 @@ def _not_asked(check: Check, reason: str) -> Answer:
         check=check.id,
         status="not_checked",
         subject=check.title,
-        message=f"not asked, as AWS takes no credentials: {reason}",
-        fix="log in, or set AWS_PROFILE, and run the preflight again",
+        message=f"not asked, as AWS does not say whose credentials these are: {reason}",
+        fix="log in, set AWS_PROFILE, or let AWS be reached, and run the preflight again",
     )

@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from slipway.preflight.answer import Answer, Status
-from slipway.preflight.preflight import Preflight
+from slipway.preflight.preflight import NOT_CHECKED, Preflight
 
 _GROUPS: dict[Status, tuple[str, str]] = {
     "failed": ("failed: the deployment would fail", "bold red"),
@@ -65,6 +65,8 @@ def _summary(found: Preflight) -> str:
     counts = ", ".join(f"{len(found.of(status))} {status.replace('_', ' ')}" for status in _GROUPS)
     if found.of("failed"):
         return f"{counts}: do not deploy before the failed ones are fixed"
+    if found.exit_code(strict=False) == NOT_CHECKED:
+        return f"{counts}: nothing that AWS would have to tell could be checked"
     if found.of("not_checked"):
         return f"{counts}: nothing was found that stops a deployment, but not everything could be checked"
     if found.of("warning"):

@@ -1,6 +1,7 @@
 """One run of `slipway preflight`: synthesize, ask, report."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import boto3
@@ -12,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 import slipway.preflight.checks  # noqa: F401 - importing it registers the checks
 from slipway.chosen_assembly import NotChosenError, chosen_assembly
 from slipway.preflight.account import Account
-from slipway.preflight.check import CHECKS, Check
+from slipway.preflight.check import CHECKS, UNANSWERED, Check
 from slipway.preflight.checks.prove_capacity import announcement
 from slipway.preflight.errors import RefusedError
 from slipway.preflight.needs import Needs, read_needs
@@ -31,7 +32,8 @@ def choose(only: Sequence[str], skip: Sequence[str], *, capacity: bool) -> tuple
         capacity: run those too that make something that bills.
 
     Raises:
-        RefusedError: an id is unknown, or belongs to a check that must be asked for with --prove-capacity.
+        RefusedError: an id is unknown, or belongs to a check that must be asked for with --prove-capacity; or none is
+            left.
     """
     unknown = [name for name in (*only, *skip) if name not in CHECKS]
     if unknown:
@@ -40,7 +42,10 @@ def choose(only: Sequence[str], skip: Sequence[str], *, capacity: bool) -> tuple
     if billing and not capacity:
         raise RefusedError(f"{', '.join(billing)} makes something that bills: say --prove-capacity")
     chosen = [check for name, check in sorted(CHECKS.items()) if name not in skip and (not only or name in only)]
-    return tuple(check for check in chosen if capacity or check.stage != "capacity")
+    chosen = [check for check in chosen if capacity or check.stage != "capacity"]
+    if not chosen:
+        raise RefusedError("no check is left: --skip leaves out all that --check names")
+    return tuple(chosen)
 
 
 def run(
@@ -106,10 +111,29 @@ def _ask(needs: Needs, checks: Sequence[Check]) -> Preflight:
     except BotoCoreError as error:
         # A profile that does not exist.
         raise RefusedError(f"no AWS account: {error}. Log in, or set AWS_PROFILE") from error
+    if any(check.stage != "offline" for check in checks):
+        _log_in(account)
     columns = (TextColumn("asking AWS"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=len(checks))
         return preflight(checks, needs, account, lambda done: bar.update(task, advance=1, description=done.title))
+
+
+def _log_in(account: Account) -> None:
+    """Let boto3 fetch its credentials before a progress bar overwrites what it asks for: an MFA code.
+
+    Raises:
+        RefusedError: it asks, and nobody answers.
+    """
+    try:
+        # Whether AWS takes them is PF01's to say.
+        with suppress(*UNANSWERED):
+            _ = account.caller
+    except EOFError as error:
+        raise RefusedError(
+            "the profile asks for an MFA code, and nobody is there to type it. Use credentials that need none: "
+            "`aws sts get-session-token` or an assumed role, in the environment"
+        ) from error
 
 
 def _write(file: Path, found: Preflight) -> None:

@@ -78,6 +78,27 @@ def test_without_credentials_it_ends_with_2(slipway: Preflight, aws: Aws, tmp_pa
     assert set(statuses.values()) == {"not_checked"}
 
 
+@pytest.mark.parametrize("check", ["PF01", "PF06"])
+def test_credentials_that_are_not_taken_end_one_check_with_2_as_well(check: str, slipway: Preflight, aws: Aws) -> None:
+    aws.replies["sts.GetCallerIdentity"] = Refusal("ExpiredToken")
+    assert slipway(checks=(check,)).exit_code == 2
+
+
+def test_a_caller_who_may_nothing_ends_with_2(slipway: Preflight, aws: Aws) -> None:
+    aws.replies = {"sts.GetCallerIdentity": aws.replies["sts.GetCallerIdentity"], "*": Refusal("AccessDenied")}
+    assert slipway(checks=(*OWN, "PF18")).exit_code == 2
+
+
+def test_a_code_of_mfa_that_nobody_types_ends_with_2(slipway: Preflight, aws: Aws) -> None:
+    def ask_for_a_code(_parameters: object) -> None:
+        raise EOFError
+
+    aws.replies["sts.GetCallerIdentity"] = ask_for_a_code
+    result = slipway()
+    assert result.exit_code == 2
+    assert "asks for an MFA code" in result.stderr
+
+
 def test_a_stack_is_asked_about_alone(slipway: Preflight) -> None:
     found = json.loads(slipway("--stack", "training", "--json", "-").stdout)
     assert found["stacks"] == ["slipway-default-training"]
@@ -90,6 +111,7 @@ def test_a_stack_is_asked_about_alone(slipway: Preflight) -> None:
         (["--stack", "trainin"], "there is no stack trainin. Did you mean 'training'?"),
         (["--check", "PF6"], "there is no check PF6; the checks are PF01"),
         (["--check", "PF20"], "say --prove-capacity"),
+        ([word for check in OWN for word in ("--skip", check)], "no check is left"),
         (["-e", "default"], "one of them"),
     ],
 )

@@ -3,6 +3,7 @@
 import itertools
 
 import pytest
+from botocore.exceptions import EndpointConnectionError
 
 from tests.preflight.aws import ACCOUNT_ID, Aws, Refusal
 from tests.preflight.conftest import Ask, NeedsFactory
@@ -23,6 +24,17 @@ def test_credentials_that_aws_does_not_take_fail(code: str, aws: Aws, ask: Ask, 
     assert answer.status == "failed"
     assert code in answer.message
     assert (answer.fix or "").splitlines()[-1] == "aws sso login"
+
+
+def test_no_network_says_nothing_about_the_credentials(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
+    def unreachable(_parameters: object) -> None:
+        raise EndpointConnectionError(endpoint_url="https://sts.us-west-2.amazonaws.com")
+
+    aws.replies["sts.GetCallerIdentity"] = unreachable
+    (answer,) = ask("PF01", needs_of("default"), aws)
+    assert answer.status == "not_checked"
+    assert "AWS cannot be reached" in answer.message
+    assert "sso login" not in (answer.fix or "")
 
 
 @pytest.mark.parametrize(

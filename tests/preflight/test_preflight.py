@@ -7,7 +7,7 @@ import pytest
 
 from slipway.preflight.account import Account
 from slipway.preflight.answer import Answer, Status
-from slipway.preflight.check import Ask, Check, Stage
+from slipway.preflight.check import CHECKS, Ask, Check, Stage
 from slipway.preflight.needs import Needs
 from slipway.preflight.preflight import Preflight, preflight
 from tests.preflight.aws import ACCOUNT_ID, Aws, Refusal
@@ -94,19 +94,45 @@ def test_offline_checks_alone_need_no_credentials(aws: Aws, needs_of: NeedsFacto
         (["passed", "not_checked"], 0, 1),
         (["not_checked", "failed"], 1, 1),
         (["not_checked", "not_checked"], 2, 2),
+        (["not_checked", "offline: passed"], 2, 2),
+        (["not_checked", "offline: failed"], 1, 1),
         ([], 0, 0),
     ],
 )
-def test_exit_codes(statuses: list[Status], lenient: int, strict: int) -> None:
+def test_exit_codes(statuses: list[str], lenient: int, strict: int) -> None:
+    """What needs no permission makes up for nothing that AWS refused."""
+    said = [status.rpartition(": ") for status in statuses]
     found = Preflight(
         environment="tiny",
         region="us-west-2",
         account_id=ACCOUNT_ID,
         stacks=(),
-        answers=tuple(Answer(check="X1", status=status, subject="it", message="so") for status in statuses),
+        answers=tuple(
+            Answer.model_validate({"check": offline or "X1", "status": status, "subject": "it", "message": "so"})
+            for offline, _, status in said
+        ),
         not_needed=(),
+        asked=("X1",),
     )
     assert (found.exit_code(strict=False), found.exit_code(strict=True)) == (lenient, strict)
+
+
+def test_an_answer_that_is_not_understood_costs_one_check(aws: Aws, needs_of: NeedsFactory) -> None:
+    def puzzled(_needs: Needs, _account: Account) -> Iterator[Answer]:
+        yield Answer(check="X1", status="passed", subject="it", message="so")
+        raise KeyError("Zones")
+
+    checks = [made("X1", "quota", puzzled), made("X2", "quota", answering("passed", id_="X2"))]
+    found = preflight(checks, needs_of("default"), aws.account())
+    assert [answer.status for answer in found.answers] == ["passed", "not_checked", "passed"]
+    assert "KeyError('Zones')" in found.answers[1].message
+
+
+def test_credentials_that_aws_does_not_take_are_shown_it_once(aws: Aws, needs_of: NeedsFactory) -> None:
+    aws.replies["sts.GetCallerIdentity"] = Refusal("ExpiredToken")
+    account = aws.account()
+    preflight([CHECKS["PF01"], CHECKS["PF03"]], needs_of("default"), account)
+    assert [call.name for call in aws.calls] == ["sts.GetCallerIdentity"]
 
 
 def test_a_listing_is_asked_for_once_by_all_threads(aws: Aws) -> None:

@@ -20,7 +20,13 @@ def answer(check: str, status: Status, fix: str | None = None) -> Answer:
 def printed(*answers: Answer, width: int = 60) -> list[str]:
     """The report's lines on a narrow screen."""
     found = Preflight(
-        environment="tiny", region="us-west-2", account_id=None, stacks=("one",), answers=answers, not_needed=("X9",)
+        environment="tiny",
+        region="us-west-2",
+        account_id="123456789012",
+        stacks=("one",),
+        answers=answers,
+        not_needed=("X9",),
+        asked=("X2",),
     )
     console = Console(file=StringIO(), width=width)
     print_preflight(found, console)
@@ -36,13 +42,20 @@ def test_commands_are_whole_on_a_narrow_screen_and_said_once() -> None:
 
 
 def test_the_worst_comes_first_and_what_is_not_known_is_said() -> None:
-    lines = printed(answer("X1", "passed"), answer("X2", "not_checked", "again"), answer("X3", "warning", "look"))
+    lines = printed(
+        answer("X1", "passed"), answer("X2", "not_checked", "again"), answer("X2", "warning", "look"), width=120
+    )
     headings = [
         line.split(":")[0].split(" (")[0] for line in lines if line.startswith(("passed", "not checked", "warn"))
     ]
     assert headings == ["warning", "not checked", "passed"]
     assert "nothing to look at for: X9" in lines
     assert lines[-1].endswith("nothing was found that stops a deployment, but not everything could be checked")
+
+
+def test_nothing_but_refusals_is_no_good_news() -> None:
+    last = printed(answer("X1", "passed"), answer("X2", "not_checked", "again"))[-1]
+    assert last.endswith("nothing that AWS would have to tell could be checked")
 
 
 def test_what_aws_says_is_no_markup() -> None:

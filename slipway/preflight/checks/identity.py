@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, HTTPClientError
+from botocore.exceptions import ConnectionError as NoConnectionError
 
 from slipway.assembly import read_artifacts
 from slipway.preflight.account import ALWAYS_ON, SWITCHED_OFF, Account
@@ -13,6 +14,9 @@ from slipway.preflight.check import UNANSWERED, check
 from slipway.preflight.needs import Needs
 
 _OPTED_OUT = "not-opted-in"
+
+_UNREACHABLE = (NoConnectionError, HTTPClientError)
+"""What botocore raises when nobody answers, or only half: that says nothing about the credentials."""
 
 
 @check(
@@ -26,6 +30,15 @@ def identity_and_region(needs: Needs, account: Account) -> Iterator[Answer]:
     """Ask whose credentials these are, and whether the account uses the Region."""
     try:
         caller = account.caller
+    except _UNREACHABLE as error:
+        yield Answer(
+            check="PF01",
+            status="not_checked",
+            subject="credentials",
+            message=f"AWS cannot be reached: {error}",
+            fix="look at the network: the connection, HTTPS_PROXY, AWS_CA_BUNDLE",
+        )
+        return
     except UNANSWERED as error:
         yield Answer(
             check="PF01",
