@@ -1,8 +1,10 @@
 """Changes by what causes them: what only follows from another change is folded into it."""
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from slipway.plan.changes.model import Changes, ResourceChange
+from slipway.plan.changes.model import Changes, Effect, ResourceChange
 from slipway.plan.report.wording import EFFECT_WORDS
 
 _WRAPPERS = frozenset({"Resource", "Default"})
@@ -21,6 +23,37 @@ class Cause:
         """Whether data goes with it or with what follows."""
         return self.change.loses_data or any(change.loses_data for change in self.follow)
 
+    @property
+    def effect(self) -> Effect:
+        """The most alarming of what happens to it and to what follows: a change in place may replace another one."""
+        return min((self.change.effect, *(change.effect for change in self.follow)), key=_ALARM.__getitem__)
+
+    @property
+    def is_alarming(self) -> bool:
+        """Whether something is lost, replaced, deleted or left behind."""
+        return self.loses_data or self.effect not in {"update", "add"}
+
+    @property
+    def following(self) -> str:
+        """What follows in words, for example `2 that follow it: 1 replaced, 1 changed`; empty when nothing does."""
+        if not self.follow:
+            return ""
+        verb = "follows" if len(self.follow) == 1 else "follow"
+        return f"{len(self.follow):,} that {verb} it: {effects_counted(self.follow)}"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know about it and about what follows, a sentence each; with the resource where it is another one."""
+        followers: dict[str, list[str]] = {}
+        for change in self.follow:
+            for note in change.notes:
+                followers.setdefault(note, []).append(own_path(change))
+        told = (
+            f"{paths[0]}{f' and {len(paths) - 1:,} more' if len(paths) > 1 else ''}: {note}"
+            for note, paths in followers.items()
+        )
+        return (*self.change.notes, *told)
+
 
 def resource_id(change: ResourceChange) -> str:
     """Return `stack/logical id`."""
@@ -35,6 +68,12 @@ def own_path(change: ResourceChange) -> str:
     return "/".join(names)
 
 
+def effects_counted(changes: Iterable[ResourceChange]) -> str:
+    """Return how many changes there are of each kind, for example `2 replaced, 1 changed`."""
+    effects = Counter(change.effect for change in changes)
+    return ", ".join(f"{effects[effect]:,} {word}" for effect, word in EFFECT_WORDS.items() if effects[effect])
+
+
 def causes(changes: Changes) -> tuple[Cause, ...]:
     """Return the changes, the most alarming first: lost data, replacements, deletions, then the rest."""
     by_id = {resource_id(change): change for change in changes.resources}
@@ -44,11 +83,11 @@ def causes(changes: Changes) -> tuple[Cause, ...]:
         follow.setdefault(resource_id(root), [])
         if root is not change:
             follow[resource_id(root)].append(change)
-    found = (Cause(by_id[name], tuple(sorted(others, key=alarm))) for name, others in follow.items())
-    return tuple(sorted(found, key=lambda cause: (not cause.loses_data, alarm(cause.change))))
+    found = (Cause(by_id[name], tuple(sorted(others, key=_alarm))) for name, others in follow.items())
+    return tuple(sorted(found, key=lambda cause: (not cause.loses_data, _ALARM[cause.effect], _alarm(cause.change))))
 
 
-def alarm(change: ResourceChange) -> tuple[bool, int, str, str]:
+def _alarm(change: ResourceChange) -> tuple[bool, int, str, str]:
     """Return a sort key: the most alarming change first, then by stack and path."""
     return (not change.loses_data, _ALARM[change.effect], change.stack, change.construct_path)
 

@@ -103,8 +103,8 @@ def look_first(plan: Plan) -> tuple[tuple[str, str], ...]:
 def _alarming(comparison: Comparison) -> list[tuple[str, str]]:
     changes = comparison.changes
     found = causes(changes)
-    worst = [cause for cause in found if cause.loses_data or cause.change.effect in {"replace", "may_replace"}]
-    gone = [cause for cause in found if cause not in worst and cause.change.effect in {"remove", "orphan"}]
+    worst = [cause for cause in found if cause.loses_data or cause.effect in {"replace", "may_replace"}]
+    gone = [cause for cause in found if cause.is_alarming and cause not in worst]
     sentences = _few([_sentence(cause) for cause in worst], "resource loses data or is replaced", "stacks")
     wider = [
         (f"{broader.in_a_word(one)}: {one.what}", "access") for _, group in broader.by_kind(changes) for one in group
@@ -119,7 +119,7 @@ def _alarming(comparison: Comparison) -> list[tuple[str, str]]:
 def _sentence(cause: Cause) -> tuple[str, str]:
     change = cause.change
     lost = " and loses data" if cause.loses_data else ""
-    follow = f"; {len(cause.follow):,} more because of it" if cause.follow else ""
+    follow = f"; {cause.following}" if cause.follow else ""
     return f"{own_path(change)} is {EFFECT_WORDS[change.effect]}{lost}{follow}", f"stack-{change.stack}"
 
 

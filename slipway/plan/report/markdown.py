@@ -13,7 +13,6 @@ from slipway.plan.report.shortening import fitted
 LONGEST = 65_536
 """Characters that GitHub takes in a comment: its API answers `body is too long (maximum is 65536 characters)`."""
 
-_MOST_NOTES = 10
 _NO_NAME = re.compile(r"[^A-Za-z0-9._-]")
 
 
@@ -39,7 +38,7 @@ def _head(plan: Plan) -> Iterator[str]:
     compared = f" compared with {code(comparison.base)}" if comparison else ""
     yield f"{code(plan.head)}{compared}, {prose(plan.region)}."
     yield ""
-    yield from (f"> {prose(note)}\n" for note in (comparison.notes[:_MOST_NOTES] if comparison else ()))
+    yield from (f"> {prose(note)}\n" for note in (comparison.notes if comparison else ()))
     yield from _totals(plan)
     first = look_first(plan)
     if first:

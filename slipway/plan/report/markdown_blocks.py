@@ -1,13 +1,12 @@
 """The folded parts of the pull request's comment."""
 
-from collections import Counter
 from collections.abc import Iterator
 
 from slipway.plan.changes.model import PropertyChange
 from slipway.plan.deploy_time.model import DeployTime
 from slipway.plan.plan import Comparison, Plan
 from slipway.plan.report import broader
-from slipway.plan.report.causes import Cause, causes, own_path
+from slipway.plan.report.causes import Cause, causes, effects_counted, own_path
 from slipway.plan.report.cost_rows import CostRow, cost_rows
 from slipway.plan.report.markdown_text import code, in_html, prose
 from slipway.plan.report.not_checked import not_checked
@@ -28,12 +27,12 @@ _LONGEST_VALUE = 400
 _RANKS = {
     "deploy time": 9,
     "cost": 8,
-    "accepted": 7,
     "files": 6,
     "changes": 5,
     "security": 4,
     "cluster": 3,
-    "access": 2,
+    "not checked": 2,
+    "access": 1,
 }
 """What is shortened first has the highest number."""
 
@@ -60,9 +59,11 @@ def _compared(comparison: Comparison) -> Iterator[Block]:
     found = causes(changes)
     for stack in dict.fromkeys(cause.change.stack for cause in found):
         here = [cause for cause in found if cause.change.stack == stack]
-        title = f"{in_html(stack)}: {_counted(here)}"
+        every = (change for cause in here for change in (cause.change, *cause.follow))
+        title = f"{in_html(stack)}: {effects_counted(every)}"
         lines = tuple(_cause(cause) for cause in here)
-        yield Block(title, f"change in {prose(stack)}", lines, _RANKS["changes"])
+        alarming = sum(cause.is_alarming for cause in here)
+        yield Block(title, f"change in {prose(stack)}", lines, _RANKS["changes"], alarming)
     assets = tuple(f"- {code(asset)}" for asset in changes.asset_changes)
     title = f"Nothing but an uploaded file changes: {count(len(assets), 'resource')}"
     yield Block(title, "line of changed files", assets, _RANKS["files"])
@@ -88,19 +89,14 @@ def _standing(plan: Plan) -> Iterator[Block]:
     title = f"Deploy time: {duration(time.seconds)}, the longest chain"
     yield Block(title, "step of the deployment", tuple(_steps(time)), _RANKS["deploy time"])
     unchecked = tuple(f"- {prose(sentence)}" for sentence in not_checked(plan))
-    yield Block(f"Not checked: {len(unchecked):,}", "line of what was not checked", unchecked, _RANKS["access"])
-
-
-def _counted(found: list[Cause]) -> str:
-    effects = Counter(change.effect for cause in found for change in (cause.change, *cause.follow))
-    return ", ".join(f"{effects[effect]:,} {word}" for effect, word in EFFECT_WORDS.items() if effects[effect])
+    yield Block(f"Not checked: {len(unchecked):,}", "line of what was not checked", unchecked, _RANKS["not checked"])
 
 
 def _cause(cause: Cause) -> str:
     change = cause.change
     lost = ", **loses data**" if cause.loses_data else ""
     lines = [f"- **{EFFECT_WORDS[change.effect]}**{lost}: {code(own_path(change))} ({code(change.type)})"]
-    lines += [f"  - {prose(note)}" for note in change.notes]
+    lines += [f"  - {prose(note)}" for note in cause.notes]
     lines += [
         f"  - {code(changed.path)}: {_before_and_after(changed)}"
         + (f" ({EFFECT_WORDS[changed.effect]})" if changed.effect != "update" else "")
@@ -109,9 +105,8 @@ def _cause(cause: Cause) -> str:
     if cause.follow:
         names = ", ".join(code(own_path(follower)) for follower in cause.follow[:_MOST_FOLLOWERS])
         more = len(cause.follow) - _MOST_FOLLOWERS
-        verb = "follows" if len(cause.follow) == 1 else "follow"
         rest = f" and {more:,} more" if more > 0 else ""
-        lines.append(f"  - and {len(cause.follow):,} that {verb} it: {names}{rest}")
+        lines.append(f"  - and {cause.following}: {names}{rest}")
     return "\n".join(lines)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from slipway.plan.report.wording import count
 
 _LEAST_LINES = 8
-"""Each part keeps so many lines until all have been shortened to them."""
+"""Each part keeps so many lines, or its alarming ones, until all have been shortened to them."""
 
 
 @dataclass(frozen=True)
@@ -17,13 +17,15 @@ class Block:
         title: one line of HTML text.
         name: what one of the lines is, in words of which the first has a plural, for example `line of cost`.
         lines: an entry each, the most important first.
-        rank: how early it is shortened; the highest first.
+        rank: how early it is shortened; the highest first, and of the same rank the last in the text.
+        alarming: how many of the first lines are kept until all other blocks have been shortened.
     """
 
     title: str
     name: str
     lines: tuple[str, ...]
     rank: int
+    alarming: int = 0
 
     def text(self, kept: int) -> str:
         """Return the block with its first lines."""
@@ -40,14 +42,14 @@ def fitted(head: str, blocks: list[Block], longest: int) -> str:
         ValueError: not even the head fits with the blocks' titles.
     """
     kept = [len(block.lines) for block in blocks]
-    order = sorted(range(len(blocks)), key=lambda number: -blocks[number].rank)
-    for least in (_LEAST_LINES, 0):
+    order = sorted(range(len(blocks)), key=lambda number: (blocks[number].rank, number), reverse=True)
+    for least_lines in ([max(_LEAST_LINES, block.alarming) for block in blocks], [0] * len(blocks)):
         for index in order:
 
             def fits(lines: int, index: int = index) -> bool:
                 return len(_text(head, blocks, [*kept[:index], lines, *kept[index + 1 :]])) <= longest
 
-            kept[index] = _most(min(least, kept[index]), kept[index], fits)
+            kept[index] = _most(min(least_lines[index], kept[index]), kept[index], fits)
     text = _text(head, blocks, kept)
     if len(text) > longest:
         raise ValueError(f"the head of the text alone has {len(text):,} characters, more than {longest:,}")

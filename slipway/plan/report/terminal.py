@@ -109,11 +109,10 @@ def _lines(cause: Cause) -> Iterator[Text]:
         effect = f" ({EFFECT_WORDS[changed.effect]})" if changed.effect != "update" else ""
         before, after = values(changed.before, changed.after, _LONGEST_VALUE)
         yield Text(printable(f"      {changed.path}: {before} -> {after}{effect}"))
-    for note in change.notes:
+    for note in cause.notes:
         yield Text(printable(f"      {note}"))
     if cause.follow:
-        verb = "follows" if len(cause.follow) == 1 else "follow"
-        yield Text(f"      and {len(cause.follow):,} that {verb} it", style="dim")
+        yield Text(f"      and {cause.following}", style="dim")
 
 
 def _print_findings(title: str, findings: tuple[SecurityFinding, ...], console: Console) -> None:

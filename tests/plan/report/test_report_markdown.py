@@ -13,12 +13,15 @@ from slipway.plan.report.markdown import LONGEST, markdown
 from slipway.plan.report.markdown_text import code, in_html, prose
 from tests.plan.report.plans import (
     ACKNOWLEDGEMENT,
+    ADDED,
     BROADENING,
     CHANGES,
     COMPARED,
     FINDING,
     PLAN,
     REPLACED,
+    STORAGE,
+    TRAINING,
     UNCHANGED,
     UNPRICED,
     UNPROTECTED,
@@ -68,7 +71,7 @@ def test_the_most_alarming_change_comes_first_and_takes_its_followers_along() ->
         "slipway-default-training: 1 changed",
         "slipway-default-inference: 1 added",
     ]
-    assert "  - and 2 that follow it: `Lustre/CheckpointRepository`, `Lustre/DataRepository`" in text
+    assert "  - and 2 that follow it: 2 replaced: `Lustre/CheckpointRepository`, `Lustre/DataRepository`" in text
     assert "  - `LustreConfiguration.DeploymentType`: `PERSISTENT_2` → `SCRATCH_2` (replaced)" in text
 
 
@@ -189,10 +192,30 @@ def test_a_plan_that_is_too_long_is_shortened_and_says_what_is_missing() -> None
     assert len(text) > LONGEST - 500, "it keeps as much as fits"
 
 
+def test_what_is_lost_or_replaced_is_kept_longest() -> None:
+    """The stack with the worst news is not shortened before others that only grow."""
+    lost = tuple(
+        REPLACED.model_copy(update={"logical_id": f"Lost{number}", "construct_path": f"{STORAGE}/Lost{number}"})
+        for number in range(60)
+    )
+    added = tuple(
+        ADDED.model_copy(
+            update={"stack": stack, "logical_id": f"New{number}", "construct_path": f"{stack}/New{number}{'n' * 90}"}
+        )
+        for stack in (STORAGE, TRAINING)
+        for number in range(600)
+    )
+
+    text = markdown(compared(resources=(*lost, *added)))
+
+    assert text.count("- **replaced**, **loses data**") == 60
+    assert re.search(r"Left out: .*changes in slipway-default-storage, \d+ changes in slipway-default-training", text)
+
+
 def test_even_long_sentences_by_the_thousand_fit() -> None:
     reason = ACKNOWLEDGEMENT.model_copy(update={"reason": "long " * 10_000})
     assert COMPARED.comparison
     delta = COMPARED.comparison.security.model_copy(update={"new_acknowledgements": (reason,) * 1_000})
-    comparison = COMPARED.comparison.model_copy(update={"security": delta, "notes": ("note " * 10_000,) * 1_000})
+    comparison = COMPARED.comparison.model_copy(update={"security": delta, "notes": ("note " * 10_000,) * 3})
 
     assert len(markdown(COMPARED.model_copy(update={"comparison": comparison}))) <= LONGEST
