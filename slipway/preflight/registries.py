@@ -10,6 +10,9 @@ from slipway.preflight.account import Account
 
 _ECR = re.compile(r"(?P<account>[0-9]{12})\.dkr\.ecr\.(?P<region>[a-z0-9-]+)\.amazonaws\.com(\.cn)?")
 _MISSING = frozenset({"RepositoryNotFoundException", "ImageNotFoundException"})
+_NOT_FOUND = "ImageNotFound"
+"""Of the reasons why Amazon ECR answers without an image, the one that says that there is none (`ImageFailureCode`)."""
+
 _CHALLENGE = re.compile(r'(\w+)="([^"]*)"')
 _TIMEOUT_SECONDS = 10
 _MEDIA_TYPES = ", ".join(
@@ -64,6 +67,7 @@ def in_ecr(image: Image, account: Account) -> bool:
 
     Raises:
         ClientError: it refuses to tell; repositories of other accounts do unless their policy allows it.
+        RegistryError: it has the image's name, but not its content now, for example of another registry's image.
     """
     where = _ECR.fullmatch(image.registry)
     assert where
@@ -76,7 +80,10 @@ def in_ecr(image: Image, account: Account) -> bool:
         if error.response["Error"]["Code"] in _MISSING:
             return False
         raise
-    return bool(found["images"])
+    others = {failure.get("failureCode", "") for failure in found.get("failures", [])} - {_NOT_FOUND}
+    if others:
+        raise RegistryError(f"{image.registry} answers {', '.join(sorted(others))}")
+    return bool(found.get("images"))
 
 
 def in_public_registry(image: Image, transport: httpx2.BaseTransport | None = None) -> bool:

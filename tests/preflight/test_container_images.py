@@ -85,16 +85,32 @@ def test_a_registry_that_does_not_tell_is_not_checked(
 
 
 @pytest.mark.parametrize(
-    "reply", [Refusal("RepositoryNotFoundException"), Refusal("ImageNotFoundException"), {"images": []}]
+    "reply",
+    [
+        Refusal("RepositoryNotFoundException"),
+        Refusal("ImageNotFoundException"),
+        {"images": [], "failures": [{"imageId": {"imageTag": "0.4.5"}, "failureCode": "ImageNotFound"}]},
+    ],
 )
 def test_a_missing_image_of_ecr_fails(reply: Any, needs_of: NeedsFactory, aws: Aws, ask: Ask) -> None:
     aws.replies["ecr.BatchGetImage"] = reply
     answer = about(OWN, ask("PF16", needs_of("apikey"), aws))
     assert answer.status == "failed"
     assert answer.fix is not None
-    assert "--registry-id 111122223333 --repository-name optimum-neuron-vllm" in answer.fix
+    listing = (
+        "aws ecr describe-images --region us-east-1 --registry-id 111122223333 --repository-name optimum-neuron-vllm"
+    )
+    assert answer.fix.startswith(listing)
     asked = next(call.parameters for call in aws.calls if call.operation == "BatchGetImage")
     assert asked["imageIds"] == [{"imageTag": "0.4.5"}]
+
+
+def test_an_image_that_ecr_cannot_fetch_now_is_not_checked(needs_of: NeedsFactory, aws: Aws, ask: Ask) -> None:
+    """A pull through cache, for example, whose registry does not answer."""
+    failure = {"imageId": {"imageTag": "0.4.5"}, "failureCode": "UpstreamUnavailable"}
+    aws.replies["ecr.BatchGetImage"] = {"images": [], "failures": [failure]}
+    answer = about(OWN, ask("PF16", needs_of("apikey"), aws))
+    assert (answer.status, answer.message) == ("not_checked", f"{OWN.partition('/')[0]} answers UpstreamUnavailable")
 
 
 def test_the_folder_of_a_model_is_looked_for(needs_of: NeedsFactory, aws: Aws, ask: Ask) -> None:

@@ -77,8 +77,9 @@ def _image(name: str, stacks: tuple[str, ...], account: Account) -> Iterator[Ans
 def _image_fix(image: Image) -> str:
     if image.in_ecr:
         return (
-            f"aws ecr describe-images --registry-id {image.registry[:12]} --repository-name {image.repository} "
-            "--query 'imageDetails[].imageTags[]'\nthen push the image, or write one of these as `image`"
+            f"aws ecr describe-images --region {image.registry.split('.')[3]} --registry-id {image.registry[:12]} "
+            f"--repository-name {image.repository} --query 'imageDetails[].imageTags[]'\n"
+            "then push the image, or write one of these as `image`"
         )
     return "write an `image` that is there, with its tag or digest"
 
