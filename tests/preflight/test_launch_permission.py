@@ -2,20 +2,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
 
-from slipway.preflight.account import Account
 from slipway.preflight.answer import Answer
-from slipway.preflight.checks import launch_permission
 from tests.preflight.aws import Aws, Refusal
 from tests.preflight.conftest import Ask, NeedsFactory
-
-BY_ORGANIZATION = (
-    "You are not authorized to perform this operation. User: arn:aws:iam::123456789012:user/deployer is not authorized "
-    "to perform: ec2:RunInstances on resource: arn:aws:ec2:us-west-2:123456789012:instance/* with an explicit deny in "
-    "a service control policy: arn:aws:organizations::999999999999:policy/o-x/service_control_policy/p-y. Encoded "
-    "authorization failure message: abc"
-)
 
 
 def trn1(answers: list[Answer]) -> Answer:
@@ -38,20 +28,24 @@ def test_a_launch_that_would_succeed_passes(needs_of: NeedsFactory, aws: Aws, as
     ]
 
 
+_NO_ALLOWANCE = "because no service control policy allows the ec2:RunInstances action"
+_DENIAL = "with an explicit deny in a service control policy: arn:aws:organizations::999999999999:policy/o-x/p-y"
+
+
+@pytest.mark.parametrize("reason", [_DENIAL, _NO_ALLOWANCE])
 @pytest.mark.parametrize(
     "judged", [("instance/*", "failed"), ("volume/*", "failed"), ("network-interface/*", "warning")]
 )
 def test_what_the_organization_forbids_fails_where_nodes_are_alike(
-    judged: tuple[str, str], needs_of: NeedsFactory, aws: Aws, ask: Ask, monkeypatch: pytest.MonkeyPatch
+    judged: tuple[str, str], reason: str, needs_of: NeedsFactory, aws: Aws, ask: Ask
 ) -> None:
     resource, status = judged
-
-    def forbidden(_instance_type: str, _tags: dict[str, str], _account: Account) -> None:
-        message = BY_ORGANIZATION.replace("instance/*", resource)
-        error = {"Error": {"Code": "UnauthorizedOperation", "Message": message}}
-        raise ClientError(error, "RunInstances")  # type: ignore[arg-type]
-
-    monkeypatch.setattr(launch_permission, "_dry_run", forbidden)
+    message = (
+        "You are not authorized to perform this operation. User: arn:aws:iam::123456789012:user/deployer is not "
+        f"authorized to perform: ec2:RunInstances on resource: arn:aws:ec2:us-west-2:123456789012:{resource} {reason}. "
+        "Encoded authorization failure message: abc"
+    )
+    aws.replies["ec2.RunInstances"] = Refusal("UnauthorizedOperation", message)
     answer = trn1(ask("PF19", needs_of("default"), aws))
     assert answer.status == status
     assert "the organization forbids it" in answer.message

@@ -18,9 +18,10 @@ _IMAGE = "resolve:ssm:/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-def
 _ROOT_DEVICE, _ROOT_GIB = "/dev/xvda", 30
 """The image's volume, and a size above its own."""
 
-_BY_ORGANIZATION = "explicit deny in a service control policy"
-"""What EC2 says when the organization forbids it, and not the caller's own policies (IAM User Guide, "Troubleshoot
-access denied error messages")."""
+_BY_ORGANIZATION = "service control policy"
+"""What EC2 names when the organization forbids it, and not the caller's own policies: `with an explicit deny in a
+service control policy`, `because no service control policy allows the ... action` (IAM User Guide, "Troubleshoot access
+denied error messages")."""
 
 _LIKE_OURS = (":instance/", ":volume/")
 """What of the trial is as the environment's nodes are, tags and all. Its subnet and network interface are of the
