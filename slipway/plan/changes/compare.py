@@ -11,6 +11,7 @@ from slipway.plan.changes.data_loss import loses_data
 from slipway.plan.changes.differ import Answer, Impact, ask
 from slipway.plan.changes.facts import facts
 from slipway.plan.changes.model import Changes, Effect, PropertyChange, ResourceChange
+from slipway.plan.changes.names import taken_name
 from slipway.plan.changes.notes import notes
 from slipway.plan.changes.permissions.compare import broadenings
 from slipway.plan.changes.permissions.protections import stack_broadenings
@@ -104,7 +105,7 @@ class _Comparison:
         before, after = self.before.get(key), self.after.get(key)
         resource = after or before
         assert resource
-        effect = _EFFECTS[self.answer.resources[key].impact]
+        effect, moved = _EFFECTS[self.answer.resources[key].impact], self.answer.moved
         properties = tuple(self._properties(key)) if before and after else ()
         return ResourceChange(
             stack=resource.stack,
@@ -113,9 +114,13 @@ class _Comparison:
             type=resource.type,
             effect=effect,
             loses_data=before is not None and loses_data(before, after, effect),
-            caused_by=cause(key, self.before, self.after, self.answer.moved),
+            caused_by=cause(key, self.before, self.after, moved),
             properties=properties,
-            notes=notes(before, after, effect, properties) if before else (),
+            notes=(
+                notes(before, after, effect, properties, moved)
+                if before
+                else tuple(taken_name(resource, self.before, self.after, moved))
+            ),
         )
 
     def _properties(self, key: str) -> Iterator[PropertyChange]:
@@ -123,12 +128,12 @@ class _Comparison:
         if key in self.original:
             yield PropertyChange(path=_LOGICAL_ID, before=before.logical_id, after=after.logical_id, effect="replace")
         impacts = self.answer.resources[key].properties
-        nested = _replacing_paths(after.type)
+        nested = _replacing_paths(after.type) | ({"Type"} if before.type != after.type else frozenset())
+        # Of a property that replaces by what is nested in it, nothing else does.
+        decided = {_top(path) for path in nested}
         for path, old, new in _differences(before, after, self.answer.moved):
-            top = _top(path)
-            # Of a property that replaces by what is nested in it, nothing else does.
-            known = impacts.get(top, "WILL_UPDATE") if top not in {_top(row) for row in nested} else "WILL_UPDATE"
-            effect = "replace" if path in nested else _EFFECTS[known]
+            otherwise = "WILL_UPDATE" if _top(path) in decided else impacts.get(_top(path), "WILL_UPDATE")
+            effect = "replace" if path in nested else _EFFECTS[otherwise]
             yield PropertyChange.model_validate({"path": path, "before": old, "after": new, "effect": effect})
 
 

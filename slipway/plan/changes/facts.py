@@ -82,8 +82,8 @@ class Facts(_Row):
     moving_attributes: dict[str, tuple[str, ...]]
     """Attributes, by type, that get a new value with every update of the resource."""
 
-    names: dict[str, str]
-    """Property, by type, that holds the name a resource has in the account when the template chooses it."""
+    names: dict[str, tuple[str, ...]]
+    """Paths of the properties, by type, that tell a resource from all others in AWS when the template chooses them."""
 
     default_deletion_policy: dict[str, str]
     """What CloudFormation does, by type, when a template without a DeletionPolicy lets go of a resource."""

@@ -7,11 +7,16 @@ from typing import Any
 from slipway.plan.changes.data_loss import holds_data
 from slipway.plan.changes.facts import Note, facts
 from slipway.plan.changes.model import Effect, PropertyChange
+from slipway.plan.changes.names import same_name
 from slipway.plan.changes.resources import Resource
 
 
 def notes(
-    before: Resource, after: Resource | None, effect: Effect, changed: tuple[PropertyChange, ...]
+    before: Resource,
+    after: Resource | None,
+    effect: Effect,
+    changed: tuple[PropertyChange, ...],
+    moved: frozenset[str],
 ) -> tuple[str, ...]:
     """Return a sentence for each thing to know.
 
@@ -20,9 +25,10 @@ def notes(
         after: as it will be, None when it goes.
         effect: what happens to it.
         changed: its properties that change.
+        moved: references that get a new value.
     """
     rows = tuple(row.note for row in facts().notes if _applies(row, before, effect, changed))
-    return (*rows, *_general(before, after, effect))
+    return (*rows, *_general(before, after, effect, moved))
 
 
 def _applies(row: Note, before: Resource, effect: Effect, changed: tuple[PropertyChange, ...]) -> bool:
@@ -53,20 +59,26 @@ def _moves(row: Note, before: Any, after: Any) -> bool:
     return rises is (row.direction == "up")
 
 
-def _general(before: Resource, after: Resource | None, effect: Effect) -> Iterator[str]:
+def _general(before: Resource, after: Resource | None, effect: Effect, moved: frozenset[str]) -> Iterator[str]:
     if effect == "may_replace" and holds_data(before):
         yield "If CloudFormation replaces it, its data go: look at the change set before you execute it."
     if effect != "replace" or after is None:
+        return
+    if after.type != before.type:
+        # https://github.com/aws/aws-sam-cli/issues/6786
+        yield (
+            f'It was {before.type}. CloudFormation refuses it, "Update of resource type is not permitted.": another '
+            "type needs another logical id."
+        )
         return
     if after.logical_id != before.logical_id:
         policy = before.template.get("DeletionPolicy")
         yield f"Its logical id was {before.logical_id}: CloudFormation makes another one and lets go of this."
     else:
         policy = before.template.get("UpdateReplacePolicy")
-    if policy == "Retain":
+    if policy in ("Retain", "RetainExceptOnCreate"):
         yield "The old one stays, with what it holds, and goes on to cost."
-    name = facts().names.get(before.type, "")
-    if name in before.properties and before.properties.get(name) == after.properties.get(name):
+    if name := same_name(before, after, moved):
         yield (
             f"Its {name} stays the same, and CloudFormation makes the new one before it deletes the old one: AWS "
             "refuses a second one of that name."

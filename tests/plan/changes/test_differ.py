@@ -1,5 +1,6 @@
 """The differ's process: what it is told, and what becomes of a missing or failing one."""
 
+import json
 import subprocess
 import time
 from pathlib import Path
@@ -164,6 +165,28 @@ def test_a_pinned_digest_is_no_file_of_ours() -> None:
 
     assert change.effect == "replace"
     assert [row.path for row in change.properties] == ["ContainerDefinitions[engine].Image"]
+
+
+def test_another_image_starts_pods_anew() -> None:
+    def deployment(tag: str) -> Stack:
+        spec = {"template": {"spec": {"containers": [{"name": "shell", "image": f"registry.example/jobs:{tag * 64}"}]}}}
+        manifest = json.dumps([{"kind": "Deployment", "metadata": {"name": "shell"}, "spec": spec}])
+        return _stack(
+            "one", {"Jobs": {"Type": "Custom::AWSCDK-EKS-KubernetesResource", "Properties": {"Manifest": manifest}}}
+        )
+
+    (change,) = compare((deployment("a"),), (deployment("b"),)).resources
+
+    assert [row.path for row in change.properties] == [
+        "Manifest[Deployment shell].spec.template.spec.containers[shell].image"
+    ]
+
+
+@pytest.mark.parametrize("resource_type", ["AWS::RDS::DBInstance", "AWS::RDS::DBCluster"])
+def test_a_database_without_a_policy_leaves_a_snapshot(resource_type: str) -> None:
+    (change,) = compare((_stack("one", {"Data": {"Type": resource_type}}),), (_stack("one", {}),)).resources
+
+    assert (change.effect, change.loses_data) == ("remove", False)
 
 
 def test_a_replacement_reaches_nested_properties_and_no_others() -> None:
