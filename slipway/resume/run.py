@@ -100,7 +100,8 @@ def resume(environment: str | None, assembly: Path | None, *, yes: bool) -> None
 
 def _site(environment: str | None, assembly: Path | None) -> Site:
     stacks = _stacks(environment, assembly)
-    session = boto3.Session(region_name=stacks[0].region)
+    # A profile that does not exist is told here, a key that is wrong by the first question.
+    session = _asked(lambda: boto3.Session(region_name=stacks[0].region))
     account = _asked(lambda: session.client("sts").get_caller_identity()["Account"])
     name = stacks[0].tags[ENVIRONMENT_TAG]
     return Site(name, read_targets(stacks), estimate(stacks), session, account)
@@ -132,7 +133,8 @@ def _asked(question: Callable[[], Answer]) -> Answer:
     except StateError as error:
         raise RefusedError(f"{error}. Nothing was changed") from error
     except (BotoCoreError, ClientError) as error:
-        raise RefusedError(f"AWS does not answer, or refuses: {error}. Nothing was changed") from error
+        said = str(error).rstrip(".")
+        raise RefusedError(f"AWS does not answer, or refuses: {said}. Nothing was changed") from error
 
 
 def _confirm(question: str, *, yes: bool) -> None:

@@ -23,11 +23,13 @@ COUNTS = st.integers(0, 20)
 
 
 @contextmanager
-def refused(patch: pytest.MonkeyPatch, backend: type, operation: str, code: str) -> Iterator[None]:
+def refused(
+    patch: pytest.MonkeyPatch, backend: type, operation: str, code: str, message: str = "not now"
+) -> Iterator[None]:
     """Have AWS refuse one operation."""
 
     def refuse(*_: Any, **__: Any) -> None:
-        raise ClientError({"Error": {"Code": code, "Message": "not now"}}, operation)
+        raise ClientError({"Error": {"Code": code, "Message": message}}, operation)
 
     with patch.context() as within:
         within.setattr(backend, operation, refuse)

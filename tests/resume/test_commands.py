@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from moto.ecs.models import EC2ContainerServiceBackend
 from moto.eks.models import EKSBackend
+from moto.sts.models import STSBackend
 from typer.testing import CliRunner, Result
 
 from slipway.assembly import read_stacks
@@ -129,6 +130,29 @@ def test_when_aws_does_not_say_what_runs_nothing_is_changed(
     assert result.exit_code == 2
     assert "AWS does not say what runs: node groups of slipway-test-kubernetes" in result.output
     assert world.state() == before
+
+
+@pytest.mark.parametrize("command", ["pause", "resume"])
+def test_a_profile_that_does_not_exist_is_told_in_a_sentence(
+    assembly: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "nope")
+    result = run(command, assembly, "--yes")
+
+    assert result.exit_code == 2
+    assert result.output == (
+        "AWS does not answer, or refuses: The config profile (nope) could not be found. Nothing was changed\n"
+    )
+
+
+def test_the_full_stop_of_aws_words_is_not_doubled(
+    world: World, assembly: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with refused(monkeypatch, STSBackend, "get_caller_identity", "InvalidClientTokenId", "The token is invalid."):
+        result = run("pause", assembly, "--yes")
+
+    assert result.exit_code == 2
+    assert "The token is invalid. Nothing was changed" in result.output
 
 
 def test_a_tag_that_somebody_else_has_written_is_told(world: World, assembly: Path) -> None:
