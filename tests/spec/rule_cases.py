@@ -74,7 +74,7 @@ REGION = [
         "parallelcluster-release-known",
         {"training.parallelcluster_version": "3.13.1"},
         "training.parallelcluster_version",
-        "there are no facts about ParallelCluster '3.13.1'. Write 3.16.1.",
+        "Slipway does not know ParallelCluster '3.13.1'. Write 3.16.1.",
         {"training.parallelcluster_version": "3.16.1"},
     ),
     Case(
@@ -248,7 +248,7 @@ STORAGE = [
         "accounting-database-type-known",
         {"storage.accounting_database": {"instance_type": "db.t4g.medum"}},
         "storage.accounting_database.instance_type",
-        "there are no facts about a database instance class 'db.t4g.medum'. Did you mean 'db.t4g.medium'?",
+        "Slipway does not know the database instance class 'db.t4g.medum'. Did you mean 'db.t4g.medium'?",
         {"storage.accounting_database": {"instance_type": "db.t4g.medium", "multi_az": True}},
     ),
     Case(

@@ -45,7 +45,7 @@ ACCESS = [
         "login-node-type-known",
         {LOGIN: {"instance_type": "m6i.larg"}},
         f"{LOGIN}.instance_type",
-        "Did you mean 'm6i.large'?",
+        "Write m6i.large, m6i.xlarge, m6i.2xlarge,",
         {LOGIN: {"instance_type": "m6i.large"}},
     ),
     Case(

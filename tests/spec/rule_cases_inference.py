@@ -63,7 +63,7 @@ INFERENCE = [
         "engine-known",
         {f"{MODEL}.engine": "vllm"},
         f"{FIRST}.engine",
-        "there are no facts about an inference engine 'vllm'. Did you mean 'vllm-hf'?",
+        "Slipway does not know the inference engine 'vllm'. Did you mean 'vllm-hf'?",
         {f"{MODEL}.engine": "tgi"},
     ),
     Case(
@@ -119,7 +119,7 @@ INFERENCE = [
         "host-type-known",
         {f"{MODEL}.instance_type": "inf2.2xlarge"},
         f"{FIRST}.instance_type",
-        "there are no facts about an instance type 'inf2.2xlarge'. Did you mean 'inf2.24xlarge'?",
+        "Slipway does not know the instance type 'inf2.2xlarge'. Write inf2.xlarge, inf2.8xlarge,",
         {f"{MODEL}.instance_type": "inf2.8xlarge"},
     ),
     Case(

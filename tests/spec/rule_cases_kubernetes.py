@@ -34,14 +34,14 @@ KUBERNETES = [
         "kubernetes-version-known",
         cluster(version="1.34"),
         "kubernetes.version",
-        "there are no facts about Kubernetes '1.34'. Write 1.35 or 1.36, in quotation marks.",
+        "Slipway does not know Kubernetes '1.34'. Write 1.35 or 1.36, in quotation marks.",
         cluster(version="1.36"),
     ),
     Case(
         "kubernetes-training-stack-known",
         cluster(training_stack="xla-2.28"),
         "kubernetes.training_stack",
-        "there are no facts about a training stack 'xla-2.28'. Did you mean 'xla-2.28.1'?",
+        "Slipway does not know the training stack 'xla-2.28'. Did you mean 'xla-2.28.1'?",
         cluster(training_stack="xla-2.28.1"),
     ),
     Case(
@@ -55,7 +55,7 @@ KUBERNETES = [
         "core-node-type-known",
         cluster(core_nodes={"instance_type": "m6i.xlarg"}),
         "kubernetes.core_nodes.instance_type",
-        "Did you mean 'm6i.xlarge'?",
+        "Write m6i.large, m6i.xlarge, m6i.2xlarge,",
         cluster(core_nodes={"instance_type": "m6i.large"}),
     ),
     Case(
@@ -192,7 +192,7 @@ NODE_GROUPS = [
         "node-group-type-known",
         accelerated(instance_type="trn1.64xlarge"),
         "kubernetes.node_groups[0].instance_type",
-        "there are no facts about an instance type 'trn1.64xlarge'",
+        "Slipway does not know the instance type 'trn1.64xlarge'",
         accelerated(instance_type="trn1.2xlarge"),
     ),
     Case(
@@ -220,7 +220,7 @@ NODE_GROUPS = [
             f"{QUEUE}.compute_resources.0.instance_type": "trn2.48xlarge",
         },
         "kubernetes.node_groups[0].instance_type",
-        "there are no facts about an EFA installer for native-2.33, and trn2.48xlarge has EFA",
+        "Slipway knows no EFA installer for native-2.33, and trn2.48xlarge has EFA",
         {
             **cluster({**TRN1, "instance_type": "trn2.48xlarge", "efa": False}, training_stack="native-2.33"),
             "region": "us-east-2",

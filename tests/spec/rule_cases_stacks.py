@@ -25,14 +25,14 @@ TRAINING_STACKS = [
         "training-stack-known",
         {CLUSTER_STACK: "xla-2.28.0"},
         CLUSTER_STACK,
-        "there are no facts about a training stack 'xla-2.28.0'. Did you mean 'xla-2.28.1'?",
+        "Slipway does not know the training stack 'xla-2.28.0'. Did you mean 'xla-2.28.1'?",
         {CLUSTER_STACK: "xla-2.28.1"},
     ),
     Case(
         "queue-training-stack-known",
         two_stacks(training_stack="native"),
         "training.queues[1].training_stack",
-        "there are no facts about a training stack 'native'. Did you mean 'native-2.33'?",
+        "Slipway does not know the training stack 'native'. Did you mean 'native-2.33'?",
         two_stacks(training_stack="native-2.33"),
     ),
     Case(

@@ -101,7 +101,7 @@ CLUSTER = [
         "head-node-type-known",
         {"training.head_node.instance_type": "m6i.2xlarg"},
         "training.head_node.instance_type",
-        "Did you mean 'm6i.2xlarge'?",
+        "Write m6i.large, m6i.xlarge, m6i.2xlarge,",
         {"training.head_node.instance_type": "m6i.4xlarge"},
     ),
     Case(
@@ -146,9 +146,23 @@ CLUSTER = [
 NODES = [
     Case(
         "node-type-known",
+        {f"{RESOURCE}.instance_type": "p5.48xlarge"},
+        "training.queues[0].compute_resources[0].instance_type",
+        "Slipway does not know the instance type 'p5.48xlarge'. Write trn1.2xlarge, trn1.32xlarge,",
+        {f"{RESOURCE}.instance_type": "trn1.2xlarge"},
+    ),
+    Case(
+        "node-type-known",
+        {f"{RESOURCE}.instance_type": "trm1.32xlarge"},
+        "training.queues[0].compute_resources[0].instance_type",
+        "Slipway does not know the instance type 'trm1.32xlarge'. Did you mean 'trn1.32xlarge'?",
+        {f"{RESOURCE}.instance_type": "trn1.2xlarge"},
+    ),
+    Case(
+        "node-type-known",
         {f"{RESOURCE}.instance_type": "trn1.64xlarge"},
         "training.queues[0].compute_resources[0].instance_type",
-        "there are no facts about an instance type 'trn1.64xlarge'",
+        "Slipway does not know the instance type 'trn1.64xlarge'. Write trn1.2xlarge or trn1.32xlarge.",
         {f"{RESOURCE}.instance_type": "trn1.2xlarge"},
     ),
     Case(

@@ -72,7 +72,7 @@ def engine_known(environment: Environment, path: Path, model: ServedModel) -> It
     known = facts.inference_engines()
     if model.engine not in known:
         fix = near_names(model.engine, known) or f"Write {listed(known)}."
-        yield Finding((*path, "engine"), f"there are no facts about an inference engine {shown(model.engine)}", fix)
+        yield Finding((*path, "engine"), f"Slipway does not know the inference engine {shown(model.engine)}", fix)
 
 
 @environment_notice

@@ -55,7 +55,7 @@ def kubernetes_version_known(environment: Environment) -> Iterator[Finding]:
     """The Kubernetes version is one for which the facts pin images and add-ons."""
     version, known = kubernetes_cluster(environment).version, facts.kubernetes_versions()
     if version not in known:
-        message = f"there are no facts about Kubernetes {shown(version)}"
+        message = f"Slipway does not know Kubernetes {shown(version)}"
         yield Finding(_VERSION, message, f"Write {listed(known)}, in quotation marks.")
 
 

@@ -81,7 +81,7 @@ def training_stack_has_efa(environment: Environment, path: Path, group: NodeGrou
     """A training image for nodes with EFA has EFA's libraries: the facts pin an installer for the training stack."""
     pins = facts.training_stack(kubernetes_cluster(environment).training_stack)
     if group.accelerated and group.uses_efa and pins.job_kit and pins.efa_installer is None:
-        message = f"there are no facts about an EFA installer for {pins.name}, and {group.instance_type} has EFA"
+        message = f"Slipway knows no EFA installer for {pins.name}, and {group.instance_type} has EFA"
         others = [row.name for row in facts.training_stacks().values() if row.job_kit and row.efa_installer is not None]
         fix = f"Write `efa: false` and `max_count: 1`, or kubernetes.training_stack {listed(others)}."
         yield Finding((*path, "efa" if group.efa else "instance_type"), message, fix)

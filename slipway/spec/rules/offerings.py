@@ -35,8 +35,14 @@ def unknown_type(path: Path, name: str, suitable: Iterable[InstanceType]) -> Ite
     """Yield a finding when the facts have no such instance type; it names the suitable ones."""
     if name not in facts.instance_types():
         possible = [row.name for row in suitable]
-        fix = near_names(name, possible, likeness=_LIKENESS) or f"Write {listed(possible)}."
-        yield Finding(path, f"there are no facts about an instance type {shown(name)}", fix)
+        family, _, size = name.lower().partition(".")
+        of_family = [other for other in possible if other.startswith(f"{family}.")]
+        # A name alone looks like many others: p5.48xlarge has a GPU, it is no misspelled m5.8xlarge.
+        alike = [other for other in possible if other[:1] == family[:1] and other.endswith(f".{size}")]
+        meant = f"Write {listed(of_family)}." if of_family else near_names(name, alike, likeness=_LIKENESS)
+        yield Finding(
+            path, f"Slipway does not know the instance type {shown(name)}", meant or f"Write {listed(possible)}."
+        )
 
 
 def not_offered(path: Path, name: str, region: str, zones: tuple[str, ...]) -> Iterator[Finding]:
@@ -46,21 +52,21 @@ def not_offered(path: Path, name: str, region: str, zones: tuple[str, ...]) -> I
         path: Field with the instance type.
         name: The instance type.
         region: Region of the zones.
-        zones: Zone ids of which one must offer it. Zones that the region does not have are another rule's.
+        zones: Zone ids of which one must offer it. Where the region has none of them, which is another rule's finding,
+            the region itself must.
 
     Raises:
         UnknownFact: There are no facts about the instance type or the region.
     """
     instance_type = facts.instance_type(name)
-    if not set(zones) & set(facts.region(region).availability_zone_ids):
-        return
+    in_region = set(zones) & set(facts.region(region).availability_zone_ids)
     offered = facts.offered_zone_ids(name, region)
-    if offered.isdisjoint(zones):
+    if offered.isdisjoint(zones) and (in_region or not offered):
         elsewhere = facts.offering_regions(name)
         row = elsewhere.get(region) or next(iter(elsewhere.values()), instance_type)
         yield Finding(
             path,
-            f"{name} is not offered in {listed(dict.fromkeys(zones))} (facts of {row.as_of})",
+            f"{name} is not offered in {listed(dict.fromkeys(zones)) if in_region else region} (facts of {row.as_of})",
             f"Zones of {region} with it: {listed(sorted(offered), 'and')}."
             if offered
             else f"Regions with it: {listed(sorted(elsewhere), 'and') or 'none'}.",

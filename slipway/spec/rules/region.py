@@ -24,7 +24,7 @@ def region_known(environment: Environment) -> Iterator[Finding]:
     known = facts.regions()
     if environment.region not in known:
         fix = near_names(environment.region, known) or f"Write {listed(known)}."
-        yield Finding(("region",), f"there are no facts about a region {shown(environment.region)}", fix)
+        yield Finding(("region",), f"Slipway does not know the Region {shown(environment.region)}", fix)
 
 
 @environment_rule
@@ -33,7 +33,7 @@ def parallelcluster_release_known(environment: Environment) -> Iterator[Finding]
     version, known = slurm_cluster(environment).parallelcluster_version, facts.parallelcluster_releases()
     if version not in known:
         path = ("training", "parallelcluster_version")
-        yield Finding(path, f"there are no facts about ParallelCluster {shown(version)}", f"Write {listed(known)}.")
+        yield Finding(path, f"Slipway does not know ParallelCluster {shown(version)}", f"Write {listed(known)}.")
 
 
 @environment_rule

@@ -67,7 +67,7 @@ def accounting_database_type_known(environment: Environment) -> Iterator[Finding
     """The accounting database's instance class is one that the facts describe."""
     database, known = environment.storage.accounting_database, facts.database_instance_types()
     if database and database.instance_type not in known:
-        message = f"there are no facts about a database instance class {shown(database.instance_type)}"
+        message = f"Slipway does not know the database instance class {shown(database.instance_type)}"
         fix = near_names(database.instance_type, known, likeness=0.8) or f"Write {listed(known)}."
         yield Finding(("storage", "accounting_database", "instance_type"), message, fix)
 

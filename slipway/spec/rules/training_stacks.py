@@ -20,7 +20,7 @@ def unknown_stack(path: Path, name: str) -> Iterator[Finding]:
     known = facts.training_stacks()
     if name not in known:
         fix = near_names(name, known) or f"Write {listed(known)}."
-        yield Finding(path, f"there are no facts about a training stack {shown(name)}", fix)
+        yield Finding(path, f"Slipway does not know the training stack {shown(name)}", fix)
 
 
 @environment_rule
