@@ -1,5 +1,6 @@
 """Loading: files that are no environment at all, places in the file, and the speed of it."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -121,6 +122,15 @@ def test_ordinary_text_is_no_credential(text: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_environments_load(name: str) -> None:
     assert load_environment(ENVIRONMENTS / f"{name}.yaml").name == name
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_key_that_is_commented_out_may_be_taken_as_it_stands(name: str, tmp_path: Path) -> None:
+    text = (ENVIRONMENTS / f"{name}.yaml").read_text(encoding="utf-8")
+    with_all_keys = tmp_path / f"{name}.yaml"
+    with_all_keys.write_text(re.sub(r"^( +)# ([a-z_]+: )", r"\1\2", text, flags=re.MULTILINE), encoding="utf-8")
+
+    assert load_environment(with_all_keys).name == name
 
 
 def test_synth_path_imports_no_aws_client() -> None:
