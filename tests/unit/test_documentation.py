@@ -8,6 +8,7 @@ import pytest
 import typer
 
 from slipway.cli import app
+from slipway.leftovers.kind import kinds
 from tests.assembly import PROJECT
 
 DOCS = PROJECT / "docs"
@@ -16,6 +17,8 @@ LINK = re.compile(r"(?<!!)\[[^\]]*\]\((?!https?://|mailto:)([^)#\s]*)(?:#([^)\s]
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 MAKE = re.compile(r"`make ([a-z][a-z-]*)|^make ([a-z][a-z-]*)|&& make ([a-z][a-z-]*)", re.MULTILINE)
 COMMAND = re.compile(r"(?:`|^|&& |    )slipway ([a-z][a-z-]+)(?: ([a-z][a-z-]+))?", re.MULTILINE)
+WITH_OPTIONS = re.compile(r"(?:`|^|    )slipway ([a-z-]+) ?([a-z]*)([^`|#&\n]*)", re.MULTILINE)
+OPTION = re.compile(r"(?<![\w/])--?[a-z][a-z-]*")
 
 LOG_LINES = {"health", "bake"}
 """What programs on the nodes write behind `slipway`."""
@@ -79,3 +82,20 @@ def test_every_command_exists(page: Path) -> None:
         group = getattr(known.get(first), "commands", None)
         if group and second:
             assert second in group, f"slipway {first} {second}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
+def test_every_option_exists(page: Path) -> None:
+    root = typer.main.get_command(app)
+    unknown = []
+    for first, second, rest in WITH_OPTIONS.findall(page.read_text(encoding="utf-8")):
+        command = getattr(root, "commands", {}).get(first)
+        command = getattr(command, "commands", {}).get(second, command)
+        known = {option for parameter in getattr(command, "params", ()) for option in parameter.opts}
+        unknown += [f"slipway {first} {option}" for option in OPTION.findall(f"{second} {rest}") if option not in known]
+
+    assert not unknown
+
+
+def test_the_number_of_kinds_of_leftovers_is_told() -> None:
+    assert f"It lists {len(kinds())} kinds of things" in (DOCS / "teardown.md").read_text(encoding="utf-8")
