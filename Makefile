@@ -22,7 +22,7 @@ help: ## List the commands
 
 # ---- set-up: one stamp file for each thing that is installed -------------------------------------------------
 .PHONY: setup
-setup: $(VENV)/.installed node_modules/.installed ## Install Python packages, Node (when needed) and the CDK CLI
+setup: $(VENV)/.installed node_modules/.installed .tools/parallelcluster/.installed ## Install Python packages, Node (when needed), the CDK CLI and pcluster
 
 .PHONY: python-found
 python-found:
@@ -60,7 +60,7 @@ node_modules/.installed: package.json package-lock.json | $(VENV)/.installed
 
 # ---- work ----------------------------------------------------------------------------------------------------
 .PHONY: test
-test: setup .tools/checkov/.installed .tools/parallelcluster/.installed ## Lint, type-check and test everything that needs no emulator
+test: setup .tools/checkov/.installed ## Lint, type-check and test everything that needs no emulator
 	ruff check .
 	ruff format --check .
 	mypy
@@ -86,22 +86,22 @@ snapshots: setup ## Rewrite the template snapshots after a wanted change (review
 	python -m pytest tests/snapshot --snapshot-update
 
 .PHONY: judge
-judge: setup .tools/parallelcluster/.installed ## Run the real aws-parallelcluster on every environment's cluster configuration
+judge: setup ## Run the real aws-parallelcluster on every environment's cluster configuration
 	python -m slipway.judge
 	python -m pytest $(SIDE_BY_SIDE) tests/judge -m judge
 
 .PHONY: rehearse
 rehearse: rehearse-$(ENVIRONMENT) ## Deploy and destroy the environment on an emulator with the real CDK CLI
 
-rehearse-%: setup .tools/parallelcluster/.installed
+rehearse-%: setup
 	python -m slipway.rehearsal --environment $*
 
 .PHONY: test-rehearsal
-test-rehearsal: setup .tools/parallelcluster/.installed ## Run the slow tests of the rehearsal, of slipway destroy and roll-out
+test-rehearsal: setup ## Run the slow tests of the rehearsal, of slipway destroy and roll-out
 	python -m pytest tests/rehearsal tests/teardown tests/roll_out -m rehearsal
 
 .PHONY: destroy
-destroy: setup .tools/parallelcluster/.installed ## Delete the deployed environment, nodes first; says what and asks (docs/teardown.md)
+destroy: setup ## Delete the deployed environment, nodes first; says what and asks (docs/teardown.md)
 	@slipway destroy --environment $(ENVIRONMENT)
 
 .PHONY: cost
@@ -111,7 +111,7 @@ cost: setup .plan ## Print what the environment costs idle and at peak, from lis
 	@python -m slipway.plan.cost .plan/$(ENVIRONMENT)
 
 .PHONY: diff
-diff: setup .tools/parallelcluster/.installed .plan ## Show what a deployment would change, and whether it can update the cluster
+diff: setup .plan ## Show what a deployment would change, and whether it can update the cluster
 	@node_modules/.bin/cdk diff -c environment=$(ENVIRONMENT) --output .plan/$(ENVIRONMENT)
 	@slipway cluster-update --assembly .plan/$(ENVIRONMENT)
 
@@ -121,7 +121,7 @@ FAIL_ON ?=
 REVIEWED = $(if $(filter file,$(origin ENVIRONMENT)),$(basename $(notdir $(wildcard environments/*.yaml))),$(ENVIRONMENT))
 
 .PHONY: review
-review: setup .tools/parallelcluster/.installed ## Judge and plan every environment, or ENVIRONMENT, against BASE, into .plan/review
+review: setup ## Judge and plan every environment, or ENVIRONMENT, against BASE, into .plan/review
 	@rm -rf .plan/review
 	@test -n "$(strip $(REVIEWED))" || { echo "there is no environment to review in environments/" >&2; exit 1; }
 	@trap 'exit 130' INT TERM; status=0; python -m slipway.judge $(REVIEWED) || status=1; for name in $(REVIEWED); do \
