@@ -74,6 +74,19 @@ def test_too_few_interfaces_for_all_nodes_warn(aws: Aws, ask: Ask, needs_of: Nee
     assert (interfaces.fix or "").startswith("aws service-quotas request-service-quota-increase --service-code vpc")
 
 
+def test_interfaces_of_our_own_nodes_count_once(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
+    tags = [{"Key": "parallelcluster:cluster-name", "Value": "trainium"}]
+    node = {"InstanceId": "i-1", "InstanceType": "trn1.32xlarge", "Tags": tags}
+    interfaces = [{"Attachment": {"InstanceId": name}} for name in ["i-1"] * 8 + ["i-2"]]
+    aws.replies |= {
+        "service-quotas.GetServiceQuota": limits(NETWORK),
+        "ec2.DescribeInstances": {"Reservations": [{"Instances": [node]}]},
+        "ec2.DescribeNetworkInterfaces": {"NetworkInterfaces": [*interfaces, {"Status": "available"}]},
+    }
+    answers = {answer.subject: answer for answer in ask("PF07", needs_of("default"), aws)}
+    assert "used by others now 2, " in answers["Network interfaces per Region, us-west-2"].message
+
+
 def lustre(identifier: str, gib: int, kind: str = "PERSISTENT_2") -> dict[str, Any]:
     """A file system as FSx lists it."""
     return {

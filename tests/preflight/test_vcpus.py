@@ -68,6 +68,28 @@ def test_what_always_runs_must_fit(aws: Aws, ask: Ask, needs_of: NeedsFactory) -
     assert answers[STANDARD].status == "failed"
 
 
+def test_a_node_must_fit_beside_what_always_runs(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
+    """The head node (8 vCPUs) always runs: a queue of 16 never starts a node in a quota of 20."""
+    needs = needs_of("default")
+    head, node = (next(m for m in needs.machines if m.purpose.startswith(what)) for what in ("head node", "queue cpu"))
+    both = replace(needs, machines=(head, replace(node, idle_count=0, peak_count=2)))
+    always, one = (facts.instance_type(machine.instance_type).vcpus for machine in both.machines)
+    for allowed, status in ((always + one - 1, "failed"), (always + one, "warning")):
+        aws.replies["service-quotas.GetServiceQuota"] = limits({"on_demand_standard": allowed})
+        (answer,) = ask("PF06", both, aws)
+        assert answer.status == status
+
+
+def test_what_runs_of_a_stack_that_nobody_asks_about_counts(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
+    needs = needs_of("default")
+    training = replace(needs, stacks=tuple(stack for stack in needs.stacks if stack.name.endswith("training")))
+    for stack, used in (("slipway-default-inference", 48), ("slipway-default-training", 0)):
+        tags = {"slipway:environment": "default", "aws:cloudformation:stack-name": stack}
+        aws.replies["ec2.DescribeInstances"] = running("m6i.mega", tags=tags)
+        answers = {answer.subject: answer for answer in ask("PF06", training, aws)}
+        assert f"used by others now {used} vCPU" in answers[STANDARD].message
+
+
 @pytest.mark.parametrize(
     ("instances", "used"),
     [

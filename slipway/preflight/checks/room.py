@@ -10,6 +10,7 @@ from slipway.preflight.check import check
 from slipway.preflight.counted_quotas import room_for_all
 from slipway.preflight.needs import Needs
 from slipway.preflight.room import LIMIT_ACTIONS, Room, UnknownLimitError, limit, unknown_limit
+from slipway.preflight.running import RUNNING_ACTIONS, is_ours, running_instances
 from slipway.preflight.standing import STANDING_ACTIONS, own_ids
 
 _NAT_GATEWAY, _SUBNET = "AWS::EC2::NatGateway", "AWS::EC2::Subnet"
@@ -27,6 +28,7 @@ _GONE = ("deleted", "deleting", "failed")
         "ec2:DescribeAddresses",
         "ec2:DescribeInternetGateways",
         "ec2:DescribeNatGateways",
+        *RUNNING_ACTIONS,
         "ec2:DescribeNetworkInterfaces",
         "ec2:DescribeSubnets",
         "ec2:DescribeVpcs",
@@ -89,8 +91,11 @@ def _interfaces(needs: Needs, account: Account) -> Iterator[Answer]:
     except UnknownLimitError as error:
         yield unknown_limit("PF07", quota.name, error, stacks)
         return
-    # What runs already is counted twice, by far too little to matter in a quota of thousands.
-    used = len(account.listing("ec2", "describe_network_interfaces", "NetworkInterfaces"))
+    ours = {instance["InstanceId"] for instance in running_instances(account) if is_ours(instance, needs)}
+    used = sum(
+        interface.get("Attachment", {}).get("InstanceId") not in ours
+        for interface in account.listing("ec2", "describe_network_interfaces", "NetworkInterfaces")
+    )
     room = Room("PF07", quota, f"{quota.name}, {needs.region}", needed, used, stacks)
     yield room.answer(allowed, needs.region, what="all nodes at their highest counts", worst="warning")
 

@@ -6,16 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from slipway import facts
-from slipway.assembly import ENVIRONMENT_TAG
 from slipway.machines import Machines
 from slipway.preflight.account import Account
 from slipway.preflight.answer import Answer
 from slipway.preflight.check import check
 from slipway.preflight.needs import Needs
 from slipway.preflight.room import LIMIT_ACTIONS, Room, UnknownLimitError, limit, unknown_limit
+from slipway.preflight.running import RUNNING_ACTIONS, is_ours, running_instances
 
-_CLUSTER_TAGS = ("parallelcluster:cluster-name", "eks:cluster-name")
-_RUNNING = [{"Name": "instance-state-name", "Values": ["pending", "running"]}]
 _LETTERS = re.compile(r"[a-z]+")
 _RESERVED = "a reservation counts from the day it is made on, used or not: what runs in it needs no more than it has"
 """EC2 User Guide, "On-Demand Capacity Reservation concepts", limits."""
@@ -30,12 +28,12 @@ Instances limits" (EC2 User Guide, "Capacity Blocks for ML", considerations)."""
     "vCPU quotas of EC2",
     stage="quota",
     prevents="Nodes never start: in a new account the quotas of Trainium and Inferentia instances are 0.",
-    actions=(*LIMIT_ACTIONS, "ec2:DescribeInstances"),
+    actions=(*LIMIT_ACTIONS, *RUNNING_ACTIONS),
 )
 def vcpu_quotas(needs: Needs, account: Account) -> Iterator[Answer]:
     """Add up what everything that can be launched takes of each quota, and what runs now.
 
-    It fails when what always runs does not fit, or not even one node of a kind does: then something never starts.
+    It fails when what always runs does not fit, or beside it not even one node of a kind: then something never starts.
     When only all nodes at their highest counts do not fit it warns: jobs run, but a queue never reaches its size.
     Nodes of Capacity Blocks count against no quota.
     """
@@ -64,9 +62,8 @@ def vcpu_quotas(needs: Needs, account: Account) -> Iterator[Answer]:
 def _answer(room: Room, launched: list[Machines], allowed: int, region: str) -> Answer:
     """Return whether the machines of one quota fit."""
     bought = [machine for machine in launched if not machine.capacity_reservation]
-    least = max(
-        [_vcpus(bought, "idle_count"), *(_vcpu_of(machine) for machine in bought if machine.peak_count)], default=0
-    )
+    now_and_then = (machine for machine in bought if machine.peak_count and not machine.idle_count)
+    least = _vcpus(bought, "idle_count") + max(map(_vcpu_of, now_and_then), default=0)
     never_starts = least > 0 and least + room.used > allowed
     answer = room.answer(allowed, region, what="peak", worst="failed" if never_starts else "warning")
     said = [f"{_listed(launched)}; {answer.message}"]
@@ -101,14 +98,13 @@ def _vcpus(launched: list[Machines], count: str) -> int:
 def _used_by_others(quota: facts.Quota, needs: Needs, account: Account) -> int:
     """Return the vCPUs of what runs now and is not the environment's own, which its peak includes."""
     spot = quota.quota_code in _spot_codes()
-    instances = account.listing("ec2", "describe_instances", "Reservations[].Instances[]", Filters=_RUNNING)
     return sum(
         _running_vcpus(instance)
-        for instance in instances
+        for instance in running_instances(account)
         if _of_quota(instance, quota)
         and instance.get("InstanceLifecycle") != _BLOCK
         and (instance.get("InstanceLifecycle") == "spot") == spot
-        and not _is_own(instance, needs)
+        and not is_ours(instance, needs)
     )
 
 
@@ -128,12 +124,6 @@ def _running_vcpus(instance: Mapping[str, Any]) -> int:
         return known.vcpus
     options = instance.get("CpuOptions", {})
     return int(options.get("CoreCount", 0) * options.get("ThreadsPerCore", 1))
-
-
-def _is_own(instance: Mapping[str, Any], needs: Needs) -> bool:
-    tags = {tag["Key"]: tag["Value"] for tag in instance.get("Tags", [])}
-    clusters = {*needs.slurm_clusters, *needs.kubernetes_clusters}
-    return tags.get(ENVIRONMENT_TAG) == needs.environment or any(tags.get(key) in clusters for key in _CLUSTER_TAGS)
 
 
 def _unknown_type(machine: Machines) -> Answer:
