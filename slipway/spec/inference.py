@@ -118,7 +118,7 @@ class ServedModel(Section):
     be there before the deployment."""
 
     engine: str = "tgi"
-    """Inference engine; a row of the facts."""
+    """Inference engine."""
 
     image: (
         Annotated[

@@ -33,7 +33,7 @@ class Home(Section):
     """SSD storage capacity in GiB."""
 
     throughput_mb_s: int = 128
-    """Throughput capacity in MB/s; a row of the facts."""
+    """Throughput capacity in MB/s."""
 
     backup_retention_days: Annotated[int, Field(ge=0, le=90)] = 7
     """Days that a daily backup is kept; 0 makes none."""
@@ -46,7 +46,7 @@ class AccountingDatabase(Section):
     """Slurm accounting: who ran what, when, on how many nodes. A MySQL database in Amazon RDS."""
 
     instance_type: str = "db.t4g.medium"
-    """RDS instance class; a row of the facts."""
+    """RDS instance class."""
 
     storage_gib: Annotated[int, Field(ge=20, le=16384)] = 20
     """Size of the encrypted gp3 storage in GiB."""

@@ -56,7 +56,7 @@ class Training(Section):
     """Name of the cluster and of its stack: a letter, then letters, digits, hyphens; 60 at most, 40 with accounting."""
 
     parallelcluster_version: str = "3.16.1"
-    """AWS ParallelCluster version; a row of the facts."""
+    """AWS ParallelCluster version."""
 
     operating_system: str = "ubuntu2204"
     """Operating system of all nodes by ParallelCluster's name; `ubuntu2204`, `ubuntu2404` or `alinux2023`."""

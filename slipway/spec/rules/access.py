@@ -81,7 +81,7 @@ def ssh_range_reachable(environment: Environment) -> Iterator[Finding]:
 
 @environment_rule
 def login_node_type_known(environment: Environment) -> Iterator[Finding]:
-    """The login nodes' instance type is one that the facts describe."""
+    """The login nodes' instance type is one that Slipway knows."""
     yield from unknown_type(_LOGIN_NODE_TYPE, _login_nodes(environment).instance_type, plain_types())
 
 

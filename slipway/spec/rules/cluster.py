@@ -119,7 +119,7 @@ def compute_resource_names_distinct(environment: Environment, path: Path, queue:
 
 @environment_rule
 def head_node_type_known(environment: Environment) -> Iterator[Finding]:
-    """The head node's instance type is one that the facts describe."""
+    """The head node's instance type is one that Slipway knows."""
     yield from unknown_type(_HEAD_NODE_TYPE, slurm_cluster(environment).head_node.instance_type, plain_types())
 
 

@@ -68,7 +68,7 @@ def canary_rolled_out(environment: Environment, path: Path, model: ServedModel) 
 
 @model_rule
 def engine_known(environment: Environment, path: Path, model: ServedModel) -> Iterator[Finding]:
-    """The inference engine is one that the facts describe."""
+    """The inference engine is one that Slipway knows."""
     known = facts.inference_engines()
     if model.engine not in known:
         fix = near_names(model.engine, known) or f"Write {listed(known)}."
@@ -151,7 +151,7 @@ def _shape(compiled: Compiled) -> facts.CompiledShape:
 
 @model_rule
 def host_type_known(environment: Environment, path: Path, model: ServedModel) -> Iterator[Finding]:
-    """The hosts' instance type is one that the facts describe."""
+    """The hosts' instance type is one that Slipway knows."""
     yield from unknown_type((*path, "instance_type"), model.instance_type, serving_types())
 
 

@@ -52,7 +52,7 @@ def somewhere_to_train(environment: Environment) -> Iterator[Finding]:
 
 @environment_rule
 def kubernetes_version_known(environment: Environment) -> Iterator[Finding]:
-    """The Kubernetes version is one for which the facts pin images and add-ons."""
+    """The Kubernetes version is one for which Slipway pins images and add-ons."""
     version, known = kubernetes_cluster(environment).version, facts.kubernetes_versions()
     if version not in known:
         message = f"Slipway does not know Kubernetes {shown(version)}"
@@ -61,7 +61,7 @@ def kubernetes_version_known(environment: Environment) -> Iterator[Finding]:
 
 @environment_notice
 def kubernetes_version_supported(environment: Environment) -> Iterator[Finding]:
-    """Standard support for the Kubernetes version ends within half a year of the facts' date: EKS then upgrades it."""
+    """Standard support for the Kubernetes version ends within half a year: EKS then upgrades it by itself."""
     version = facts.kubernetes_version(kubernetes_cluster(environment).version)
     if version.standard_support_until - version.as_of <= _WARNING:
         newer = [
@@ -79,7 +79,7 @@ def kubernetes_version_supported(environment: Environment) -> Iterator[Finding]:
 
 @environment_rule
 def kubernetes_training_stack_known(environment: Environment) -> Iterator[Finding]:
-    """The training stack of the Kubernetes cluster is one whose packages the facts pin."""
+    """The training stack of the Kubernetes cluster is one whose packages Slipway pins."""
     yield from unknown_stack(_TRAINING_STACK, kubernetes_cluster(environment).training_stack)
 
 
@@ -95,7 +95,7 @@ def kubernetes_training_stack_has_job_kit(environment: Environment) -> Iterator[
 
 @environment_rule
 def core_node_type_known(environment: Environment) -> Iterator[Finding]:
-    """The core nodes' instance type is one that the facts describe."""
+    """The core nodes' instance type is one that Slipway knows."""
     name = kubernetes_cluster(environment).core_nodes.instance_type
     yield from unknown_type((*_CORE_NODES, "instance_type"), name, plain_types())
 

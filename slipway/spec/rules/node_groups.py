@@ -40,7 +40,7 @@ def node_group_without_accelerator(environment: Environment) -> Iterator[Finding
 
 @node_group_rule
 def node_group_type_known(environment: Environment, path: Path, group: NodeGroup) -> Iterator[Finding]:
-    """A node group's instance type is one that the facts describe."""
+    """A node group's instance type is one that Slipway knows."""
     yield from unknown_type((*path, "instance_type"), group.instance_type, facts.instance_types().values())
 
 
@@ -78,7 +78,7 @@ def node_group_efa_between_nodes(environment: Environment, path: Path, group: No
 
 @node_group_rule
 def training_stack_has_efa(environment: Environment, path: Path, group: NodeGroup) -> Iterator[Finding]:
-    """A training image for nodes with EFA has EFA's libraries: the facts pin an installer for the training stack."""
+    """A training image for nodes with EFA has EFA's libraries: Slipway pins an installer for the training stack."""
     pins = facts.training_stack(kubernetes_cluster(environment).training_stack)
     if group.accelerated and group.uses_efa and pins.job_kit and pins.efa_installer is None:
         message = f"Slipway knows no EFA installer for {pins.name}, and {group.instance_type} has EFA"

@@ -12,7 +12,7 @@ from slipway.spec.rules.registry import compute_resource_notice, compute_resourc
 
 @compute_resource_rule
 def node_type_known(environment: Environment, path: Path, queue: Queue, resource: ComputeResource) -> Iterator[Finding]:
-    """The nodes' instance type is one that the facts describe."""
+    """The nodes' instance type is one that Slipway knows."""
     yield from unknown_type((*path, "instance_type"), resource.instance_type, node_types())
 
 

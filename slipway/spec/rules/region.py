@@ -20,7 +20,7 @@ def zones(environment: Environment) -> list[tuple[Path, str]]:
 
 @environment_rule
 def region_known(environment: Environment) -> Iterator[Finding]:
-    """The region has Trainium or Inferentia2, as far as the facts know."""
+    """The Region is one that Slipway knows: it has Trainium or Inferentia2."""
     known = facts.regions()
     if environment.region not in known:
         fix = near_names(environment.region, known) or f"Write {listed(known)}."
@@ -29,7 +29,7 @@ def region_known(environment: Environment) -> Iterator[Finding]:
 
 @environment_rule
 def parallelcluster_release_known(environment: Environment) -> Iterator[Finding]:
-    """The ParallelCluster version is one that the facts describe."""
+    """The ParallelCluster version is one that Slipway knows."""
     version, known = slurm_cluster(environment).parallelcluster_version, facts.parallelcluster_releases()
     if version not in known:
         path = ("training", "parallelcluster_version")

@@ -64,7 +64,7 @@ def home_throughput_sold(environment: Environment) -> Iterator[Finding]:
 
 @environment_rule
 def accounting_database_type_known(environment: Environment) -> Iterator[Finding]:
-    """The accounting database's instance class is one that the facts describe."""
+    """The accounting database's instance class is one that Slipway knows."""
     database, known = environment.storage.accounting_database, facts.database_instance_types()
     if database and database.instance_type not in known:
         message = f"Slipway does not know the database instance class {shown(database.instance_type)}"

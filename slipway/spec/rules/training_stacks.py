@@ -25,13 +25,13 @@ def unknown_stack(path: Path, name: str) -> Iterator[Finding]:
 
 @environment_rule
 def training_stack_known(environment: Environment) -> Iterator[Finding]:
-    """The training stack is one whose packages the facts pin."""
+    """The training stack is one whose packages Slipway pins."""
     yield from unknown_stack(_CLUSTER_STACK, slurm_cluster(environment).training_stack)
 
 
 @queue_rule
 def queue_training_stack_known(environment: Environment, path: Path, queue: Queue) -> Iterator[Finding]:
-    """A queue's own training stack is one whose packages the facts pin."""
+    """A queue's own training stack is one whose packages Slipway pins."""
     if queue.training_stack is not None:
         yield from unknown_stack((*path, "training_stack"), queue.training_stack)
 
