@@ -115,9 +115,16 @@ def test_it_may_set_one_tag_and_no_other(stopping: Assembly) -> None:
 
     assert tagging
     for statement in tagging:
-        assert all(action.endswith(("TagResource", "UntagResource")) for action in statement["Action"])
+        assert statement["Action"].endswith(":TagResource")
         [allowed] = statement["Condition"]["ForAllValues:StringLike"]["aws:TagKeys"]
         assert allowed in {part.TAG, f"{part.TAG}/*"}
+
+
+def test_it_can_stop_and_not_start(stopping: Assembly) -> None:
+    written = json.dumps(statements(stopping))
+
+    assert "UntagResource" not in written
+    assert "ResumeProcesses" not in written
 
 
 def test_a_wildcard_is_bound_by_a_condition_or_a_name(stopping: Assembly) -> None:

@@ -97,7 +97,7 @@ def _node_groups(stack: cdk.Stack, parts: StoppedParts) -> Iterator[iam.PolicySt
         resources=[_arn(stack, "eks", "nodegroup", f"{name}/*") for name in names],
     )
     yield iam.PolicyStatement(
-        actions=["autoscaling:SuspendProcesses", "autoscaling:ResumeProcesses"],
+        actions=["autoscaling:SuspendProcesses"],
         resources=[_auto_scaling_groups(stack)],
         # EKS tags the groups that it makes.
         conditions={"StringEquals": {"autoscaling:ResourceTag/eks:cluster-name": names}},
@@ -105,9 +105,9 @@ def _node_groups(stack: cdk.Stack, parts: StoppedParts) -> Iterator[iam.PolicySt
 
 
 def _tagging(service: str, resources: list[str], *, suffix: str = "") -> iam.PolicyStatement:
-    """Allow the one tag, and no other: permissions may hang on those."""
+    """Allow the one tag, and no other: permissions may hang on those. Removing it is for those who resume."""
     return iam.PolicyStatement(
-        actions=[f"{service}:TagResource", f"{service}:UntagResource"],
+        actions=[f"{service}:TagResource"],
         resources=resources,
         conditions={"ForAllValues:StringLike": {"aws:TagKeys": [f"{TAG}{suffix}"]}},
     )
