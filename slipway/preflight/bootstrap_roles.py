@@ -8,20 +8,17 @@ from typing import Any
 from slipway.assembly import read_artifacts
 from slipway.preflight.account import Account
 
-_EXECUTION_POLICIES = "arn:aws:iam::aws:policy/AdministratorAccess"
-"""What `cdk bootstrap` gives CloudFormation's role when nobody says otherwise."""
-
 
 def bootstrap_command(account: Account) -> str:
-    """Return the command that bootstraps the account's Region.
+    """Return the command that bootstraps the account's Region, or renews what stands.
+
+    It names no policies: a first bootstrap gives CloudFormation's role AdministratorAccess, and a later one keeps what
+    somebody narrowed it to.
 
     Raises:
         ClientError, BotoCoreError: AWS does not say which account it is.
     """
-    return (
-        f"npx cdk bootstrap aws://{account.caller.account_id}/{account.region} "
-        f"--cloudformation-execution-policies {_EXECUTION_POLICIES}"
-    )
+    return f"npx cdk bootstrap aws://{account.caller.account_id}/{account.region}"
 
 
 def deployer_roles(assembly: Path) -> tuple[str, ...]:
