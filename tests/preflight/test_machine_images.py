@@ -92,6 +92,14 @@ def test_no_official_image_fails(needs_of: NeedsFactory, aws: Aws, ask: Ask) -> 
     assert "pcluster describe-official-images --region us-west-2" in answer.fix
 
 
+@pytest.mark.parametrize("state", ["pending", "failed", "invalid"])
+def test_an_image_that_is_not_available_fails(state: str, tmp_path: Path, aws: Aws, ask: Ask) -> None:
+    aws.replies["ec2.DescribeImages"] = image(State=state)
+    (answer,) = launched_from(tmp_path, IMAGE, aws, ask)
+    assert (answer.status, answer.message) == ("failed", f"{IMAGE} is {state}: nothing can be launched from it")
+    assert answer.fix
+
+
 def test_an_image_for_another_processor_fails(tmp_path: Path, aws: Aws, ask: Ask) -> None:
     aws.replies["ec2.DescribeImages"] = image(Architecture="arm64")
     (answer,) = launched_from(tmp_path, IMAGE, aws, ask)

@@ -25,11 +25,18 @@ def test_zones_of_the_account_pass(aws: Aws, ask: Ask, needs_of: NeedsFactory) -
 
 
 def test_a_zone_that_the_account_lacks_or_that_is_down_fails(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
-    aws.replies["ec2.DescribeAvailabilityZones"] = {"AvailabilityZones": [zone("usw2-az1", "impaired")]}
+    aws.replies["ec2.DescribeAvailabilityZones"] = {"AvailabilityZones": [zone("usw2-az1", "unavailable")]}
     down, absent = ask("PF03", needs_of("default"), aws)
     assert (down.status, absent.status) == ("failed", "failed")
     assert absent.message == "this account has no such zone in us-west-2; it has usw2-az1"
     assert absent.fix == "slipway az -e default"
+
+
+def test_a_zone_that_is_short_of_something_warns(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
+    aws.replies["ec2.DescribeAvailabilityZones"] = {
+        "AvailabilityZones": [zone("usw2-az1", "constrained"), zone("usw2-az4", "impaired")]
+    }
+    assert [answer.status for answer in ask("PF03", needs_of("default"), aws)] == ["warning", "warning"]
 
 
 def test_offered_types_pass(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:

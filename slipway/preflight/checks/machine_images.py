@@ -15,6 +15,7 @@ from slipway.preflight.needs import Needs
 
 _Answer = partial(Answer, check="PF12")
 
+_AVAILABLE = "available"
 _SOON = timedelta(days=30)
 _NO_IMAGE = frozenset({"InvalidAMIID.NotFound", "InvalidAMIID.Malformed", "InvalidAMIID.Unavailable"})
 
@@ -51,6 +52,9 @@ def _of_use(use: ImageUse, answer: partial[Answer], account: Account) -> Answer:
         path = use.name.rpartition("/")[0].rpartition("/")[0]
         fix = _FIXES[use.named_by].format(region=account.region, path=path)
         return answer(status="failed", message=f"{account.region} has no such image", fix=fix)
+    if image.get("State", _AVAILABLE) != _AVAILABLE:
+        message = f"{image['ImageId']} is {image['State']}: nothing can be launched from it"
+        return answer(status="failed", message=message, fix=_FIXES["id"].format(region=account.region))
     wrong = _other_processor(image, use, account)
     if wrong:
         return answer(status="failed", message=wrong, fix=f"write an image for {use.instance_type}")

@@ -9,7 +9,7 @@ from slipway.preflight.answer import Answer
 from slipway.preflight.check import check
 from slipway.preflight.needs import Needs
 
-_AVAILABLE = "available"
+_AVAILABLE, _UNAVAILABLE = "available", "unavailable"
 
 
 @check(
@@ -32,10 +32,12 @@ def zones(needs: Needs, account: Account) -> Iterator[Answer]:
     }
     for zone_id, stacks in sorted(wanted.items()):
         zone = there.get(zone_id)
-        works = zone is not None and zone["State"] == _AVAILABLE
+        state = _UNAVAILABLE if zone is None else zone["State"]
+        works = state == _AVAILABLE
         yield Answer(
             check="PF03",
-            status="passed" if works else "failed",
+            # A zone that is `constrained` or `impaired` still takes subnets.
+            status="passed" if works else "failed" if state == _UNAVAILABLE else "warning",
             subject=f"zone {zone_id}",
             message=_zone_message(zone, needs.region, there),
             fix=None if works else _choose_zones(needs),
@@ -142,7 +144,7 @@ def _differences(believed: facts.InstanceType, said: dict[str, Any]) -> Iterator
     }
     # EC2 has described some types without it: that says nothing about their devices.
     if "NeuronInfo" in said:
-        devices = sum(device["Count"] for device in said["NeuronInfo"]["NeuronDevices"])
+        devices = sum(device["Count"] for device in said["NeuronInfo"].get("NeuronDevices", ()))
         pairs["Neuron devices"] = (believed.neuron_devices, devices)
     for what, (ours, theirs) in pairs.items():
         if ours != theirs:
