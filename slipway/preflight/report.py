@@ -43,8 +43,11 @@ def _table(answers: Iterable[Answer]) -> Table:
     table = Table(show_lines=False, expand=False)
     for heading in ("check", "subject", "found"):
         table.add_column(heading, overflow="fold")
-    for answer in answers:
-        table.add_row(answer.check, escape(answer.subject), escape(answer.message))
+    for message, group in groupby(answers, key=lambda answer: answer.message):
+        # Without credentials all checks say the same: once is enough.
+        alike = list(group)
+        checks, subjects = (dict.fromkeys(each) for each in zip(*((a.check, a.subject) for a in alike), strict=True))
+        table.add_row(", ".join(checks), escape("; ".join(subjects)), escape(message))
     return table
 
 

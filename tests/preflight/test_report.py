@@ -58,6 +58,12 @@ def test_nothing_but_refusals_is_no_good_news() -> None:
     assert last.endswith("nothing that AWS would have to tell could be checked")
 
 
+def test_what_all_checks_say_is_said_once() -> None:
+    lines = printed(*(answer(f"X{number}", "not_checked", "again") for number in range(9)), width=120)
+    assert sum("said [bold]so[/bold]" in line for line in lines) == 1
+    assert any("X0, X1, X2, X3, X4, X5, X6, X7, X8" in line for line in lines)
+
+
 def test_what_aws_says_is_no_markup() -> None:
     text = "\n".join(printed(answer("X1", "passed"), width=100))
     assert "subnet [a]" in text

@@ -44,7 +44,7 @@ def identity_and_region(needs: Needs, account: Account) -> Iterator[Answer]:
             check="PF01",
             status="failed",
             subject="credentials",
-            message=f"AWS takes none: {error}",
+            message=f"AWS accepts no credentials from here: {error}",
             fix="log in, for example with the next line, or set AWS_PROFILE\naws sso login",
         )
         return
