@@ -12,7 +12,8 @@ def differences(before: Any, after: Any, path: str = "") -> Iterator[Difference]
     """Yield the innermost values that differ.
 
     Items of a list are told apart by their `Name` or `Key` where all have one (an object of Kubernetes by kind and
-    name), else by their place. Text that holds a JSON document, such as the values of a Helm chart, is compared as the
+    name). Of other lists the items are compared that the other side does not have, in their order. Another order is a
+    difference of the list. Text that holds a JSON document, such as the values of a Helm chart, is compared as the
     document. `1` and `"1"` are the same to CloudFormation, and here.
 
     Args:
@@ -34,18 +35,20 @@ def differences(before: Any, after: Any, path: str = "") -> Iterator[Difference]
 
 def _items(before: list[Any], after: list[Any], path: str) -> Iterator[Difference]:
     if (old := _by_name(before)) is not None and (new := _by_name(after)) is not None:
+        if list(old) != list(new) and old.keys() == new.keys():
+            yield path, list(old), list(new)
         for name in dict.fromkeys((*old, *new)):
             yield from differences(old.get(name), new.get(name), f"{path}[{name}]")
-    elif len(before) == len(after) and not all(isinstance(item, str) for item in (*before, *after)):
-        for number, (one, other) in enumerate(zip(before, after, strict=True)):
-            yield from differences(one, other, f"{path}[{number}]")
+        return
+    gone = [item for item in before if item not in after]
+    come = {number: item for number, item in enumerate(after) if item not in before}
+    if not gone and not come:
+        yield path, before, after
+    elif len(gone) == len(come) and not all(isinstance(item, str) for item in (*before, *after)):
+        for item, (number, other) in zip(gone, come.items(), strict=True):
+            yield from differences(item, other, f"{path}[{number}]")
     else:
-        gone = [item for item in before if item not in after]
-        new_items = [item for item in after if item not in before]
-        if gone or new_items:
-            yield path, gone or None, new_items or None
-        else:
-            yield path, before, after
+        yield path, gone or None, [*come.values()] or None
 
 
 def _by_name(items: list[Any]) -> dict[str, Any] | None:
