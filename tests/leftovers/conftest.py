@@ -1,6 +1,6 @@
 """An empty account in moto."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from moto import mock_aws
@@ -8,6 +8,8 @@ from moto import mock_aws
 from slipway.leftovers.kind import kinds
 
 REGION = "us-west-2"
+Only = Callable[..., None]
+"""Chooses kinds."""
 
 
 @pytest.fixture
@@ -22,3 +24,15 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr("slipway.leftovers.look._AT_ONCE", 1)  # moto in this process bears one call at a time
     with mock_aws():
         yield
+
+
+@pytest.fixture
+def only(monkeypatch: pytest.MonkeyPatch) -> Only:
+    """Look for some kinds alone, which takes less time."""
+
+    def choose(*names: str) -> None:
+        some = tuple(kind for kind in kinds() if kind.kind in names)
+        assert len(some) == len(names)
+        monkeypatch.setattr("slipway.leftovers.look.kinds", lambda: some)
+
+    return choose

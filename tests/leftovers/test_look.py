@@ -1,7 +1,6 @@
 """What is a leftover, what is not, and what nobody can tell."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,11 @@ from botocore.stub import Stubber
 from typer.testing import CliRunner
 
 from slipway.cli import app
-from slipway.leftovers import look as looking
 from slipway.leftovers.findings import Findings
-from slipway.leftovers.kind import kinds
 from slipway.leftovers.look import Clients, look
 from slipway.leftovers.ownership import Subject, subject_of_name
 from slipway.leftovers.report import lines
-from tests.leftovers.conftest import REGION
+from tests.leftovers.conftest import REGION, Only
 from tests.leftovers.plants import Garden
 from tests.teardown.fakes import write_assembly
 
@@ -30,23 +27,11 @@ TOPIC = json.dumps({"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}})
 pytestmark = pytest.mark.usefixtures("account")
 
 
-@pytest.fixture
-def only(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Look for some kinds alone, which takes less time."""
-
-    def choose(*names: str) -> None:
-        some = tuple(kind for kind in kinds() if kind.kind in names)
-        assert len(some) == len(names)
-        monkeypatch.setattr(looking, "kinds", lambda: some)
-
-    return choose
-
-
 def found(subject: Subject | None = None) -> Findings:
     return look(subject or subject_of_name(ENVIRONMENT, REGION), Clients(REGION))
 
 
-def test_cost_is_a_sum_of_what_is_known_and_says_what_is_not(only: Callable[..., None]) -> None:
+def test_cost_is_a_sum_of_what_is_known_and_says_what_is_not(only: Only) -> None:
     only("EBS volume", "S3 bucket", "KMS key", "log group")
     garden = Garden(ENVIRONMENT, REGION)
     for kind in ("EBS volume", "S3 bucket", "KMS key", "log group"):
@@ -67,8 +52,19 @@ def test_cost_is_a_sum_of_what_is_known_and_says_what_is_not(only: Callable[...,
     assert list(lines(left))[-1].endswith("$9.00 a month at list prices, and 1 whose cost is not known")
 
 
+def test_a_gp3_volume_that_is_faster_than_usual_costs_more(only: Only) -> None:
+    only("EBS volume")
+    client = boto3.client("ec2")
+    volume = client.create_volume(Size=100, VolumeType="gp3", Iops=6000, Throughput=250, AvailabilityZone=f"{REGION}a")
+    client.create_tags(Resources=[volume["VolumeId"]], Tags=OWN)
+
+    (left,) = found().leftovers
+
+    assert left.usd_per_month == pytest.approx(100 * 0.08 + 3000 * 0.005 + 125 * 0.04)
+
+
 @pytest.mark.parametrize(("type_", "region"), [("io2", REGION), ("gp3", "eu-north-1")])
-def test_what_has_no_price_is_not_free(only: Callable[..., None], type_: str, region: str) -> None:
+def test_what_has_no_price_is_not_free(only: Only, type_: str, region: str) -> None:
     only("EBS volume")
     client = boto3.client("ec2", region_name=region)
     volume = client.create_volume(Size=9, VolumeType=type_, Iops=100, AvailabilityZone=f"{region}a")["VolumeId"]
@@ -87,7 +83,7 @@ def test_what_has_no_price_is_not_free(only: Callable[..., None], type_: str, re
         ResponseParserError("a proxy's page"),
     ],
 )
-def test_what_was_not_listed_is_not_clean(only: Callable[..., None], error: Exception) -> None:
+def test_what_was_not_listed_is_not_clean(only: Only, error: Exception) -> None:
     only("EBS volume", "VPC")
 
     class Refusing(Clients):
@@ -108,17 +104,19 @@ def test_what_was_not_listed_is_not_clean(only: Callable[..., None], error: Exce
 
 
 @pytest.mark.parametrize(
-    ("kind", "operation", "answer", "usd", "command"),
+    ("kind", "service", "operation", "answer", "usd", "command"),
     [
         (
             "capacity reservation",
+            "ec2",
             "describe_capacity_reservations",
             {
                 "CapacityReservations": [
                     {
                         "CapacityReservationId": "cr-1",
                         "InstanceType": "m6i.large",
-                        "TotalInstanceCount": 2,
+                        "TotalInstanceCount": 3,
+                        "AvailableInstanceCount": 2,
                         "State": "active",
                         "Tags": OWN,
                     },
@@ -131,19 +129,31 @@ def test_what_was_not_listed_is_not_clean(only: Callable[..., None], error: Exce
         ),
         (
             "placement group",
+            "ec2",
             "describe_placement_groups",
             {"PlacementGroups": [{"GroupName": "slipway-tiny-training-nodes", "State": "available"}]},
             0.0,
             "aws ec2 delete-placement-group --group-name slipway-tiny-training-nodes --region us-west-2",
         ),
+        (
+            "CloudWatch alarm",
+            "cloudwatch",
+            "describe_alarms",
+            {
+                "MetricAlarms": [],
+                "CompositeAlarms": [{"AlarmName": "slipway-tiny-operations-All", "AlarmRule": "FALSE"}],
+            },
+            0.5,
+            "aws cloudwatch delete-alarms --alarm-names slipway-tiny-operations-All --region us-west-2",
+        ),
     ],
 )
 def test_what_moto_does_not_list(
-    *, only: Callable[..., None], kind: str, operation: str, answer: Any, usd: float, command: str
+    *, only: Only, kind: str, service: str, operation: str, answer: Any, usd: float, command: str
 ) -> None:
     only(kind)
     clients = Clients(REGION)
-    with Stubber(clients["ec2"]) as stubber:
+    with Stubber(clients[service]) as stubber:
         stubber.add_response(operation, answer)
         left = look(subject_of_name(ENVIRONMENT, REGION), clients)
 
@@ -153,7 +163,7 @@ def test_what_moto_does_not_list(
     assert left.commands == (command,)
 
 
-def test_while_the_environment_stands_only_what_it_does_not_own_is_listed(only: Callable[..., None]) -> None:
+def test_while_the_environment_stands_only_what_it_does_not_own_is_listed(only: Only) -> None:
     only("CloudFormation stack", "SNS topic", "log group", "EBS volume")
     boto3.client("cloudformation").create_stack(StackName="slipway-tiny-operations", TemplateBody=TOPIC, Tags=OWN)
     boto3.client("logs").create_log_group(logGroupName="/aws/lambda/slipway-tiny-operations-pause")
@@ -167,7 +177,7 @@ def test_while_the_environment_stands_only_what_it_does_not_own_is_listed(only: 
     assert next(iter(lines(left))).startswith("environment tiny in account 123456789012, us-west-2 stands")
 
 
-def test_what_a_template_keeps_is_documented(only: Callable[..., None]) -> None:
+def test_what_a_template_keeps_is_documented(only: Only) -> None:
     only("FSx file system")
     stack, logical_id = "slipway-tiny-storage", "LustreFileSystem"
     kept = {"aws:cloudformation:stack-name": stack, "aws:cloudformation:logical-id": logical_id}
@@ -184,7 +194,7 @@ def test_what_a_template_keeps_is_documented(only: Callable[..., None]) -> None:
     assert left.reason == "Data of a persistent environment: the file system."
 
 
-def test_what_parallelcluster_shares_is_no_environments(only: Callable[..., None]) -> None:
+def test_what_parallelcluster_shares_is_no_environments(only: Only) -> None:
     only("S3 bucket", "log group")
     name = "parallelcluster-0a1b2c3d4e5f6789-v1-do-not-delete"
     place: Any = {"LocationConstraint": REGION}
@@ -196,7 +206,7 @@ def test_what_parallelcluster_shares_is_no_environments(only: Callable[..., None
     assert left.verdict == "clean"
 
 
-def test_the_tags_of_a_clusters_things_are_enough(only: Callable[..., None]) -> None:
+def test_the_tags_of_a_clusters_things_are_enough(only: Only) -> None:
     only("EBS volume", "log group")
     client = boto3.client("ec2")
     both = [*OWN, {"Key": "parallelcluster:cluster-name", "Value": "trainium-tiny"}]
@@ -208,7 +218,7 @@ def test_the_tags_of_a_clusters_things_are_enough(only: Callable[..., None]) -> 
     assert len(found().leftovers) == 4
 
 
-def test_what_a_similar_name_has_is_somebody_elses(only: Callable[..., None]) -> None:
+def test_what_a_similar_name_has_is_somebody_elses(only: Only) -> None:
     only("IAM role", "launch template", "log group", "SNS topic", "CloudWatch dashboard")
     iam, ec2, sns = boto3.client("iam"), boto3.client("ec2"), boto3.client("sns")
     iam.create_role(RoleName="trn-payroll", AssumeRolePolicyDocument="{}")
@@ -229,7 +239,7 @@ def test_what_a_similar_name_has_is_somebody_elses(only: Callable[..., None]) ->
     assert left.tagged_only == ()
 
 
-def test_what_only_the_tag_index_knows_is_named(only: Callable[..., None]) -> None:
+def test_what_only_the_tag_index_knows_is_named(only: Only) -> None:
     only("VPC")
     queue = boto3.client("sqs").create_queue(QueueName="q", tags={"slipway:environment": ENVIRONMENT})["QueueUrl"]
 
@@ -239,7 +249,7 @@ def test_what_only_the_tag_index_knows_is_named(only: Callable[..., None]) -> No
     assert left.verdict == "found"
 
 
-def test_names_of_others_are_quoted_for_the_shell(only: Callable[..., None]) -> None:
+def test_names_of_others_are_quoted_for_the_shell(only: Only) -> None:
     only("key pair")
     client = boto3.client("ec2")
     key = client.create_key_pair(KeyName="x; rm -rf ~")["KeyPairId"]
@@ -248,7 +258,7 @@ def test_names_of_others_are_quoted_for_the_shell(only: Callable[..., None]) -> 
     assert found().commands == ("aws ec2 delete-key-pair --key-name 'x; rm -rf ~' --region us-west-2",)
 
 
-def test_the_command_takes_a_name_or_an_assembly(only: Callable[..., None], tmp_path: Path) -> None:
+def test_the_command_takes_a_name_or_an_assembly(only: Only, tmp_path: Path) -> None:
     only("EBS volume")
     volume = Garden(ENVIRONMENT, REGION).plants["EBS volume"]()
     assembly = write_assembly(tmp_path / "assembly")
