@@ -17,7 +17,7 @@ def subject_of(extent: Extent) -> Subject:
     return Subject(
         environment=extent.environment,
         region=extent.region,
-        stacks=extent.stack_names,
+        stacks=extent.app_stack_names,
         clusters=(*(cluster.name for cluster in extent.clusters), *extent.kubernetes_clusters),
         kept={(resource.stack, resource.logical_id): resource.type for resource in extent.kept},
     )

@@ -98,7 +98,7 @@ class Left(_Row):
     names: tuple[str, ...] = ()
     """Shell-style patterns of names that are an environment's, with `{environment}`, `{region}`, `{stack}` and
     `{cluster}`, beyond `{stack}-*`, which CloudFormation gives. A cluster's name may be a common word, or begin another
-    one's: `{cluster}-*` is only for kinds whose lists tell the tags of a cluster."""
+    one's: `{cluster}-*` is no proof."""
 
     below: str | None = None
     """IAM path of what ParallelCluster makes, with `{cluster}`."""

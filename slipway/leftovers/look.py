@@ -88,6 +88,15 @@ def look(subject: Subject, clients: Clients) -> Findings:
     index = search.index({ENVIRONMENT_TAG: None})
     items = list(search.with_own_tags(with_tags(search.everything(), index)))
     subject = subject.with_clusters(_clusters(items, subject))
+    others = tuple(_clusters_of_others(items, subject))
+    subject = subject.without_clusters(others)
+    search.silent += [
+        NotLookedAt(
+            what=f"what has only the tags of cluster {name}",
+            why="a cluster of that name stands without the environment's tag: it is somebody else's",
+        )
+        for name in others
+    ]
     for cluster in subject.clusters:
         index |= search.index({f"{KUBERNETES_TAG}{cluster}": None})
         for tag in CLUSTER_TAGS:
@@ -200,6 +209,14 @@ def _clusters(items: list[Item], subject: Subject) -> Iterator[str]:
             yield from clusters_in(item.tags)
             if item.kind.kind == _EKS_CLUSTER:
                 yield item.id
+
+
+def _clusters_of_others(items: list[Item], subject: Subject) -> Iterator[str]:
+    """Yield the names of the environment's clusters that somebody else's cluster has now."""
+    for name in subject.clusters:
+        namesakes = [item for item in items if item.kind.kind in (_STACKS, _EKS_CLUSTER) and item.id == name]
+        if any(item.tags.get(ENVIRONMENT_TAG) != subject.environment for item in namesakes):
+            yield name
 
 
 def _without_standing(owned: list[tuple[Item, str]], standing: Standing) -> list[tuple[Item, str]]:

@@ -1,5 +1,6 @@
 """Whose a thing is: told by its tags, by its name, or by the VPC that it is in."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -34,7 +35,8 @@ class Subject:
     Attributes:
         environment: its name.
         region: its AWS Region.
-        stacks: names of its stacks, the clusters' own among them.
+        stacks: names of its app's stacks. A cluster's own stack is none: its name is its user's choice, and may begin
+            the names of other people's things.
         clusters: names of its Slurm and EKS clusters.
         kept: what its templates keep: (stack, logical id) -> CloudFormation type.
     """
@@ -49,6 +51,11 @@ class Subject:
         """Return it with clusters that were found."""
         return replace(self, clusters=tuple(dict.fromkeys((*self.clusters, *names))))
 
+    def without_clusters(self, names: Iterable[str]) -> "Subject":
+        """Return it without clusters that turned out to be somebody else's."""
+        others = set(names)
+        return replace(self, clusters=tuple(name for name in self.clusters if name not in others))
+
 
 def subject_of_name(environment: str, region: str) -> Subject:
     """Return an environment of which no more is known than its name; what carries its tag tells the rest."""
@@ -56,11 +63,11 @@ def subject_of_name(environment: str, region: str) -> Subject:
 
 
 def clusters_in(tags: Mapping[str, str]) -> Iterator[str]:
-    """Yield the names of the clusters that some tags name."""
+    """Yield the names of the clusters that some tags name as their owner; `shared` only lets a cluster use a subnet."""
     for key, value in tags.items():
         if key in CLUSTER_TAGS:
             yield value
-        elif key.startswith(KUBERNETES_TAG):
+        elif key.startswith(KUBERNETES_TAG) and value == "owned":
             yield key.removeprefix(KUBERNETES_TAG)
 
 
@@ -90,10 +97,22 @@ def _sign_by_name(item: Item, subject: Subject) -> str | None:
     paths = [item.left.below.format(cluster=cluster) for cluster in subject.clusters] if item.left.below else []
     if item.facts.get("path") in paths:
         return f"path {item.facts['path']}"
+    if _is_of_a_longer_name(item, subject):
+        return None
     for pattern in patterns(("{stack}-*", *item.left.names), subject):
         if is_named(item, pattern):
             return f"name {pattern}"
     return None
+
+
+def _is_of_a_longer_name(item: Item, subject: Subject) -> bool:
+    """Tell whether a thing is named for a stack of another environment, whose name begins like this one's stack.
+
+    `slipway-small-network-operations` is a stack of `small-network`, and no resource of `slipway-small-network`.
+    """
+    stacks, parts = "|".join(map(re.escape, subject.stacks)), "|".join(PARTS)
+    longer = re.compile(f"({stacks})-({parts})(?![A-Za-z0-9])")
+    return bool(subject.stacks) and any(longer.search(word) for word in (item.name, item.id))
 
 
 def is_named(item: Item, pattern: str) -> bool:
