@@ -66,6 +66,10 @@ def write(path: Path, text: str) -> None:
         InvalidEnvironment: it would not be valid; the file is as it was. Lines are those of the new text.
         OSError: it cannot be written; the file is as it was.
     """
+    # A link stays one, and leads to the new text.
+    path = path.resolve()
+    if not os.access(path, os.W_OK):
+        raise PermissionError(f"{path} is read-only")
     handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=".yaml", dir=path.parent)
     temporary = Path(name)
     try:
@@ -105,7 +109,7 @@ _Change = tuple[int, int, str]
 def _training(keys: dict[str, _Node], decision: Decision, anchor: yaml.Node, newline: str) -> list[_Change]:
     if _TRAINING in keys:
         value = keys[_TRAINING][1]
-        return [(value.start_mark.index, value.end_mark.index, decision.training)]
+        return [_replaced(value, decision.training)]
     return [_inserted(anchor, f"{_TRAINING}: {decision.training}", newline)]
 
 
@@ -122,7 +126,13 @@ def _others(keys: dict[str, _Node], decision: Decision, anchor: yaml.Node, newli
         ]
     if isinstance(value, yaml.SequenceNode) and not value.flow_style:
         raise CannotWriteError(f"`{_OTHERS}` has another number of zones than are to be written: write {wanted}")
-    return [(value.start_mark.index, value.end_mark.index, wanted)]
+    return [_replaced(value, wanted)]
+
+
+def _replaced(value: yaml.Node, new: str) -> _Change:
+    """Put another value in the place of one; where none is written, that is right behind the colon."""
+    start, end = value.start_mark.index, value.end_mark.index
+    return start, end, new if start < end else f" {new}"
 
 
 def _inserted(anchor: yaml.Node, line: str, newline: str) -> _Change:

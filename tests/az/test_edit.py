@@ -66,6 +66,10 @@ def test_another_reason_takes_the_place_of_the_first() -> None:
             "  training_availability_zone_id: a\n  other_availability_zone_ids: []\n",
             "other_availability_zone_ids: [c]\n",
         ),
+        (
+            "  training_availability_zone_id:\n  other_availability_zone_ids:   # to be chosen\n",
+            "  training_availability_zone_id: b\n  other_availability_zone_ids: [c]   # to be chosen\n",
+        ),
     ],
 )
 def test_lines_that_are_missing_are_added(network: str, written: str) -> None:
@@ -106,6 +110,27 @@ def test_a_valid_file_is_replaced_and_keeps_its_mode(tmp_path: Path) -> None:
     assert path.read_text() == after
     assert path.stat().st_mode & 0o777 == 0o640
     assert load_environment(path).network.training_availability_zone_id == "usw2-az4"
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    path = environment_file(tmp_path)
+    link = tmp_path / "link.yaml"
+    link.symlink_to(path.name)
+    after = edited(TEXT, DECISION, "asked AWS", TODAY)
+    write(link, after)
+    assert link.is_symlink()
+    assert path.read_text() == after
+
+
+def test_a_read_only_file_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the folder's owner, replacing the file would be allowed."""
+    path = environment_file(tmp_path)
+    path.chmod(0o444)
+    # The tests may run as root, who may write everything.
+    monkeypatch.setattr("os.access", lambda file, mode: bool(Path(file).stat().st_mode & 0o222))
+    with pytest.raises(PermissionError, match="is read-only"):
+        write(path, edited(TEXT, DECISION, "asked AWS", TODAY))
+    assert path.read_text() == TEXT
 
 
 def styled(values: dict[str, Any], draw: st.DrawFn) -> str:
