@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from slipway import facts
+from slipway.assembly import ENVIRONMENT_TAG
 from slipway.az.evidence import FILE_SYSTEMS_NOTE, Evidence, Zone
 from slipway.az.wanted import Wanted
 from slipway.preflight.account import Account
@@ -40,6 +41,7 @@ def account_evidence(wanted: Wanted, account: Account) -> Evidence:
     reserved = ask("Reservations", lambda: _reservations(wanted, account))
     standing = ask("Zones of file systems", lambda: _file_systems(account))
     spot = ask("Spot prices", lambda: _spot_prices(wanted, account, names))
+    own = ask("Subnets of the environment", lambda: _own_subnets(wanted, account))
     blocks = ask("Offers of Capacity Blocks", lambda: _blocks(wanted, account))
     refused = facts.region(wanted.region).without_eks if wanted.region in facts.regions() else ()
     zones = tuple(
@@ -60,7 +62,7 @@ def account_evidence(wanted: Wanted, account: Account) -> Evidence:
     proven = {kind for zone in zones for kind in zone.file_systems}
     if not proven.issuperset(wanted.file_systems):
         notes.append(FILE_SYSTEMS_NOTE)
-    return Evidence("asked AWS", zones, tuple(notes))
+    return Evidence("asked AWS", zones, tuple(notes), frozenset(own))
 
 
 def _offered(wanted: Wanted, account: Account) -> dict[str, list[str]]:
@@ -87,18 +89,28 @@ def _reservations(wanted: Wanted, account: Account) -> dict[str, list[str]]:
     return found
 
 
-def _file_systems(account: Account) -> dict[str, list[str]]:
+def _file_systems(account: Account) -> dict[str, set[str]]:
     """Return the kinds of file system that stand in a zone; of Lustre those with the deployment type in use."""
-    subnets: dict[str, str] = {}
+    kinds: dict[str, set[str]] = {}
     for system in account.listing("fsx", "describe_file_systems", "FileSystems"):
         kind = _FILE_SYSTEMS.get(system["FileSystemType"])
         deployment = system.get("LustreConfiguration", {}).get("DeploymentType", _LUSTRE_DEPLOYMENT)
         if kind and deployment == _LUSTRE_DEPLOYMENT and system["Lifecycle"] == "AVAILABLE":
-            subnets.update(dict.fromkeys(system["SubnetIds"], kind))
+            for subnet_id in system["SubnetIds"]:
+                kinds.setdefault(subnet_id, set()).add(kind)
+    found: dict[str, set[str]] = {}
+    if kinds:
+        for subnet in account.listing("ec2", "describe_subnets", "Subnets", SubnetIds=sorted(kinds)):
+            found.setdefault(subnet["AvailabilityZoneId"], set()).update(kinds[subnet["SubnetId"]])
+    return found
+
+
+def _own_subnets(wanted: Wanted, account: Account) -> dict[str, list[str]]:
+    """Return the subnets that the environment has already, by their zone."""
+    tag = {"Name": f"tag:{ENVIRONMENT_TAG}", "Values": [wanted.environment]}
     found: dict[str, list[str]] = {}
-    if subnets:
-        for subnet in account.listing("ec2", "describe_subnets", "Subnets", SubnetIds=sorted(subnets)):
-            found.setdefault(subnet["AvailabilityZoneId"], []).append(subnets[subnet["SubnetId"]])
+    for subnet in account.listing("ec2", "describe_subnets", "Subnets", Filters=[tag]):
+        found.setdefault(subnet["AvailabilityZoneId"], []).append(subnet["SubnetId"])
     return found
 
 

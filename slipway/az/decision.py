@@ -85,11 +85,11 @@ def _serves(wanted: Wanted, zones: tuple[Zone, ...]) -> bool:
 
 def _rank(wanted: Wanted, training: Zone, others: tuple[Zone, ...]) -> tuple[object, ...]:
     zones = (training, *others)
-    changed = sum(zone.id not in wanted.current[1:] for zone in others)
+    changed = sum(zone.id not in wanted.current_others for zone in others)
     serving = sum(name in zone.offered for name in wanted.serving for zone in zones)
     return (
         -len(training.blocks),
-        training.id != wanted.current[0] if wanted.current else False,
+        training.id != wanted.current,
         changed,
         -sum(kind in training.file_systems for kind in wanted.file_systems),
         -serving,
@@ -100,7 +100,8 @@ def _rank(wanted: Wanted, training: Zone, others: tuple[Zone, ...]) -> tuple[obj
 
 
 def _place(wanted: Wanted, zone: str) -> int:
-    return wanted.current.index(zone) if zone in wanted.current else len(wanted.current)
+    named = wanted.current_others
+    return named.index(zone) if zone in named else len(named)
 
 
 def _reasons(wanted: Wanted, evidence: Evidence, training: Zone, others: tuple[Zone, ...]) -> list[str]:
@@ -113,7 +114,7 @@ def _reasons(wanted: Wanted, evidence: Evidence, training: Zone, others: tuple[Z
     if training.blocks:
         found.append(f"it has Capacity Blocks of {listed(sorted(training.blocks), 'and')}")
     if training.file_systems:
-        found.append(f"{listed(sorted(training.file_systems), 'and')} of this account stands there")
+        found.append(f"{listed(sorted(training.file_systems), 'and')} of this account stand there")
     for name in wanted.serving:
         offering = [zone.id for zone in (training, *others) if name in zone.offered]
         found.append(f"{name} is offered in {listed(offering, 'and')}")

@@ -34,14 +34,16 @@ class Evidence:
     """What is known about all zones.
 
     Attributes:
-        source: who said it, for the comment in the file: `asked EC2`, or the date of the facts.
+        source: who said it, for the comment in the file: `asked AWS`, or the date of the facts.
         zones: the zones of the Region, by id.
         notes: what could not be found out, a sentence each.
+        standing: zones with a subnet of the environment: it is deployed there.
     """
 
     source: str
     zones: tuple[Zone, ...]
     notes: tuple[str, ...] = ()
+    standing: frozenset[str] = frozenset()
 
 
 def offline_evidence(wanted: Wanted) -> Evidence:

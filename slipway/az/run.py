@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import boto3
-from botocore.exceptions import BotoCoreError
 from rich.console import Console
 
 from slipway import facts
@@ -67,12 +66,21 @@ def run(path: Path, *, region: str | None, offline: bool, dry_run: bool, console
         console,
         f"training {decision.training}, others {listed(decision.others, 'and')}: {'; '.join(decision.reasons)}.",
     )
-    if wanted.current and decision.training != wanted.current[0]:
+    left = _left(wanted, decision)
+    if left:
         _say(
             console,
-            f"It was {wanted.current[0]}. In an environment that stands, a deployment would replace subnets and file "
+            f"It was {listed(left, 'and')}. In an environment that stands, a deployment would replace subnets and file "
             "systems: `slipway plan` says what.",
         )
+    standing = [zone for zone in left if zone in evidence.standing]
+    if standing:
+        _say(
+            console,
+            f"{path} was not changed: the environment stands in {listed(standing, 'and')}. Take the zones out of the "
+            "file to choose anew.",
+        )
+        return False
     if dry_run or elsewhere:
         _say(
             console,
@@ -82,6 +90,12 @@ def run(path: Path, *, region: str | None, offline: bool, dry_run: bool, console
     return _write(path, decision, evidence, console)
 
 
+def _left(wanted: Wanted, decision: Decision) -> list[str]:
+    """Return the zones that the file names and that would be so no more."""
+    training = [wanted.current] if wanted.current and wanted.current != decision.training else []
+    return [*training, *(zone for zone in wanted.current_others if zone not in decision.others)]
+
+
 def _evidence(wanted: Wanted, *, offline: bool) -> Evidence:
     try:
         if offline:
@@ -89,7 +103,7 @@ def _evidence(wanted: Wanted, *, offline: bool) -> Evidence:
         return account_evidence(wanted, Account(wanted.region, boto3.Session(region_name=wanted.region)))
     except facts.UnknownFact as error:
         raise NothingAskedError(str(error)) from error
-    except (*UNANSWERED, BotoCoreError) as error:
+    except UNANSWERED as error:
         raise NothingAskedError(
             f"AWS does not say what the zones of {wanted.region} offer: {error}. Log in, or set AWS_PROFILE; --offline "
             "takes the hints of the facts"

@@ -18,6 +18,7 @@ class Wanted:
     """What the zones must have.
 
     Attributes:
+        environment: name of the environment.
         region: AWS Region.
         training: instance types that the training zone must offer.
         everywhere: instance types that every zone must offer.
@@ -28,10 +29,12 @@ class Wanted:
         blocks: instance types that are bought in Capacity Blocks, each with the number of nodes.
         spot: instance types that are bought as Spot capacity.
         file_systems: the file systems in the training zone.
-        current: the zones that the file names, the training zone first; empty when it names none.
+        current: the training zone that the file names; none when it names none.
+        current_others: the other zones that the file names.
         others: how many other zones there are to be.
     """
 
+    environment: str
     region: str
     training: tuple[str, ...]
     everywhere: tuple[str, ...]
@@ -42,7 +45,8 @@ class Wanted:
     blocks: tuple[tuple[str, int], ...]
     spot: tuple[str, ...]
     file_systems: tuple[str, ...]
-    current: tuple[str, ...]
+    current: str | None
+    current_others: tuple[str, ...]
     others: int
 
     @property
@@ -52,7 +56,7 @@ class Wanted:
 
     def in_region(self, region: str) -> "Wanted":
         """Return the same wishes for another Region, which has none of the zones that the file names."""
-        return replace(self, region=region, pinned=None, current=())
+        return replace(self, region=region, pinned=None, current=None, current_others=())
 
 
 def read_wanted(path: Path) -> Wanted:
@@ -65,9 +69,12 @@ def read_wanted(path: Path) -> Wanted:
     if environment is None:
         # What is wrong beside the zones is told by the loader, with its place in the file.
         environment = load_environment(path)
-    others = network.get("other_availability_zone_ids")
-    named = (network.get("training_availability_zone_id"), *(others if isinstance(others, tuple) else ()))
-    return _wanted(environment, tuple(zone for zone in named if isinstance(zone, str)))
+    training, others = network.get("training_availability_zone_id"), network.get("other_availability_zone_ids")
+    return replace(
+        _wanted(environment),
+        current=training if isinstance(training, str) else None,
+        current_others=tuple(zone for zone in others if isinstance(zone, str)) if isinstance(others, tuple) else (),
+    )
 
 
 def _with_zones(path: Path) -> tuple[dict[str, Any], Environment | None]:
@@ -81,8 +88,10 @@ def _with_zones(path: Path) -> tuple[dict[str, Any], Environment | None]:
         return {}, None
     value = document.value
     network = value.get("network") if isinstance(value, dict) else None
-    region = facts.regions().get(value["region"]) if isinstance(network, dict) and "region" in value else None
-    if document.flaws or region is None or not isinstance(network, dict):
+    if document.flaws or not isinstance(network, dict):
+        return {}, None
+    region = facts.regions().get(str(value.get("region")))
+    if region is None:
         return {}, None
     first, *others = region.availability_zone_ids
     written = network.get("other_availability_zone_ids")
@@ -94,7 +103,8 @@ def _with_zones(path: Path) -> tuple[dict[str, Any], Environment | None]:
         return network, None
 
 
-def _wanted(environment: Environment, current: tuple[str, ...]) -> Wanted:
+def _wanted(environment: Environment) -> Wanted:
+    """Return what an environment asks of its zones, whichever the file names."""
     training, kubernetes = environment.training, environment.kubernetes
     queues = training.queues if training else ()
     groups = kubernetes.node_groups if kubernetes else ()
@@ -114,6 +124,7 @@ def _wanted(environment: Environment, current: tuple[str, ...]) -> Wanted:
     targets = [queue.capacity_reservation_id or queue.capacity_reservation_resource_group_arn for queue in queues]
     targets += [group.capacity_reservation_id for group in groups]
     return Wanted(
+        environment=environment.name,
         region=environment.region,
         training=tuple(dict.fromkeys([*(name for name, _, _ in nodes), *heads])),
         everywhere=(kubernetes.core_nodes.instance_type,) if kubernetes else (),
@@ -126,6 +137,7 @@ def _wanted(environment: Environment, current: tuple[str, ...]) -> Wanted:
         blocks=tuple(dict.fromkeys((name, count) for name, bought, count in nodes if bought == "capacity_block")),
         spot=tuple(dict.fromkeys(name for name, bought, _ in nodes if bought == "spot")),
         file_systems=(_LUSTRE, _OPEN_ZFS) if environment.storage.home else (_LUSTRE,),
-        current=current,
+        current=None,
+        current_others=(),
         others=len(environment.network.other_availability_zone_ids),
     )

@@ -1,7 +1,9 @@
 """`slipway az` as it is called."""
 
 from pathlib import Path
+from typing import Any
 
+import boto3
 import pytest
 from typer.testing import CliRunner
 
@@ -47,6 +49,19 @@ def test_a_second_run_writes_nothing(tmp_path: Path) -> None:
     assert (code, (path.read_bytes(), path.stat().st_mtime_ns)) == (0, first)
     assert f"{path} says so already." in output
     assert "It was" not in output
+
+
+def test_the_zones_of_an_environment_that_stands_are_not_replaced(tmp_path: Path) -> None:
+    """Offers of Capacity Blocks come and go, and a new queue can need another zone."""
+    ec2 = boto3.client("ec2", "us-west-2")
+    vpc = ec2.create_vpc(CidrBlock="10.40.0.0/16")["Vpc"]["VpcId"]
+    tags: Any = [{"ResourceType": "subnet", "Tags": [{"Key": "slipway:environment", "Value": "test"}]}]
+    ec2.create_subnet(VpcId=vpc, CidrBlock="10.40.0.0/24", AvailabilityZoneId="usw2-az1", TagSpecifications=tags)
+    path = environment_file(tmp_path)
+    code, output = called(path)
+    assert code == 1
+    assert f"{path} was not changed: the environment stands in usw2-az1. Take the zones out of the file" in output
+    assert path.read_text() == TEXT
 
 
 @pytest.mark.parametrize("options", [("--dry-run",), ("--region", "us-east-1")])
@@ -114,6 +129,7 @@ def test_offline_takes_the_facts_and_says_so(tmp_path: Path, aws: Aws) -> None:
     [
         (None, 2, "there is no such file"),
         ("", 2, "the file is empty"),
+        (TEXT.replace("region: us-west-2", "region: {us-west-2: 1}"), 2, "test.yaml:3:"),
         (TEXT.replace("1200", "a lot"), 2, "test.yaml:11:"),
         # A rule, not a form: it is looked at when the zones are known.
         (TEXT.replace("1200", "1300"), 1, "/test.yaml:13:"),

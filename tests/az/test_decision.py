@@ -47,6 +47,13 @@ def test_zones_need_not_be_there_before(network: Values, tmp_path: Path, aws: Aw
     assert (decision.training, decision.others) == ("usw2-az1", ("usw2-az2",))
 
 
+def test_an_other_zone_is_not_taken_for_the_training_zone(tmp_path: Path, aws: Aws) -> None:
+    """Of the two lines one was taken out."""
+    path = with_changes(tmp_path, {"network": {"other_availability_zone_ids": ["usw2-az4"]}})
+    decision = chosen(path, aws)
+    assert (decision.training, decision.others) == ("usw2-az1", ("usw2-az4",))
+
+
 def test_what_else_is_wrong_in_the_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(InvalidEnvironment, match="capacity_gib"):
         read_wanted(with_changes(tmp_path, {"storage.lustre.capacity_gib": "much"}))
@@ -142,12 +149,14 @@ def test_a_file_system_of_the_account_proves_its_zone(tmp_path: Path, aws: Aws) 
                 "Lifecycle": "AVAILABLE",
                 "SubnetIds": [subnet],
                 "LustreConfiguration": {"DeploymentType": "PERSISTENT_2"},
-            }
+            },
+            # Beside it, as Slipway builds them.
+            {"FileSystemType": "OPENZFS", "Lifecycle": "AVAILABLE", "SubnetIds": [subnet]},
         ]
     }
     decision = chosen(with_changes(tmp_path, without_zones()), aws)
     assert decision.training == "usw2-az4"
-    assert "FSx for Lustre of this account stands there" in decision.reasons
+    assert "FSx for Lustre and FSx for OpenZFS of this account stand there" in decision.reasons
 
 
 def test_eks_takes_no_zone_that_it_refuses(tmp_path: Path) -> None:
