@@ -139,7 +139,7 @@ def _filled(value: Any, needs: Needs) -> Any:
     lists = {"{role_services}": needs.role_services, "{linked_services}": needs.linked_services}
     if value in lists:
         return list(lists[value])
-    return str(value).format(prefix=needs.prefix, region=needs.region, account="*")
+    return str(value).format(prefix=needs.prefix, region=needs.region, environment=needs.environment, account="*")
 
 
 def _parts(statement: Document) -> Iterator[Document]:

@@ -92,6 +92,19 @@ def test_every_look_for_leftovers_is_allowed(document: Document, path: Path) -> 
     assert not refused
 
 
+@pytest.mark.parametrize("action", ["ssm:SendCommand", "ec2:TerminateInstances"])
+def test_instances_of_others_are_out_of_reach(document: Document, action: str) -> None:
+    found = [statement for statement in document["Statement"] if action in statement["Action"]]
+    on_instances = [item for item in found if any(":instance/" in arn for arn in item["Resource"])]
+
+    assert on_instances
+    for statement in on_instances:
+        [(key, value)] = statement["Condition"]["StringEquals"].items()
+        assert key.lower().endswith(":resourcetag/slipway:environment")
+        assert value == "default"
+    assert not [arn for item in found for arn in item["Resource"] if arn == "*"]
+
+
 def test_nothing_reads_data(document: Document) -> None:
     data = ("s3:GetObject", "secretsmanager:GetSecretValue", "ssm:GetParameter", "dynamodb:Scan", "logs:GetLogEvents")
 

@@ -16,6 +16,7 @@ from slipway.deploy_role.needs import Needs, read_needs
 from slipway.deploy_role.policies import (
     MANAGED_POLICY_CHARACTERS,
     deployer_policy,
+    destroyer_policy,
     execution_policies,
     github_trust_policy,
 )
@@ -67,7 +68,7 @@ def test_no_action_is_lost_between_the_documents(each_assembly: Assembly) -> Non
 
 def test_cfn_lint_knows_every_action_and_resource(each_assembly: Assembly, tmp_path: Path) -> None:
     needs = read_needs(each_assembly.directory)
-    documents = [*execution_policies(needs), deployer_policy(needs, ACCOUNT)]
+    documents = [*execution_policies(needs), deployer_policy(needs, ACCOUNT), destroyer_policy(needs)]
     template = tmp_path / "policies.template.json"
     resources = {
         f"Policy{number}": {"Type": "AWS::IAM::ManagedPolicy", "Properties": {"PolicyDocument": document}}
@@ -172,6 +173,15 @@ def test_what_aws_own_templates_name_is_reached_where_they_are_nested(default: A
     assert transform in resources_of(needs, "cloudformation:CreateChangeSet")
     assert not [arn for item in statements(without) for arn in item["Resource"] if "ParallelCluster" in arn]
     assert not resources_of(without, "cloudformation:CreateChangeSet")
+
+
+def test_assets_of_others_are_read_and_never_changed(each_assembly: Assembly) -> None:
+    needs = read_needs(each_assembly.directory)
+    assets = f"arn:aws:s3:::cdk-hnb659fds-assets-*-{needs.region}/*"
+
+    changing = [action for item in statements(needs) if assets in item["Resource"] for action in item["Action"]]
+
+    assert not [action for action in changing if not action.startswith("s3:GetObject")]
 
 
 def test_fsx_may_give_its_own_role_the_linked_buckets(default: Assembly) -> None:
