@@ -10,7 +10,7 @@ from slipway.assembly import Stack, read_stacks
 from slipway.plan.changes.model import Changes
 from slipway.plan.report.architecture import Architecture, read_architecture
 from slipway.plan.report.architecture.difference import marks, with_removed
-from slipway.plan.report.picture.svg import flow_sentences
+from slipway.plan.report.picture.svg import flow_sentences, picture
 from tests.assembly import Assembly
 from tests.plan.report.plans import REPLACED
 
@@ -52,6 +52,21 @@ def test_parts_stand_where_the_templates_put_them(architecture: Architecture) ->
     assert places["Head node"] == places["Queue trn1"] == places["FSx for Lustre"] == [("usw2-az4", False)]
     assert places["Load balancer"] == places["Inference hosts"] == [("usw2-az1", False), ("usw2-az4", False)]
     assert places["Data bucket"] == []
+
+
+def test_what_stands_in_a_subnet_of_somebody_else_is_among_the_other_services(stacks: tuple[Stack, ...]) -> None:
+    elsewhere, resources = edited(stacks, "-storage")
+    file_system = next(resource for resource in resources.values() if resource["Type"] == "AWS::FSx::FileSystem")
+    file_system["Properties"]["SubnetIds"] = ["subnet-0123456789abcdef0"]
+    elsewhere, network = edited(elsewhere, "-network")
+    subnet = next(resource for resource in network.values() if resource["Type"] == "AWS::EC2::Subnet")
+    subnet["Properties"]["AvailabilityZoneId"] = {"Fn::GetAtt": ["Zones", "First"]}
+
+    architecture = read_architecture(elsewhere)
+
+    assert next(part.place for part in architecture.parts if part.title == "FSx for Lustre") == "regional"
+    assert architecture.subnets[0].zone == "zone unknown"
+    assert "FSx for Lustre" in picture(architecture)
 
 
 def test_parts_have_the_settings_that_matter(architecture: Architecture) -> None:

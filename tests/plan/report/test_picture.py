@@ -9,6 +9,7 @@ import pytest
 
 from slipway.assembly import read_stacks
 from slipway.plan.report.architecture import Architecture, read_architecture
+from slipway.plan.report.architecture.model import Subnet
 from slipway.plan.report.picture.narrow import narrow
 from slipway.plan.report.picture.shapes import Layout, Rectangle
 from slipway.plan.report.picture.svg import picture, stand_alone
@@ -127,3 +128,28 @@ def test_the_picture_of_the_documentation_is_of_the_default_environment(default:
     assert drawn.read_text(encoding="utf-8") == stand_alone(read_architecture(read_stacks(default.directory))), (
         "run: python -m slipway.plan.report.picture FOLDER > docs/architecture.svg, on the assembly of default"
     )
+
+
+def test_every_title_fits_into_its_frame(each_assembly: Assembly) -> None:
+    """Also in four zones, the most that an environment has, and where a change leaves a zone's old subnet in sight."""
+    architecture = read_architecture(read_stacks(each_assembly.directory))
+    old = [
+        subnet.model_copy(update={"id": f"old/{subnet.id}", "cidr": "10.140.132.0/20"})
+        for subnet in architecture.subnets
+    ]
+    fourth = [
+        Subnet(id=f"network/{kind}4", zone="apne1-az4", cidr="192.168.128.0/18", is_public=kind == "Public")
+        for kind in ("Public", "Private")
+    ]
+    everywhere = tuple(
+        part.model_copy(update={"subnets": (*part.subnets, fourth[0].id, fourth[1].id)})
+        if len(part.subnets) > 1
+        else part
+        for part in architecture.parts
+    )
+    larger = architecture.model_copy(update={"subnets": (*architecture.subnets, *old, *fourth), "parts": everywhere})
+
+    for layout in layouts(larger):
+        assert [
+            frame.title for frame in layout.frames if width(frame.title, 11, bold=True) > frame.place.width - 18
+        ] == []

@@ -52,7 +52,7 @@ def _subnets(resources: Resources) -> tuple[Subnet, ...]:
     return tuple(
         Subnet(
             id=name,
-            zone=properties.get("AvailabilityZoneId") or "zone unknown",
+            zone=as_text(properties.get("AvailabilityZoneId"), "") or "zone unknown",
             cidr=as_text(properties.get("CidrBlock"), "") or "",
             is_public=any(
                 tag["Key"] == _SUBNET_KIND_TAG and tag["Value"] == "Public" for tag in properties.get("Tags", ())

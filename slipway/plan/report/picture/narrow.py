@@ -15,6 +15,8 @@ from slipway.plan.report.picture.wide import OPERATIONS_TITLE
 _WIDTH = 358.0
 _FULL = Rectangle(1, 1, _WIDTH - 2, 0)
 _EMPTY = 2.0
+_FEW_ZONES = 2
+"""There is room for the names of so many."""
 
 
 def narrow(architecture: Architecture, marks: Mapping[str, Mark]) -> Layout:
@@ -52,7 +54,8 @@ def _place_network(sheet: Sheet, top: float) -> float:
         across = [part for part in sheet.in_subnets(public=public) if len(sheet.zones_of(part)) > 1]
         for names in dict.fromkeys(tuple(sheet.zones_of(part)) for part in across):
             here_too = [part for part in across if tuple(sheet.zones_of(part)) == names]
-            title = f"{' and '.join(names)}, {_kind(public=public)}"
+            zones = " and ".join(names) if len(names) <= _FEW_ZONES else f"{len(names)} zones"
+            title = f"{zones}, {_kind(public=public)}"
             y = _place_frame(sheet, Frame(_kind(public=public), title, replace(inner, y=y)), here_too) + GAP
     end = y - GAP + FRAME_PADDING
     sheet.layout.frames.append(vpc_frame(sheet, Rectangle(_FULL.x, top, _FULL.width, end - top)))

@@ -11,7 +11,7 @@ from slipway.plan.report.picture.cards import GAP
 from slipway.plan.report.picture.shapes import Frame, FrameKind, Rectangle
 from slipway.plan.report.picture.sheet import Sheet
 
-_MAIN_ZONE = 1.8
+MAIN_ZONE = 1.8
 """How many times as wide as another zone the first one is: most of what is in one zone is there."""
 
 _TWO_COLUMNS = 300.0
@@ -57,13 +57,13 @@ def vpc_frame(sheet: Sheet, place: Rectangle) -> Frame:
 
 
 def subnet_title(subnets: list[Subnet]) -> str:
-    """Return what to write above subnets of one kind and zone."""
+    """Return what to write above subnets of one kind and zone; a change may have the zone's old one beside the new."""
     kind = "public" if subnets[0].is_public else "private"
-    return f"{kind} {', '.join(dict.fromkeys(subnet.cidr for subnet in subnets))}"
+    return f"{kind} {subnets[0].cidr}" if len(subnets) == 1 else f"{kind}, {len(subnets)} subnets"
 
 
 def _columns(names: list[str], place: Rectangle) -> _Columns:
-    weights = [_MAIN_ZONE if index == 0 and len(names) > 1 else 1.0 for index in range(len(names))]
+    weights = [MAIN_ZONE if index == 0 and len(names) > 1 else 1.0 for index in range(len(names))]
     unit = (place.width - GAP * (len(names) - 1)) / sum(weights)
     columns = {}
     x = place.x

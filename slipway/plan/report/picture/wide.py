@@ -8,7 +8,7 @@ from slipway.plan.report.architecture.model import Architecture, Part
 from slipway.plan.report.picture.arrows import Lanes, route
 from slipway.plan.report.picture.blocks import FRAME_PADDING, FRAME_TITLE, place_area
 from slipway.plan.report.picture.cards import GAP, CardMaker
-from slipway.plan.report.picture.network import place_network
+from slipway.plan.report.picture.network import MAIN_ZONE, place_network
 from slipway.plan.report.picture.shapes import Card, Frame, Layout, Rectangle
 from slipway.plan.report.picture.sheet import Sheet
 
@@ -17,8 +17,8 @@ OPERATIONS_TITLE = "Operations: watches all of the above"
 _STORAGE = Rectangle(1, 1, 176, 0)
 _NETWORK = Rectangle(247, 1, 700, 0)
 _PEOPLE_APART, _PEOPLE_WIDTH = 62.0, 150.0
-_USUAL_ZONES, _ZONE_WIDTH = 3, 175.0
-"""The VPC has room for so many zones; each further one makes the picture wider."""
+_ZONE_WIDTH = 215.0
+"""Where the VPC has no room for columns as wide as this, for the title of a subnet, the picture is wider."""
 
 _BELOW = 26.0
 _APART = 52.0
@@ -29,8 +29,7 @@ def wide(architecture: Architecture, marks: Mapping[str, Mark]) -> Layout:
     """Return the picture with its arrows."""
     layout = Layout(0.0)
     sheet = Sheet(architecture, marks, CardMaker(marks, {}), layout)
-    further = max(0, len(sheet.zones()) - _USUAL_ZONES)
-    network = replace(_NETWORK, width=_NETWORK.width + _ZONE_WIDTH * further)
+    network = replace(_NETWORK, width=max(_NETWORK.width, _ZONE_WIDTH * (len(sheet.zones()) - 1 + MAIN_ZONE)))
     people = Rectangle(network.right + _PEOPLE_APART, network.y, _PEOPLE_WIDTH, 0)
     layout.width = people.right + 1
     network_end = place_network(sheet, network) if architecture.network else _NETWORK.y
