@@ -63,6 +63,14 @@ def test_the_template_is_asked_for_over_http(server: str, tmp_path: Path) -> Non
         assert answer.status == status
 
 
+def test_a_template_of_the_apps_own_is_not_asked_for(tmp_path: Path, aws: Aws, ask: Ask) -> None:
+    """Its deployment puts it into the bootstrap's bucket, of which nobody may read in public."""
+    url = {"Fn::Join": ["", ["https://s3.us-west-2.amazonaws.com/cdk-assets-", {"Ref": "AWS::AccountId"}, "/a.json"]]}
+    nested = {"Type": "AWS::CloudFormation::Stack", "Properties": {"TemplateURL": url}}
+    aws.http_status = 403
+    assert ask("PF18", handmade(tmp_path, {"Nested": nested}), aws) == []
+
+
 def test_a_server_that_nobody_reaches_tells_nothing(server: str, tmp_path: Path) -> None:
     nested = {"Type": "AWS::CloudFormation::Stack", "Properties": {"TemplateURL": "http://127.0.0.1:1/cluster.yaml"}}
     account = Account(REGION, boto3.Session(region_name=REGION))
@@ -77,7 +85,8 @@ def test_pinned_versions_that_eks_has_pass(aws: Aws, ask: Ask, needs_of: NeedsFa
 
 
 @pytest.mark.parametrize(
-    ("support", "status"), [("EXTENDED_SUPPORT", "warning"), ("UNSUPPORTED", "failed"), (None, "failed")]
+    ("support", "status"),
+    [("EXTENDED_SUPPORT", "warning"), ("UNSUPPORTED", "failed"), (None, "failed"), ("SUNSET", "warning")],
 )
 def test_a_version_out_of_standard_support_is_told(
     support: str | None, status: str, aws: Aws, ask: Ask, needs_of: NeedsFactory

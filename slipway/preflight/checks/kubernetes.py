@@ -41,7 +41,7 @@ def kubernetes(needs: Needs, account: Account) -> Iterator[Answer]:
 
 def _version(version: str, stack: str, account: Account) -> Answer:
     found = account.listing("eks", "describe_cluster_versions", "clusterVersions", clusterVersions=[version])
-    status, message = _SUPPORT[found[0]["versionStatus"]] if found else ("failed", "EKS has no such version")
+    status, message = ("failed", "EKS has no such version") if not found else _support(found[0].get("versionStatus"))
     return Answer(
         check="PF22",
         status=status,
@@ -50,6 +50,10 @@ def _version(version: str, stack: str, account: Account) -> Answer:
         fix=None if status == "passed" else "choose another `kubernetes.version` in the environment file",
         stacks=(stack,),
     )
+
+
+def _support(status: str | None) -> tuple[Status, str]:
+    return _SUPPORT.get(status or "", ("warning", f"EKS says of it {status or 'nothing'}"))
 
 
 def _add_on(add_on: Any, version: str, stack: str, account: Account) -> Answer:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import httpx2
 
@@ -11,9 +10,9 @@ from slipway.preflight.account import Account
 from slipway.preflight.answer import Answer
 from slipway.preflight.check import check
 from slipway.preflight.needs import Needs
+from slipway.preflight.template_text import OPEN, text_of
 
 _VERSION = re.compile(r"/parallelcluster/([0-9.]+)/")
-_CHINA = "cn-"
 _ABSENT = (403, 404)
 """S3 says 403 of an object that does not exist to those who may not list the bucket."""
 
@@ -27,19 +26,14 @@ _ABSENT = (403, 404)
 def provider_template(needs: Needs, account: Account) -> Iterator[Answer]:
     """Ask for the nested template the way CloudFormation will, and look whether the version knows the Region."""
     for stack, _, properties in needs.resources("AWS::CloudFormation::Stack"):
-        url = _resolved(properties["TemplateURL"], needs.region)
+        url = text_of(properties["TemplateURL"])
+        if OPEN in url:
+            # An asset of the app's own, which its deployment puts into the bootstrap's bucket.
+            continue
         yield _template(url, account).model_copy(update={"stacks": (stack.name,)})
         version = _VERSION.search(url)
         if version and version.group(1) in facts.parallelcluster_releases():
             yield _region(version.group(1), needs.region).model_copy(update={"stacks": (stack.name,)})
-
-
-def _resolved(url: Any, region: str) -> str:
-    """Return an address in which the template leaves only the partition's domain open."""
-    if isinstance(url, str):
-        return url
-    suffix = "amazonaws.com.cn" if region.startswith(_CHINA) else "amazonaws.com"
-    return "".join(part if isinstance(part, str) else suffix for part in url["Fn::Join"][1])
 
 
 def _template(url: str, account: Account) -> Answer:
