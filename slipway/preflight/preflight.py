@@ -113,7 +113,7 @@ def _not_asked(check: Check, reason: str) -> Answer:
     return Answer(
         check=check.id,
         status="not_checked",
-        subject=check.title,
+        subject="all of it",
         message=f"not asked, as AWS does not say whose credentials these are: {reason}",
         fix="log in, set AWS_PROFILE, or let AWS be reached, and run the preflight again",
     )

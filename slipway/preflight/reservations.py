@@ -9,6 +9,10 @@ from botocore.exceptions import ClientError
 
 from slipway.preflight.account import Account
 
+LINUX, SHARED = "Linux/UNIX", "default"
+"""Platform and tenancy of all nodes: their systems are Ubuntu and Amazon Linux, their hardware is nobody's alone."""
+
+_POOL = "AWS::EC2::CapacityReservationPool"
 _UNKNOWN = frozenset({"InvalidCapacityReservationId.NotFound", "InvalidCapacityReservationId.Malformed"})
 _UNKNOWN_GROUP = frozenset({"NotFoundException", "NotFound"})
 
@@ -22,6 +26,8 @@ class Reservation:
         state: in EC2's words: `active`, `scheduled`, `payment-pending`, `expired`, ...
         zone_id: Availability Zone id.
         instance_type: EC2 instance type.
+        platform: in EC2's words; nodes of Ubuntu and Amazon Linux are `Linux/UNIX`.
+        tenancy: `default`, or `dedicated`.
         match: `open` when every instance of the account that fits takes a place, `targeted` when it must be named.
         kind: `default` for an On-Demand Capacity Reservation.
         total: places.
@@ -34,6 +40,8 @@ class Reservation:
     state: str
     zone_id: str
     instance_type: str
+    platform: str
+    tenancy: str
     match: Literal["open", "targeted"]
     kind: Literal["default", "capacity-block"]
     total: int
@@ -61,6 +69,11 @@ def read_reservation(account: Account, reservation_id: str) -> Reservation | Non
     return _reservation(found[0]) if found else None
 
 
+def is_group(target: str) -> bool:
+    """Tell whether a queue's target is the ARN of a resource group, not the id of a reservation."""
+    return target.startswith("arn:")
+
+
 def reservation_ids(account: Account, target: str) -> tuple[str, ...] | None:
     """Return the reservations that a queue's target means.
 
@@ -74,7 +87,7 @@ def reservation_ids(account: Account, target: str) -> tuple[str, ...] | None:
     Raises:
         ClientError: Resource Groups refuses to tell.
     """
-    if not target.startswith("arn:"):
+    if not is_group(target):
         return (target,)
     try:
         return tuple(_group_members(account, target))
@@ -82,6 +95,17 @@ def reservation_ids(account: Account, target: str) -> tuple[str, ...] | None:
         if error.response["Error"]["Code"] in _UNKNOWN_GROUP:
             return None
         raise
+
+
+def is_pool(account: Account, group_arn: str) -> bool:
+    """Tell whether EC2 can launch into a resource group: it was made as a pool of reservations (EC2 User Guide).
+
+    Raises:
+        ClientError: Resource Groups refuses to tell.
+    """
+    asked = account.client("resource-groups").get_group_configuration(Group=group_arn)
+    parts = asked.get("GroupConfiguration", {}).get("Configuration", [])
+    return any(part["Type"] == _POOL for part in parts)
 
 
 def _group_members(account: Account, group_arn: str) -> Iterator[str]:
@@ -98,6 +122,8 @@ def _reservation(described: dict[str, Any]) -> Reservation:
         state=described["State"],
         zone_id=described["AvailabilityZoneId"],
         instance_type=described["InstanceType"],
+        platform=described.get("InstancePlatform", LINUX),
+        tenancy=described.get("Tenancy", SHARED),
         match=described.get("InstanceMatchCriteria", "open"),
         kind=described.get("ReservationType", "default"),
         total=described["TotalInstanceCount"],

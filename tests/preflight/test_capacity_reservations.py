@@ -32,7 +32,9 @@ def test_reservations_that_fit_pass(needs: Needs, aws: Aws, ask: Ask) -> None:
     assert {answer.status for answer in answers} == {"passed"}
     assert len(answers) == 4
     assert all(answer.stacks == ("slipway-ultracluster-training",) for answer in answers)
-    assert "1603 places, 1603 free; 0 nodes always run, 1603 at most" in [answer.message for answer in answers]
+    assert "1603 places, 0 of them used by others; 0 nodes always run, 1603 at most" in [
+        answer.message for answer in answers
+    ]
 
 
 def test_an_unknown_reservation_fails_with_the_command_that_lists_the_others(needs: Needs, aws: Aws, ask: Ask) -> None:
@@ -83,6 +85,11 @@ def test_an_unknown_reservation_fails_with_the_command_that_lists_the_others(nee
             ),
         ),
         ({"EndDate": in_days(0.5)}, ("warning", "it ends at", "--end-date-type unlimited")),
+        (
+            {"InstancePlatform": "Windows"},
+            ("failed", "it is for the platform Windows", "describe-capacity-reservations"),
+        ),
+        ({"Tenancy": "dedicated"}, ("failed", "its tenancy is dedicated", "describe-capacity-reservations")),
     ],
 )
 def test_what_does_not_fit_is_told(
@@ -101,8 +108,9 @@ def test_what_does_not_fit_is_told(
 @pytest.mark.parametrize(
     ("places", "said"),
     [
-        ((8, 8), ("failed", "too few places: 8 places, 8 free; 16 nodes always run, 16 at most")),
-        ((16, 4), ("warning", "instances use the places already")),
+        ((8, 8), ("failed", "too few places: 8 places, 0 of them used by others; 16 nodes always run, 16 at most")),
+        ((16, 4), ("failed", "others use places: 16 places, 12 of them used by others")),
+        ((20, 16), ("passed", "20 places, 4 of them used by others")),
         ((20, 20), ("passed", "20 places")),
     ],
 )
@@ -115,11 +123,29 @@ def test_places_are_counted(places: tuple[int, int], said: tuple[str, str], need
     assert message in answer.message
 
 
-def test_fewer_places_than_nodes_warns(needs: Needs, aws: Aws, ask: Ask) -> None:
+def test_our_own_instances_take_places_from_nobody(needs: Needs, aws: Aws, ask: Ask) -> None:
+    block = reservation(BLOCK, AvailableInstanceCount=0)
+    tags = [{"Key": "parallelcluster:cluster-name", "Value": needs.slurm_clusters[0]}]
+    nodes = [{"InstanceId": f"i-{n}", "CapacityReservationId": BLOCK, "Tags": tags} for n in range(16)]
+    aws.replies["ec2.DescribeCapacityReservations"] = reservations(reservation(ON_DEMAND), block)
+    aws.replies["ec2.DescribeInstances"] = {"Reservations": [{"Instances": nodes}]}
+    (answer,) = about(ask("PF09", needs, aws), f"places of {BLOCK}")
+    assert (answer.status, "0 of them used by others" in answer.message) == ("passed", True)
+
+
+def test_places_that_others_use_warn_while_nothing_always_runs(needs: Needs, aws: Aws, ask: Ask) -> None:
+    taken = reservation(ON_DEMAND, AvailableInstanceCount=1)
+    aws.replies["ec2.DescribeCapacityReservations"] = reservations(taken, reservation(BLOCK))
+    (answer,) = about(ask("PF09", needs, aws), f"places of {ON_DEMAND}")
+    assert (answer.status, "Launches above 1 fail" in answer.message) == ("warning", True)
+
+
+def test_fewer_places_than_nodes_are_refused_by_parallelcluster(needs: Needs, aws: Aws, ask: Ask) -> None:
     few = reservation(ON_DEMAND, TotalInstanceCount=1000, AvailableInstanceCount=1000)
     aws.replies["ec2.DescribeCapacityReservations"] = reservations(few, reservation(BLOCK))
     (answer,) = about(ask("PF09", needs, aws), f"places of {ON_DEMAND}")
-    assert answer.status == "warning"
+    assert answer.status == "failed"
+    assert answer.message.endswith("ParallelCluster refuses the cluster")
     assert answer.fix == "lower max_count to 1000, or reserve 603 more"
 
 
@@ -132,11 +158,10 @@ def in_group(needs: Needs) -> Needs:
     return replace(needs, machines=tuple(grouped))
 
 
-def test_the_places_of_a_group_count_together(needs: Needs, aws: Aws, ask: Ask) -> None:
-    both = [reservation(name, TotalInstanceCount=900, AvailableInstanceCount=900) for name in (ON_DEMAND, "cr-2")]
-    aws.replies["ec2.DescribeCapacityReservations"] = reservations(*both)
+def group_of_two() -> dict[str, object]:
+    """Answer of resource-groups.ListGroupResources: two reservations, and an instance."""
     arn = "arn:aws:ec2:us-west-2:123456789012:capacity-reservation"
-    aws.replies["resource-groups.ListGroupResources"] = {
+    return {
         "Resources": [
             *(
                 {"Identifier": {"ResourceArn": f"{arn}/{name}", "ResourceType": "AWS::EC2::CapacityReservation"}}
@@ -145,9 +170,19 @@ def test_the_places_of_a_group_count_together(needs: Needs, aws: Aws, ask: Ask) 
             {"Identifier": {"ResourceArn": "arn:aws:ec2:::instance/i-1", "ResourceType": "AWS::EC2::Instance"}},
         ]
     }
+
+
+def test_the_places_of_a_group_count_together(needs: Needs, aws: Aws, ask: Ask) -> None:
+    both = [reservation(name, TotalInstanceCount=900, AvailableInstanceCount=900) for name in (ON_DEMAND, "cr-2")]
+    aws.replies["ec2.DescribeCapacityReservations"] = reservations(*both)
+    aws.replies["resource-groups.ListGroupResources"] = group_of_two()
     answers = ask("PF09", in_group(needs), aws)
     assert {answer.status for answer in answers} == {"passed"}
-    assert "1800 places, 1800 free" in about(answers, "places of")[0].message
+    assert "1800 places, 0 of them" in about(answers, "places of")[0].message
+    few = [reservation(name, TotalInstanceCount=9, AvailableInstanceCount=9) for name in (ON_DEMAND, "cr-2")]
+    aws.replies["ec2.DescribeCapacityReservations"] = reservations(*few)
+    (answer,) = about(ask("PF09", in_group(needs), aws), "places of")
+    assert (answer.status, "Launches above 18 fail" in answer.message) == ("warning", True)
 
 
 @pytest.mark.parametrize(
@@ -162,6 +197,33 @@ def test_a_group_without_reservations_fails(reply: object, message: str, needs: 
     (answer,) = ask("PF09", in_group(needs), aws)
     assert (answer.status, answer.message) == ("failed", message)
     assert answer.fix is not None
+
+
+@pytest.mark.parametrize(
+    "changes", [{"State": "expired"}, {"InstanceType": "trn2.48xlarge"}, {"AvailabilityZoneId": "usw2-az1"}]
+)
+def test_one_reservation_of_a_group_that_fits_is_enough(
+    changes: dict[str, str], needs: Needs, aws: Aws, ask: Ask
+) -> None:
+    aws.replies["resource-groups.ListGroupResources"] = group_of_two()
+    aws.replies["ec2.DescribeCapacityReservations"] = reservations(
+        reservation(ON_DEMAND), reservation("cr-2", **changes)
+    )
+    said = {answer.subject.split()[0]: answer.status for answer in ask("PF09", in_group(needs), aws)}
+    assert said == {ON_DEMAND: "passed", "cr-2": "warning", "places": "passed"}
+    aws.replies["ec2.DescribeCapacityReservations"] = reservations(
+        *(reservation(name, **changes) for name in (ON_DEMAND, "cr-2"))
+    )
+    assert "failed" in {answer.status for answer in ask("PF09", in_group(needs), aws)}
+
+
+def test_a_group_that_is_no_pool_fails(needs: Needs, aws: Aws, ask: Ask) -> None:
+    aws.replies["resource-groups.ListGroupResources"] = group_of_two()
+    aws.replies["resource-groups.GetGroupConfiguration"] = {"GroupConfiguration": {}}
+    aws.replies["ec2.DescribeCapacityReservations"] = reservations(reservation(ON_DEMAND), reservation("cr-2"))
+    answer = ask("PF09", in_group(needs), aws)[0]
+    assert (answer.status, answer.subject) == ("failed", GROUP)
+    assert (answer.fix or "").splitlines()[1].startswith("aws resource-groups create-group --region us-west-2 ")
 
 
 @pytest.mark.parametrize("code", ["UnauthorizedOperation", "RequestLimitExceeded"])

@@ -27,6 +27,8 @@ def reservation(reservation_id: str, **changes: Any) -> dict[str, Any]:
         "State": "active",
         "AvailabilityZoneId": "usw2-az4",
         "InstanceType": "trn1.32xlarge",
+        "InstancePlatform": "Linux/UNIX",
+        "Tenancy": "default",
         "InstanceMatchCriteria": "targeted",
         "ReservationType": "capacity-block" if block else "default",
         "TotalInstanceCount": places,
@@ -95,6 +97,9 @@ LAUNCH_REPLIES: Mapping[str, Reply] = {
     "ec2.CreateCapacityReservation": {"CapacityReservation": {"CapacityReservationId": TRIAL, "State": "active"}},
     "ec2.CancelCapacityReservation": {"Return": True},
     "resource-groups.ListGroupResources": {"Resources": []},
+    "resource-groups.GetGroupConfiguration": {
+        "GroupConfiguration": {"Configuration": [{"Type": "AWS::EC2::CapacityReservationPool"}]}
+    },
     "iam.GetRole": role,
     "iam.SimulatePrincipalPolicy": simulation(),
 }

@@ -5,12 +5,24 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import NamedTuple
 
+from slipway.assembly import CLUSTER_TYPE
 from slipway.machines import Machines
 from slipway.preflight.account import Account
 from slipway.preflight.answer import Answer, Status
 from slipway.preflight.check import UNANSWERED, check, not_checked
 from slipway.preflight.needs import Needs
-from slipway.preflight.reservations import Reservation, read_reservation, reservation_ids
+from slipway.preflight.places import places
+from slipway.preflight.reservations import (
+    LINUX,
+    SHARED,
+    Reservation,
+    is_group,
+    is_pool,
+    read_reservation,
+    reservation_ids,
+)
+from slipway.preflight.running import RUNNING_ACTIONS
+from slipway.preflight.standing import STANDING_ACTIONS
 
 _Answer = partial(Answer, check="PF09")
 
@@ -33,27 +45,55 @@ class _Found(NamedTuple):
     "capacity reservations",
     stage="existence",
     prevents="Nodes do not start because the reservation that their queue names is gone, elsewhere, or for other ones.",
-    actions=("ec2:DescribeCapacityReservations", "resource-groups:ListGroupResources"),
+    actions=(
+        *RUNNING_ACTIONS,
+        *STANDING_ACTIONS,
+        "ec2:DescribeCapacityReservations",
+        "resource-groups:GetGroupConfiguration",
+        # It wants those of CloudFormation and of tags as well (Resource Groups API reference).
+        "resource-groups:ListGroupResources",
+        "tag:GetResources",
+    ),
 )
 def capacity_reservations(needs: Needs, account: Account) -> Iterator[Answer]:
     """Look at every reservation and every resource group of reservations that the environment names."""
     for target in dict.fromkeys(m.capacity_reservation for m in needs.machines if m.capacity_reservation):
         users = tuple(m for m in needs.machines if m.capacity_reservation == target)
         try:
-            yield from _of_target(target, users, needs.region, account)
+            yield from _of_target(target, users, needs, account)
         except UNANSWERED as error:
             yield not_checked("PF09", target, error)
 
 
-def _of_target(target: str, users: tuple[Machines, ...], region: str, account: Account) -> Iterator[Answer]:
+def _of_target(target: str, users: tuple[Machines, ...], needs: Needs, account: Account) -> Iterator[Answer]:
     ids = reservation_ids(account, target)
     if not ids:
-        yield _no_group(target, users, region, there=ids is not None)
+        yield _no_group(target, users, needs.region, there=ids is not None)
         return
+    if is_group(target) and not is_pool(account, target):
+        yield _no_pool(target, users, needs.region)
     found = {name: read_reservation(account, name) for name in ids}
+    there = [reservation for reservation in found.values() if reservation]
+    # In a group, EC2 takes the reservations that fit: one of them is enough for each of its users.
+    served = all(any(_serves(reservation, user, needs.region) for reservation in there) for user in users)
     for reservation_id, reservation in found.items():
-        yield from _judge(reservation_id, reservation, users, region)
-    yield from _places([r for r in found.values() if r and r.state == "active"], users, target)
+        yield from _judge(reservation_id, reservation, users, needs.region, served=served)
+    yield from _places(target, there, users, needs, account)
+
+
+def _places(
+    target: str, there: list[Reservation], users: tuple[Machines, ...], needs: Needs, account: Account
+) -> Iterator[Answer]:
+    slurm = {(stack.name, logical_id) for stack, logical_id, _ in needs.resources(CLUSTER_TYPE)}
+    types = dict.fromkeys(user.instance_type for user in users)
+    for instance_type in types:
+        active = [r for r in there if r.state == "active" and r.instance_type == instance_type]
+        alike = [user for user in users if user.instance_type == instance_type]
+        # ParallelCluster refuses too high counts for a reservation, not for a group (CapacityReservationSizeValidator).
+        exact = not is_group(target) and any((user.stack, user.logical_id) in slurm for user in alike)
+        if active:
+            subject = f"places of {target}" + (f" for {instance_type}" if len(types) > 1 else "")
+            yield places(active, alike, needs, account, exact=exact).model_copy(update={"subject": subject})
 
 
 def _no_group(target: str, users: tuple[Machines, ...], region: str, *, there: bool) -> Answer:
@@ -61,30 +101,45 @@ def _no_group(target: str, users: tuple[Machines, ...], region: str, *, there: b
         status="failed",
         subject=target,
         message=f"the resource group {'has no capacity reservation' if there else 'does not exist'}",
-        fix=f"aws resource-groups group-resources --region {region} --group {target} --resource-arns "
-        "<ARN of a capacity reservation>"
+        fix=f"add a reservation to it:\naws resource-groups group-resources --region {region} --group {target} "
+        "--resource-arns <ARN of a capacity reservation>"
         if there
-        else "write the ARN of a group that exists as capacity_reservation_resource_group_arn: "
+        else "write the ARN of a group that exists as capacity_reservation_resource_group_arn:\n"
         f"aws resource-groups list-groups --region {region} --query 'GroupIdentifiers[].GroupArn'",
         stacks=_stacks(users),
     )
 
 
+def _no_pool(target: str, users: tuple[Machines, ...], region: str) -> Answer:
+    return _Answer(
+        status="failed",
+        subject=target,
+        message="the resource group was not made as a pool of capacity reservations: ParallelCluster refuses it",
+        fix="make another one, with the next line, and add the reservations to it\n"
+        f"aws resource-groups create-group --region {region} --name <name> --configuration "
+        '\'{"Type":"AWS::EC2::CapacityReservationPool"}\' '
+        '\'{"Type":"AWS::ResourceGroups::Generic","Parameters":[{"Name":"allowed-resource-types",'
+        '"Values":["AWS::EC2::CapacityReservation"]}]}\'',
+        stacks=_stacks(users),
+    )
+
+
 def _judge(
-    reservation_id: str, reservation: Reservation | None, users: tuple[Machines, ...], region: str
+    reservation_id: str, reservation: Reservation | None, users: tuple[Machines, ...], region: str, *, served: bool
 ) -> Iterator[Answer]:
     subject = f"{reservation_id} for {', '.join(dict.fromkeys(user.purpose for user in users))}"
     answer = partial(_Answer, subject=subject, stacks=_stacks(users))
     if reservation is None:
         yield answer(
-            status="failed",
-            message=f"{region} has no such capacity reservation in this account",
-            fix=f"write one of these as capacity_reservation_id: {_list_command(users[0].instance_type, region)}",
+            status="warning" if served else "failed",
+            message=f"{region} has no such capacity reservation in this account, nor one shared with it",
+            fix=f"write one of these as capacity_reservation_id:\n{_list_command(users[0].instance_type, region)}",
         )
         return
-    wrong = list(_wrong(reservation, users, region))
+    fitting = tuple(user for user in users if _serves(reservation, user, region)) if served else ()
+    wrong = list(_wrong(reservation, fitting or users, region))
     for status, message, fix in wrong:
-        yield answer(status=status, message=message, fix=fix)
+        yield answer(status="warning" if served else status, message=message, fix=fix)
     if not wrong:
         yield answer(
             status="passed",
@@ -93,8 +148,14 @@ def _judge(
         )
 
 
+def _serves(reservation: Reservation, user: Machines, region: str) -> bool:
+    """Tell whether a user's nodes start in a reservation, now or when it begins."""
+    return all(found.status != "failed" for found in _wrong(reservation, (user,), region))
+
+
 def _wrong(reservation: Reservation, users: tuple[Machines, ...], region: str) -> Iterator[_Found]:
     yield from _wrong_state(reservation, users[0], region)
+    yield from _wrong_kind(reservation, users[0], region)
     for user in users:
         yield from _wrong_use(reservation, user, region)
     if reservation.match == "open" and reservation.kind == "default":
@@ -104,6 +165,18 @@ def _wrong(reservation: Reservation, users: tuple[Machines, ...], region: str) -
             "place of it",
             f"aws ec2 modify-capacity-reservation --region {region} --capacity-reservation-id {reservation.id} "
             "--instance-match-criteria targeted",
+        )
+
+
+def _wrong_kind(reservation: Reservation, user: Machines, region: str) -> Iterator[_Found]:
+    another = f"write one of these as capacity_reservation_id:\n{_list_command(user.instance_type, region)}"
+    if reservation.platform != LINUX:
+        yield _Found("failed", f"it is for the platform {reservation.platform}, but the nodes are {LINUX}", another)
+    if reservation.tenancy != SHARED:
+        yield _Found(
+            "failed",
+            f"its tenancy is {reservation.tenancy}, but the nodes' is {SHARED}: they get no place of it",
+            another,
         )
 
 
@@ -119,7 +192,7 @@ def _wrong_state(reservation: Reservation, user: Machines, region: str) -> Itera
         yield _Found(
             "failed",
             f"it is {reservation.state}, not active",
-            f"write one of these as capacity_reservation_id: {_list_command(user.instance_type, region)}",
+            f"write one of these as capacity_reservation_id:\n{_list_command(user.instance_type, region)}",
         )
     elif reservation.kind == "default" and reservation.end and reservation.end < datetime.now(UTC) + _ENDS_SOON:
         yield _Found(
@@ -135,7 +208,7 @@ def _wrong_use(reservation: Reservation, user: Machines, region: str) -> Iterato
         yield _Found(
             "failed",
             f"it is for {reservation.instance_type}, but {user.purpose} launches {user.instance_type}",
-            f"write `instance_type: {reservation.instance_type}`, or another reservation: "
+            f"write `instance_type: {reservation.instance_type}`, or another reservation:\n"
             f"{_list_command(user.instance_type, region)}",
         )
     if user.availability_zone_ids and reservation.zone_id not in user.availability_zone_ids:
@@ -153,37 +226,6 @@ def _wrong_use(reservation: Reservation, user: Machines, region: str) -> Iterato
             f"it is {kind}, but {user.purpose} buys {user.purchase}",
             f"write `capacity_type: {sold}`, or another reservation",
         )
-
-
-def _places(active: list[Reservation], users: tuple[Machines, ...], target: str) -> Iterator[Answer]:
-    """Compare the places of all reservations of a target with what is launched into them."""
-    if not active:
-        return
-    total, free = sum(r.total for r in active), sum(r.available for r in active)
-    always, most = sum(user.idle_count for user in users), sum(user.peak_count for user in users)
-    arithmetic = f"{total} places, {free} free; {always} nodes always run, {most} at most"
-    answer = partial(_Answer, subject=f"places of {target}", stacks=_stacks(users))
-    if total < always:
-        yield answer(
-            status="failed",
-            message=f"too few places: {arithmetic}",
-            fix=f"lower min_count to {total}, or reserve {always - total} more",
-        )
-    elif total < most:
-        yield answer(
-            status="warning",
-            message=f"fewer places than nodes: {arithmetic}. Launches above {total} fail",
-            fix=f"lower max_count to {total}, or reserve {most - total} more",
-        )
-    elif free < always:
-        yield answer(
-            status="warning",
-            message=f"instances use the places already: {arithmetic}. If they are not this environment's own, its "
-            "nodes do not start",
-            fix="end the instances that use the reservation",
-        )
-    else:
-        yield answer(status="passed", message=arithmetic)
 
 
 def _list_command(instance_type: str, region: str) -> str:
