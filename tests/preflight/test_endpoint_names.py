@@ -10,6 +10,7 @@ from slipway.preflight.checks.endpoint_names import covers
 from slipway.preflight.needs import Needs
 from tests.preflight.aws import Aws, Refusal
 from tests.preflight.conftest import Ask, NeedsFactory
+from tests.preflight.handmade import resources_of_stack, standing_stack
 from tests.preflight.well_launches import in_days
 
 ARN = "arn:aws:acm:us-west-2:111122223333:certificate/0a1b2c3d-0000-4000-8000-000000000000"
@@ -27,6 +28,12 @@ def zone(name: str) -> Mapping[str, Any]:
     return {"HostedZone": {"Id": f"/hostedzone/{ZONE}", "Name": name, "CallerReference": "x"}}
 
 
+def records(name: str, kind: str = "A") -> Mapping[str, Any]:
+    """Answer of route53.ListResourceRecordSets: the record itself, or the one behind it in the zone."""
+    found = [{"Name": name, "Type": kind}]
+    return {"ResourceRecordSets": found, "IsTruncated": False, "MaxItems": "1"}
+
+
 @pytest.fixture
 def needs(needs_of: NeedsFactory) -> Needs:
     """An endpoint called llm.example.com."""
@@ -36,7 +43,11 @@ def needs(needs_of: NeedsFactory) -> Needs:
 @pytest.fixture
 def aws(aws: Aws) -> Aws:
     """The account, with the endpoint's certificate and hosted zone."""
-    aws.replies |= {"acm.DescribeCertificate": certificate(), "route53.GetHostedZone": zone("example.com.")}
+    aws.replies |= {
+        "acm.DescribeCertificate": certificate(),
+        "route53.GetHostedZone": zone("example.com."),
+        "route53.ListResourceRecordSets": records("www.example.com."),
+    }
     return aws
 
 
@@ -100,6 +111,36 @@ def test_without_a_record_of_the_stack_the_certificates_own_names_are_told(
 def moved(template: Mapping[str, Any]) -> Any:
     """Return a template with the certificate of the account's Region."""
     return json.loads(json.dumps(template).replace("acm:us-east-1", "acm:us-west-2"))
+
+
+@pytest.mark.parametrize(("kind", "status"), [("A", "failed"), ("TXT", "passed")])
+def test_a_record_of_somebody_else_fails(kind: str, status: str, needs: Needs, aws: Aws, ask: Ask) -> None:
+    aws.replies["route53.ListResourceRecordSets"] = records("llm.example.com.", kind)
+    answer = about("record llm.example.com", ask("PF15", needs, aws))
+    assert answer.status == status
+    asked = next(call.parameters for call in aws.calls if call.operation == "ListResourceRecordSets")
+    assert asked == {
+        "HostedZoneId": ZONE,
+        "StartRecordName": "llm.example.com",
+        "StartRecordType": "A",
+        "MaxItems": "1",
+    }
+
+
+def test_the_record_of_our_own_stack_passes(needs: Needs, aws: Aws, ask: Ask) -> None:
+    aws.replies |= {
+        "route53.ListResourceRecordSets": records("llm.example.com."),
+        "cloudformation.DescribeStacks": standing_stack("slipway-public-inference", environment="public"),
+        "cloudformation.ListStackResources": resources_of_stack({"llm.example.com": "AWS::Route53::RecordSet"}),
+    }
+    assert about("record llm.example.com", ask("PF15", needs, aws)).status == "passed"
+
+
+@pytest.mark.parametrize("code", ["AccessDenied", "Throttling"])
+def test_records_that_nobody_tells_are_not_checked(code: str, needs: Needs, aws: Aws, ask: Ask) -> None:
+    aws.replies["route53.ListResourceRecordSets"] = Refusal(code)
+    answers = ask("PF15", needs, aws)
+    assert [answer.status for answer in answers] == ["passed", "passed", "not_checked"]
 
 
 def test_a_private_zone_does_for_an_internal_endpoint_alone(needs: Needs, aws: Aws, ask: Ask) -> None:

@@ -1,6 +1,6 @@
 """PF15: the endpoint's certificate is issued and covers its names, and the hosted zone of its record is there."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -11,6 +11,7 @@ from slipway.preflight.account import Account
 from slipway.preflight.answer import Answer
 from slipway.preflight.check import check
 from slipway.preflight.needs import Needs
+from slipway.preflight.standing import STANDING_ACTIONS, own_ids
 
 _Answer = partial(Answer, check="PF15")
 
@@ -21,8 +22,8 @@ _SOON = timedelta(days=30)
     "PF15",
     "certificates and hosted zones",
     stage="existence",
-    prevents="The load balancer gets no HTTPS listener, or clients refuse its certificate.",
-    actions=("acm:DescribeCertificate", "route53:GetHostedZone"),
+    prevents="The load balancer gets no HTTPS listener, clients refuse its certificate, or its name is taken.",
+    actions=(*STANDING_ACTIONS, "acm:DescribeCertificate", "route53:GetHostedZone", "route53:ListResourceRecordSets"),
 )
 def endpoint_names(needs: Needs, account: Account) -> Iterator[Answer]:
     """Look at each certificate that a listener names and at each hosted zone that a record is written into."""
@@ -36,7 +37,10 @@ def endpoint_names(needs: Needs, account: Account) -> Iterator[Answer]:
         zone_id = properties.get("HostedZoneId")
         if isinstance(zone_id, str):
             answer = partial(_Answer, subject=f"hosted zone {zone_id}", stacks=(stack.name,))
-            yield _hosted_zone(zone_id, properties["Name"], answer, account, public=_is_public(needs, stack.name))
+            found = _hosted_zone(zone_id, properties["Name"], answer, account, public=_is_public(needs, stack.name))
+            yield found
+            if found.status == "passed":
+                yield _record(properties, stack.name, needs, account)
 
 
 def covers(certified: str, name: str) -> bool:
@@ -166,3 +170,24 @@ def _hosted_zone(zone_id: str, name: str, answer: partial[Answer], account: Acco
         message = f"it is the private zone {zone['Name']}: nobody on the internet finds {name} in it"
         return answer(status="failed", message=message, fix=fix)
     return answer(status="passed", message=f"it is {'the private zone ' if private else ''}{zone['Name']}")
+
+
+def _record(record: Mapping[str, Any], stack: str, needs: Needs, account: Account) -> Answer:
+    """Return whether a record is free, or the environment's own: CloudFormation creates none that is there."""
+    zone_id, name, kind = record["HostedZoneId"], record["Name"].rstrip("."), record["Type"]
+    listed = account.client("route53").list_resource_record_sets(
+        HostedZoneId=zone_id, StartRecordName=name, StartRecordType=kind, MaxItems="1"
+    )["ResourceRecordSets"]
+    there = any((found["Name"].rstrip("."), found["Type"]) == (name, kind) for found in listed)
+    taken = there and name not in {own.rstrip(".") for own in own_ids(needs, account)}
+    return _Answer(
+        status="failed" if taken else "passed",
+        subject=f"record {name} of type {kind}",
+        message="it exists, and no stack of this environment has it" if taken else "it is free, or ours",
+        fix="choose another name, or delete it if nobody needs it:\n"
+        f"aws route53 list-resource-record-sets --hosted-zone-id {zone_id} --start-record-name {name} "
+        f"--start-record-type {kind} --max-items 1"
+        if taken
+        else None,
+        stacks=(stack,),
+    )
