@@ -10,6 +10,10 @@ SHORTEST_HOURS = 24
 """The shortest block; longer ones go by days (Amazon EC2 User Guide, "Capacity Blocks for ML", 2026)."""
 
 
+MOST_INSTANCES = 64
+"""The largest block (Amazon EC2 API reference, DescribeCapacityBlockOfferings, InstanceCount)."""
+
+
 @dataclass(frozen=True)
 class BlockOffer:
     """One offer.
@@ -46,7 +50,7 @@ def block_offers(account: Account, instance_type: str, instances: int, hours: in
     Args:
         account: who is asked.
         instance_type: EC2 instance type.
-        instances: size of the block.
+        instances: size of the block, at most `MOST_INSTANCES`.
         hours: its length, a multiple of 24.
 
     Raises:
@@ -57,8 +61,8 @@ def block_offers(account: Account, instance_type: str, instances: int, hours: in
     offers = [
         BlockOffer(
             id=offer["CapacityBlockOfferingId"],
-            zone_id=names.get(offer["AvailabilityZone"], offer["AvailabilityZone"]),
-            instance_type=offer["InstanceType"],
+            zone_id=names.get(zone := offer.get("AvailabilityZone", "a zone that EC2 does not name"), zone),
+            instance_type=instance_type,
             instances=offer["InstanceCount"],
             start=offer["StartDate"],
             end=offer["EndDate"],

@@ -47,6 +47,7 @@ def test_a_running_block_passes(needs: Needs, aws: Aws, ask: Ask) -> None:
     ("changes", "message"),
     [
         ({"State": "scheduled", "StartDate": in_days(3)}, "the block starts at"),
+        ({"State": "delayed"}, "the block is delayed, not active"),
         ({"EndDate": in_days(0.5)}, "EC2 terminates its nodes 30 minutes earlier"),
     ],
 )
@@ -60,7 +61,7 @@ def test_a_block_of_another_time_warns(
     assert answer.fix is not None
 
 
-@pytest.mark.parametrize("known", [(), (reservation(BLOCK, State="expired"),)])
+@pytest.mark.parametrize("known", [(), *((reservation(BLOCK, State=state),) for state in ("expired", "unavailable"))])
 def test_the_cheapest_fitting_offers_are_listed(
     known: tuple[dict[str, Any], ...], needs: Needs, aws: Aws, ask: Ask
 ) -> None:
@@ -95,6 +96,17 @@ def test_an_offer_elsewhere_names_its_zone(needs: Needs, aws: Aws, ask: Ask) -> 
     assert "none of them in usw2-az4" in answer.message
     assert answer.fix is not None
     assert "`training_availability_zone_id: usw2-az1`" in answer.fix
+
+
+def test_more_nodes_than_a_block_has_are_asked_for_in_a_block_of_the_largest_size(
+    needs: Needs, aws: Aws, ask: Ask
+) -> None:
+    aws.replies["ec2.DescribeCapacityReservations"] = reservations()
+    many = replace(needs, machines=tuple(replace(machine, peak_count=100) for machine in needs.machines))
+    (answer,) = ask("PF10", many, aws)
+    (call,) = [call for call in aws.calls if call.operation == "DescribeCapacityBlockOfferings"]
+    assert call.parameters["InstanceCount"] == 64
+    assert "so 100 need several; EC2 offers no block of 64 trn1.32xlarge" in answer.message
 
 
 def test_no_offer_fails(needs: Needs, aws: Aws, ask: Ask) -> None:

@@ -8,7 +8,7 @@ from slipway import facts
 from slipway.machines import Machines
 from slipway.preflight.account import Account
 from slipway.preflight.answer import Answer
-from slipway.preflight.block_offers import SHORTEST_HOURS, BlockOffer, block_offers
+from slipway.preflight.block_offers import MOST_INSTANCES, SHORTEST_HOURS, BlockOffer, block_offers
 from slipway.preflight.check import UNANSWERED, check, not_checked
 from slipway.preflight.needs import Needs
 from slipway.preflight.reservations import Reservation, read_reservation
@@ -19,7 +19,7 @@ _ENDS_SOON = timedelta(days=1)
 _SHOWN = 3
 """How many offers a message lists."""
 
-_GONE = frozenset({"expired", "cancelled", "failed", "payment-failed", "unsupported"})
+_GONE = frozenset({"expired", "cancelled", "cancelling", "failed", "payment-failed", "unavailable", "unsupported"})
 
 
 @check(
@@ -74,6 +74,12 @@ def _window(block: Reservation, machine: Machines) -> Answer:
             message=f"the block starts at {block.start:%Y-%m-%d %H:%M} UTC; nodes do not start before that",
             fix="deploy then, or live without these nodes until then",
         )
+    if block.state != "active":
+        return answer(
+            status="warning",
+            message=f"the block is {block.state}, not active; until then its nodes do not start",
+            fix="deploy when it is active, or live without these nodes until then",
+        )
     if block.end and block.end < now + _ENDS_SOON:
         return answer(
             status="warning",
@@ -85,17 +91,20 @@ def _window(block: Reservation, machine: Machines) -> Answer:
 
 
 def _offers(machine: Machines, needs: Needs, account: Account, why: str) -> Answer:
-    offers = block_offers(account, machine.instance_type, machine.peak_count)
+    instances = min(machine.peak_count, MOST_INSTANCES)
+    offers = block_offers(account, machine.instance_type, instances)
     zones = machine.availability_zone_ids
     fitting = [offer for offer in offers if not zones or offer.zone_id in zones]
     answer = partial(
         _Answer, status="failed", subject=f"{machine.instance_type} for {machine.purpose}", stacks=(machine.stack,)
     )
-    wanted = f"{machine.peak_count} {machine.instance_type} for {SHORTEST_HOURS} hours"
+    wanted = f"{instances} {machine.instance_type} for {SHORTEST_HOURS} hours"
+    if instances < machine.peak_count:
+        why = f"{why}; a block has at most {MOST_INSTANCES} instances, so {machine.peak_count} need several"
     if not offers:
         return answer(
             message=f"{why}; EC2 offers no block of {wanted} in {needs.region}",
-            fix="ask again later, or for fewer nodes: aws ec2 describe-capacity-block-offerings --region "
+            fix="ask again later, or for fewer nodes:\naws ec2 describe-capacity-block-offerings --region "
             f"{needs.region} --instance-type {machine.instance_type} --instance-count <nodes> "
             f"--capacity-duration-hours {SHORTEST_HOURS}",
         )
