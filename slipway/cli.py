@@ -15,9 +15,10 @@ from slipway.roll_out.command import roll_out
 from slipway.teardown.command import destroy
 
 app = typer.Typer(
-    help="Check and change a Slipway environment before AWS does.",
+    help="Plan, check, operate and destroy Slipway environments: what the CDK CLI does not do. Guide: docs/README.md.",
+    epilog="Exit codes: 0 fine or done; 1 something was found or failed; 2 nothing was done, or nobody can tell. "
+    "`slipway COMMAND --help` says what they mean there.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -27,15 +28,16 @@ def _group() -> None:
     """Keep the commands' names: Typer drops the name of an only command."""
 
 
-app.command("lint")(lint)
-app.command("plan")(plan)
-app.command("preflight")(preflight)
-app.command("cluster-update")(cluster_update)
-app.command("roll-out")(roll_out)
-app.command("pause")(pause)
-app.command("resume")(resume)
-app.command("destroy")(destroy)
-app.command("leftovers")(leftovers)
-app.command("az")(az)
-app.command("deploy-role")(deploy_role)
-app.add_typer(endpoint, name="endpoint")
+# In the order of a first deployment. The short texts fit one line of a terminal of 80 columns.
+app.command("az", short_help="Choose availability zones by what AWS offers there.")(az)
+app.command("plan", short_help="Show what a deployment changes, breaks and costs. No AWS.")(plan)
+app.command("preflight", short_help="Ask AWS what would make a deployment fail. Reads only.")(preflight)
+app.command("deploy-role", short_help="Write least-privilege IAM policies for deployments.")(deploy_role)
+app.command("cluster-update", short_help="Say whether a deployment can update the cluster.")(cluster_update)
+app.command("roll-out", short_help="Serve another version of a model, or a canary.")(roll_out)
+app.command("pause", short_help="Stop nodes and inference hosts, as the budget does.")(pause)
+app.command("resume", short_help="Start again what was paused.")(resume)
+app.command("destroy", short_help="Delete an environment, then list what is left.")(destroy)
+app.command("leftovers", short_help="List what an environment left, and how to remove it.")(leftovers)
+app.command("lint", short_help="Check any ParallelCluster configuration. No AWS.")(lint)
+app.add_typer(endpoint, name="endpoint", short_help="Check or load-test an OpenAI-compatible endpoint.")
