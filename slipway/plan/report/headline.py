@@ -70,18 +70,20 @@ def summary(plan: Plan) -> str:
         return f"{cost}; first deployment {duration(plan.deploy_time.seconds)}; {findings}"
     comparison = plan.comparison
     changes = comparison.changes
+    new_findings = count(len(comparison.security.new), "new security finding") if comparison.security.new else ""
     if changes.is_empty:
-        return f"nothing changes; {cost}"
+        return "; ".join(filter(None, (new_findings, "nothing changes", cost)))
     lost = sum(change.loses_data for change in changes.resources)
     replaced = len(changes.with_effect("replace", "may_replace"))
-    new_findings = len(comparison.security.new)
+    touched, files = len(changes.resources), len(changes.asset_changes)
     changed = [_cost_change(total) for total in sums if total.change != 0 or total.unknown_changes]
     pieces = (
         f"{count(lost, 'resource')} {'loses' if lost == 1 else 'lose'} data" if lost else "",
         f"{replaced:,} replaced" if replaced else "",
         *broader.counted(changes),
-        count(new_findings, "new security finding") if new_findings else "",
-        f"{count(len(changes.resources), 'resource')} touched",
+        new_findings,
+        f"{count(touched, 'resource')} touched" if touched else "",
+        f"new files in {count(files, 'resource')}" if files else "",
         ", ".join(changed) or "the same cost",
         f"deploys in {duration(comparison.deploy_time.seconds)}",
     )

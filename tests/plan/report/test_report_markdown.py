@@ -57,7 +57,7 @@ def test_it_begins_with_the_marker_and_says_all_in_the_title() -> None:
     assert first == "<!-- slipway-plan:default -->"
     assert title == (
         "### Plan of default: 1 resource loses data; 3 replaced; 1 broadening; 1 new security finding; "
-        r"6 resources touched; peak +\$43.00/h; deploys in 44 min"
+        r"6 resources touched; new files in 1 resource; peak +\$43.00/h; deploys in 44 min"
     )
 
 
@@ -90,6 +90,21 @@ def test_nothing_that_changes_makes_no_noise() -> None:
     assert "nothing changes" in text
     assert "<summary>slipway-default" not in text
     assert "Broader access" not in text
+
+
+def test_a_new_finding_is_said_also_where_nothing_changes() -> None:
+    assert UNCHANGED.comparison
+    delta = UNCHANGED.comparison.security.model_copy(update={"new": (FINDING,)})
+    plan = UNCHANGED.model_copy(update={"comparison": UNCHANGED.comparison.model_copy(update={"security": delta})})
+
+    assert "### Plan of default: 1 new security finding; nothing changes; idle" in markdown(plan)
+
+
+def test_files_that_are_uploaded_anew_are_no_change_of_nothing() -> None:
+    title = markdown(compared(resources=(), broadenings=())).splitlines()[1]
+
+    assert "; new files in 1 resource; " in title
+    assert "0 resources" not in title
 
 
 def test_it_is_the_same_whatever_the_order_of_the_changes() -> None:
