@@ -20,11 +20,11 @@ _SOON = timedelta(days=30)
 _NO_IMAGE = frozenset({"InvalidAMIID.NotFound", "InvalidAMIID.Malformed", "InvalidAMIID.Unavailable"})
 
 _FIXES = {
-    "id": "write the id of an image of this Region that the account may use: aws ec2 describe-images --region {region} "
-    "--owners self --query 'Images[].[ImageId,Name]' --output table",
-    "parameter": "AWS has withdrawn the image or never published it in {region}. See what there is: aws ssm "
+    "id": "write the id of an image of this Region that the account may use:\n"
+    "aws ec2 describe-images --region {region} --owners self --query 'Images[].[ImageId,Name]' --output table",
+    "parameter": "AWS has withdrawn the image or never published it in {region}. See what there is:\naws ssm "
     "get-parameters-by-path --region {region} --recursive --path {path}",
-    "pattern": "write a `parallelcluster_version` and an `operating_system` of which there is an image: pcluster "
+    "pattern": "write a `parallelcluster_version` and an `operating_system` of which there is an image:\npcluster "
     "describe-official-images --region {region}",
 }
 
@@ -114,6 +114,6 @@ def _age(image: dict[str, Any], answer: partial[Answer], region: str) -> Answer:
     return answer(
         status="warning",
         message=f"{image['ImageId']} {verb} {deprecated:%Y-%m-%d}: it gets no security updates and may be withdrawn",
-        fix=f"take a newer image; of AWS's own images: a newer release. aws ec2 describe-images --region {region} "
+        fix=f"take a newer image; of AWS's own images: a newer release\naws ec2 describe-images --region {region} "
         f"--image-ids {image['ImageId']} --include-deprecated",
     )
