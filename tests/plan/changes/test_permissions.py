@@ -83,9 +83,9 @@ def test_what_goes_through_an_endpoint_is_given_to_nobody() -> None:
     ]
     assert _broader(
         {"Way": endpoint}, {"Way": _with_policy("AWS::EC2::VPCEndpoint", "PolicyDocument", everything)}
-    ) == ["Allow * on Way for anyone through Way"]
+    ) == ["Allow * on * for anyone through Way"]
     assert _broader({"Way": endpoint}, {"Way": {"Type": "AWS::EC2::VPCEndpoint"}}) == [
-        "No policy limits what goes through the endpoint"
+        "Allow * on * for anyone through Way"
     ]
 
 

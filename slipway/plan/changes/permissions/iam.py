@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 from slipway.plan.changes.model import Broadening
+from slipway.plan.changes.permissions.addresses import holds
 from slipway.plan.changes.permissions.statements import ATTACHED, NOT, SEPARATOR, Statement, read_statements
 from slipway.plan.changes.permissions.words import words
 from slipway.plan.changes.references import references
@@ -22,7 +23,11 @@ def iam_broadenings(before: Mapping[str, Resource], after: Mapping[str, Resource
     A statement may move from policy to policy, be split, or become narrower: each action of each principal on each
     resource is looked up by itself.
     """
-    old, new = tuple(read_statements(before)), tuple(read_statements(after))
+    old = tuple(read_statements(before))
+    # An endpoint that is new gives nobody anything.
+    new = tuple(
+        statement for statement in read_statements(after) if not statement.through or statement.through in before
+    )
     for statement in _of_effect(new, "Allow"):
         if (more := _beyond(statement, _of_effect(old, "Allow"))) is not None:
             yield _broadening(after[more.owner], _sentence("Allow", more, after))
@@ -46,7 +51,7 @@ def _beyond(statement: Statement, others: Iterable[Statement]) -> Statement | No
         for resource in statement.resources
         if not any(
             _covers(other.principals, principal)
-            and _covers(other.actions, action)
+            and _covers(other.actions, action, re.IGNORECASE)
             and _covers(other.resources, resource)
             for other in near
         )
@@ -59,33 +64,60 @@ def _beyond(statement: Statement, others: Iterable[Statement]) -> Statement | No
 
 def _is_condition_covered(statement: Statement, other: Statement) -> bool:
     """Tell whether the other holds wherever the statement holds, as far as their conditions say."""
-    for (operator, name), values in other.condition.items():
-        mine = statement.condition.get((operator, name))
-        if mine is None or (mine != values and ("Not" in operator or not mine <= values)):
-            return False
-    return True
+    mine = [(operator, name.lower(), values) for (operator, name), values in statement.condition.items()]
+    return all(
+        any(
+            one in (operator, operator.removesuffix("IfExists"))
+            and key == name.lower()
+            and _is_no_wider(one, given, values)
+            for one, key, given in mine
+        )
+        for (operator, name), values in other.condition.items()
+    )
 
 
-def _covers(patterns: frozenset[str], value: str) -> bool:
-    return any(_is_within(value, pattern) for pattern in patterns)
+def _is_no_wider(operator: str, values: frozenset[str], others: frozenset[str]) -> bool:
+    """Tell whether a condition with these values never holds where it does not with the others.
+
+    https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_condition_operators.html
+    """
+    if "Not" in operator:
+        return values >= others
+    if "Like" in operator:
+        return all(_covers(others, value) for value in values)
+    if "IpAddress" in operator:
+        return all(any(holds(wider, value) for wider in others) for value in values)
+    return values <= others
 
 
-def _is_within(value: str, pattern: str) -> bool:
+def _covers(patterns: frozenset[str], value: str, flags: re.RegexFlag = re.NOFLAG) -> bool:
+    """Tell whether a value is within one of some patterns; only the names of actions are the same in any case."""
+    return any(_is_within(value, pattern, flags) for pattern in patterns)
+
+
+def _is_within(value: str, pattern: str, flags: re.RegexFlag) -> bool:
     if not pattern.startswith(NOT):
-        return _pattern(pattern).fullmatch(value) is not None
+        return _pattern(pattern, flags).fullmatch(value) is not None
     excluded = pattern.removeprefix(NOT).split(SEPARATOR)
     if value.startswith(NOT):
         # All but these is within all but those when these are all of those, or more.
-        return all(_covers(frozenset(value.removeprefix(NOT).split(SEPARATOR)), item) for item in excluded)
-    # With a wildcard of its own it may reach into what is left out.
-    return not any(mark in value for mark in "*?") and not _covers(frozenset(excluded), value)
+        return all(_covers(frozenset(value.removeprefix(NOT).split(SEPARATOR)), item, flags) for item in excluded)
+    if any(mark in value for mark in "*?"):
+        return all(_are_apart(value, item) for item in excluded)
+    return not _covers(frozenset(excluded), value, flags)
+
+
+def _are_apart(one: str, other: str) -> bool:
+    """Tell whether what stands before the first wildcards of two patterns shows that nothing matches both."""
+    begin, start = (re.split(r"[*?]", text.lower(), maxsplit=1)[0] for text in (one, other))
+    return not (begin.startswith(start) or start.startswith(begin))
 
 
 @cache
-def _pattern(pattern: str) -> re.Pattern[str]:
+def _pattern(pattern: str, flags: re.RegexFlag) -> re.Pattern[str]:
     # A `*` in the value itself is one more character for `.*`; a `?` must not stand for it.
     regular = _WILDCARD.sub(lambda match: ".*" if match[0] == r"\*" else "[^*]", re.escape(pattern))
-    return re.compile(regular, re.IGNORECASE | re.DOTALL)
+    return re.compile(regular, flags | re.DOTALL)
 
 
 def _remaining(statement: Statement, after: Mapping[str, Resource]) -> Statement | None:

@@ -5,10 +5,12 @@ template has, for example, is none to it), and does not say in which resource on
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from slipway.plan.changes.permissions.alternatives import Conditions, alternatives, rows
 from slipway.plan.changes.resources import Resource
 
 ATTACHED = frozenset({"attached"})
@@ -22,6 +24,13 @@ SEPARATOR = ", "
 """Between them."""
 
 _ENDPOINT = "AWS::EC2::VPCEndpoint"
+# What counts for an endpoint without a policy: https://docs.aws.amazon.com/vpc/latest/privatelink/vpc-endpoints-access.html
+_EVERYTHING = {"Statement": {"Effect": "Allow", "Principal": "*", "Action": "*", "Resource": "*"}}
+# The number of an account as a principal is all identities of the account.
+# https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_principal.html
+_ACCOUNT = re.compile(r"\d{12}|\$\{AWS::AccountId\}")
+# The partition of every Region that the project has facts of.
+_PARTITION = ("arn:${AWS::Partition}:", "arn:aws:")
 _RESOURCE_KEYS = ("Bucket", "Topics", "Queues", "SecretId")
 
 
@@ -35,7 +44,7 @@ class Statement:
         principals: who; the roles of an identity policy, or the policy itself when the template gives it to nobody.
         actions: what; `NOT` before those of a `NotAction`.
         resources: on what; the resource that the policy belongs to when it says nothing.
-        condition: operator, key and values, each as one text.
+        condition: operator, key and values, each as one text; those of the template too, where it depends on one.
         through: the VPC endpoint that has the policy. It limits what goes through it and gives nobody anything: so it
             is compared with policies of the same endpoint alone.
     """
@@ -45,7 +54,7 @@ class Statement:
     principals: frozenset[str]
     actions: frozenset[str]
     resources: frozenset[str]
-    condition: Mapping[tuple[str, str], frozenset[str]]
+    condition: Conditions
     through: str = ""
 
 
@@ -56,10 +65,12 @@ def read_statements(resources: Mapping[str, Resource]) -> Iterator[Statement]:
         if resource.type == "AWS::Lambda::Permission":
             yield _of_permission(key, properties)
         subject = _subject(key, resource.type, properties)
-        for document, is_trust in _documents(properties):
-            for row in _list(document["Statement"]):
-                statement = _of_row(key, row, subject, is_trust=is_trust)
-                yield replace(statement, through=key) if resource.type == _ENDPOINT else statement
+        is_endpoint = resource.type == _ENDPOINT
+        documents = list(_documents(properties))
+        for document, is_trust in documents or ([(_EVERYTHING, False)] if is_endpoint else []):
+            for row, condition in _conditional(document["Statement"]):
+                statement = _of_row(key, row, subject, condition, is_trust=is_trust)
+                yield replace(statement, through=key) if is_endpoint else statement
         yield from _attachments(key, properties)
 
 
@@ -74,6 +85,8 @@ def _subject(key: str, resource_type: str, properties: Mapping[str, Any]) -> _Su
     attached = [item for name in _IDENTITY_LISTS for item in _list(properties.get(name, []))]
     if resource_type == "AWS::IAM::Policy" or (resource_type == "AWS::IAM::ManagedPolicy" and attached):
         own = frozenset(_texts(attached))
+    if resource_type == _ENDPOINT:
+        return _Subject(own, frozenset({"*"}))
     targets = [item for name in _RESOURCE_KEYS for item in _list(properties.get(name, []))]
     return _Subject(own, frozenset(_texts(targets)) or frozenset({f"${{{key}}}"}))
 
@@ -81,22 +94,39 @@ def _subject(key: str, resource_type: str, properties: Mapping[str, Any]) -> _Su
 def _documents(value: Any, *, is_trust: bool = False) -> Iterator[tuple[Mapping[str, Any], bool]]:
     if isinstance(value, list):
         for item in value:
-            yield from _documents(item)
+            yield from _documents(item, is_trust=is_trust)
     elif isinstance(value, dict):
         if _is_policy(value):
             yield value, is_trust
             return
         for name, item in value.items():
-            yield from _documents(item, is_trust=name == "AssumeRolePolicyDocument")
+            yield from _documents(item, is_trust=is_trust or name == "AssumeRolePolicyDocument")
+    elif isinstance(value, str) and value.startswith("{") and '"Statement"' in value:
+        # The policies of CloudWatch Logs are text.
+        yield from _documents(_parsed(value))
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
 
 
 def _is_policy(value: Mapping[str, Any]) -> bool:
     # A rule of a web ACL has a statement too, of another kind.
-    rows = _list(value.get("Statement", []))
-    return "Statement" in value and all(isinstance(row, dict) and "Effect" in row for row in rows)
+    return "Statement" in value and all(
+        isinstance(row, dict) and "Effect" in row for row, _ in rows(value["Statement"])
+    )
 
 
-def _of_row(key: str, row: Mapping[str, Any], subject: _Subject, *, is_trust: bool) -> Statement:
+def _conditional(statement: Any) -> Iterator[tuple[Mapping[str, Any], Conditions]]:
+    for row, chosen in rows(statement):
+        for condition, both in alternatives(row.get("Condition"), chosen):
+            yield row, {**both, **_condition(condition or {})}
+
+
+def _of_row(key: str, row: Mapping[str, Any], subject: _Subject, condition: Conditions, *, is_trust: bool) -> Statement:
     principals, resources = _targets(row, "Principal"), _targets(row, "Resource")
     if is_trust:
         resources = frozenset({f"${{{key}}}"})
@@ -110,7 +140,7 @@ def _of_row(key: str, row: Mapping[str, Any], subject: _Subject, *, is_trust: bo
         principals=principals or subject.principals,
         actions=_targets(row, "Action"),
         resources=resources,
-        condition=_condition(row.get("Condition", {})),
+        condition=condition,
     )
 
 
@@ -145,12 +175,17 @@ def _targets(row: Mapping[str, Any], name: str) -> frozenset[str]:
 def _spread(value: Any) -> Iterator[str]:
     if isinstance(value, dict) and not any(name.startswith("Fn::") for name in value):
         for kind, items in value.items():
-            yield from ("*" if item == "*" else f"{kind} {item}" for item in _texts(_list(items)))
+            for item in _texts(_list(items)):
+                yield "*" if item == "*" else f"{kind} {_principal(item)}"
     else:
         yield from _texts(_list(value))
 
 
-def _condition(condition: Mapping[str, Any]) -> Mapping[tuple[str, str], frozenset[str]]:
+def _principal(item: str) -> str:
+    return f"arn:aws:iam::{item}:root" if _ACCOUNT.fullmatch(item) else item
+
+
+def _condition(condition: Mapping[str, Any]) -> Conditions:
     return {
         (operator, name): frozenset(_texts(_list(values)))
         for operator, row in condition.items()
@@ -164,4 +199,4 @@ def _list(value: Any) -> list[Any]:
 
 def _texts(values: list[Any]) -> Iterator[str]:
     for value in values:
-        yield value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+        yield (value if isinstance(value, str) else json.dumps(value, sort_keys=True)).replace(*_PARTITION)
