@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from slipway.plan.changes.model import Broadening
 from slipway.plan.changes.permissions.addresses import holds
+from slipway.plan.changes.permissions.alternatives import alternatives, rows
 from slipway.plan.changes.permissions.words import words
 from slipway.plan.changes.resources import Resource
 
@@ -20,9 +21,11 @@ _PEERS = (
     *("SourcePrefixListId", "DestinationPrefixListId"),
 )
 _ALL_PORTS = (0, 65535)
-_EVERYBODY = ("0.0.0.0/0", "::/0")
+_EVERYBODY = "0.0.0.0/0"
+# https://www.iana.org/assignments/protocol-numbers
+_PROTOCOLS = {"1": "icmp", "6": "tcp", "17": "udp", "58": "icmpv6"}
 # Of the two ends of such a rule neither is a port.
-_WITHOUT_PORTS = ("icmp", "icmpv6", "1", "58")
+_WITHOUT_PORTS = ("icmp", "icmpv6")
 # The CDK writes a rule to this address into a group that lets nothing out, since without rules EC2 lets out everything.
 # https://github.com/aws/aws-cdk/blob/main/packages/aws-cdk-lib/aws-ec2/lib/security-group.ts
 _NOBODY = "255.255.255.255/32"
@@ -37,8 +40,9 @@ class Rule:
         group: the group that it belongs to, a reference.
         direction: `in` lets others reach the group, `out` lets the group reach others.
         protocol: such as `tcp`; `-1` for all.
-        ports: first and last; for ICMP its type and code.
+        ports: first and last; for ICMP its type and code, of which -1 is all.
         peer: an address range, a group or a prefix list.
+        addresses: the same, where `peer` names a VPC in the place of its range.
     """
 
     owner: str
@@ -47,21 +51,25 @@ class Rule:
     protocol: str
     ports: tuple[Port, Port]
     peer: str
+    addresses: str
 
     def covers(self, other: "Rule") -> bool:
         """Tell whether this one lets through all that the other one does."""
-        if (self.group, self.direction) != (other.group, other.direction) or not self._has_peer(other.peer):
+        if (self.group, self.direction) != (other.group, other.direction) or not self._has_peer(other):
             return False
         if self.protocol == "-1":
             return True
         return self.protocol == other.protocol and self._has_ports(other.ports)
 
-    def _has_peer(self, peer: str) -> bool:
-        return holds(self.peer, peer) or (self.peer in _EVERYBODY and "/" not in peer.rpartition("}")[2])
+    def _has_peer(self, other: "Rule") -> bool:
+        if holds(self.peer, other.peer) or holds(self.addresses, other.addresses):
+            return True
+        # A group or a prefix list.
+        return self.peer == _EVERYBODY and "/" not in other.peer.rpartition("}")[2]
 
     def _has_ports(self, ports: tuple[Port, Port]) -> bool:
         if self.protocol in _WITHOUT_PORTS:
-            return self.ports in (ports, (-1, -1))
+            return all(mine in (-1, end) for mine, end in zip(self.ports, ports, strict=True))
         ends = (*self.ports, *ports)
         if any(isinstance(end, str) for end in ends):
             return self.ports in (ports, _ALL_PORTS)
@@ -88,8 +96,8 @@ class Rule:
 def security_group_broadenings(before: Mapping[str, Resource], after: Mapping[str, Resource]) -> Iterator[Broadening]:
     """Yield the rules that let through what no rule of before did.
 
-    A group without any rule for what goes out lets out everything. The range of a VPC counts as the VPC, so that a VPC
-    with another range widens nothing.
+    A group without any rule for what goes out lets out everything. The range of a VPC counts as the VPC too, so that a
+    VPC with another range widens nothing.
 
     https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-resource-ec2-securitygroup.html
     """
@@ -106,28 +114,35 @@ def _rules(resources: Mapping[str, Resource]) -> Iterator[Rule]:
         for key, row in resources.items()
         if row.type == "AWS::EC2::VPC"
     }
-    limited = {row.properties.get("GroupId") for row in resources.values() if _SEPARATE.get(row.type) == "out"}
+    limited = {_group(row.properties.get("GroupId")) for row in resources.values() if _SEPARATE.get(row.type) == "out"}
     for key, resource in resources.items():
-        properties, group = resource.settled.get("Properties", {}), f"${{{key}.GroupId}}"
+        properties, group = resource.settled.get("Properties", {}), f"${{{key}}}"
         if resource.type in _SEPARATE:
-            yield from _read(key, str(properties.get("GroupId")), _SEPARATE[resource.type], properties, vpcs)
+            yield from _read(key, _group(properties.get("GroupId")), _SEPARATE[resource.type], properties, vpcs)
         elif resource.type == "AWS::EC2::SecurityGroup":
             for name, direction in _INLINE.items():
-                for row in properties.get(name, []):
+                for row, _ in rows(properties.get(name, [])):
                     yield from _read(key, group, direction, row, vpcs)
-            if group not in limited and not properties.get("SecurityGroupEgress"):
-                yield Rule(key, group, "out", "-1", _ALL_PORTS, _EVERYBODY[0])
+            choices = [choice for choice, _ in alternatives(properties.get("SecurityGroupEgress"))]
+            if group not in limited and not all(choices):
+                yield Rule(key, group, "out", "-1", _ALL_PORTS, _EVERYBODY, _EVERYBODY)
 
 
 def _read(
     owner: str, group: str, direction: Direction, row: Mapping[str, Any], vpcs: Mapping[Any, str]
 ) -> Iterator[Rule]:
-    protocol = str(row.get("IpProtocol", "-1"))
+    protocol = str(row.get("IpProtocol", "-1")).lower()
     ports = (_port(row.get("FromPort", _ALL_PORTS[0])), _port(row.get("ToPort", _ALL_PORTS[1])))
     for name in _PEERS:
         if name in row and row[name] != _NOBODY:
-            peer = str(row[name])
-            yield Rule(owner, group, direction, protocol, ports, vpcs.get(peer, peer))
+            peer = _group(row[name])
+            known = _PROTOCOLS.get(protocol, protocol)
+            yield Rule(owner, group, direction, known, ports, vpcs.get(peer, peer), peer)
+
+
+def _group(reference: Any) -> str:
+    """Return a peer as text; `Ref` of a group is its id too."""
+    return str(reference).replace(".GroupId}", "}")
 
 
 def _port(value: Any) -> Port:
