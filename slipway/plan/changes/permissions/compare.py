@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from slipway.plan.changes.model import Broadening
 from slipway.plan.changes.permissions.clusters import cluster_broadenings
 from slipway.plan.changes.permissions.iam import iam_broadenings
+from slipway.plan.changes.permissions.lifecycles import lifecycle_broadenings
 from slipway.plan.changes.permissions.protections import protection_broadenings
 from slipway.plan.changes.permissions.security_groups import security_group_broadenings
 from slipway.plan.changes.resources import Resource
@@ -24,5 +25,6 @@ def broadenings(before: Mapping[str, Resource], after: Mapping[str, Resource]) -
         *security_group_broadenings(before, after),
         *cluster_broadenings(before, after),
         *protection_broadenings(before, after),
+        *lifecycle_broadenings(before, after),
     )
     return tuple(dict.fromkeys(found))

@@ -72,7 +72,7 @@ def _weakened(rows: list[Protection], old: Resource, new: Resource) -> Iterator[
     gone: list[str] = []
     for path in dict.fromkeys((*was, *will)):
         item = path[: path.rfind("]") + 1]
-        if path.startswith(tuple(gone)) or (item not in (path, "") and item not in will):
+        if path.startswith(tuple(gone)) or (item not in (path, "", *will) and not _is_setting(was[item])):
             continue
         for row in rows:
             if row.read == "removed" or not _pattern(row.path).fullmatch(path):
@@ -81,6 +81,11 @@ def _weakened(rows: list[Protection], old: Resource, new: Resource) -> Iterator[
                 yield row.what.format(before=_in_words(change[0]), after=_in_words(change[1]))
                 # With it goes what is in it: that is said.
                 gone += (f"{path}.", f"{path}[") if row.read == "goes" else ()
+
+
+def _is_setting(item: Any) -> bool:
+    """Tell whether an item of a list is a key with its value, without which the default counts."""
+    return isinstance(item, dict) and item.keys() == {"Key", "Value"}
 
 
 @cache

@@ -1,0 +1,86 @@
+"""What the lifecycle rules of buckets delete sooner than before, or besides."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from slipway.plan.changes.model import Broadening
+from slipway.plan.changes.permissions.alternatives import rows
+from slipway.plan.changes.resources import Resource
+
+_FILTERS = ("TagFilters", "ObjectSizeGreaterThan", "ObjectSizeLessThan")
+
+
+@dataclass(frozen=True)
+class Deletion:
+    """What one rule deletes.
+
+    Attributes:
+        what: objects, or their old versions.
+        prefix: how their keys begin.
+        filters: what else limits the rule.
+        days: after how many, or on which date; a reference for a number that the template does not know.
+        kept: how many newer versions must be there before a version goes.
+    """
+
+    what: str
+    prefix: str
+    filters: str
+    days: int | str
+    kept: int = 0
+
+    def covers(self, other: "Deletion") -> bool:
+        """Tell whether this one deletes all that the other one does, and no later."""
+        if self.what != other.what or not other.prefix.startswith(self.prefix) or self.kept > other.kept:
+            return False
+        if isinstance(self.days, int) and isinstance(other.days, int):
+            is_no_later = self.days <= other.days
+        else:
+            is_no_later = self.days == other.days
+        return is_no_later and self.filters in ("", other.filters)
+
+
+def lifecycle_broadenings(before: Mapping[str, Resource], after: Mapping[str, Resource]) -> Iterator[Broadening]:
+    """Yield what buckets that were there before delete, and did not delete or not so soon.
+
+    https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-properties-s3-bucket-rule.html
+    """
+    for key, bucket in after.items():
+        if bucket.type != "AWS::S3::Bucket" or key not in before:
+            continue
+        old = list(_deletions(before[key]))
+        for deletion in _deletions(bucket):
+            if not any(other.covers(deletion) for other in old):
+                what = _sentence(deletion, old)
+                yield Broadening(stack=bucket.stack, resource=bucket.logical_id, kind="protection", what=what)
+
+
+def _deletions(bucket: Resource) -> Iterator[Deletion]:
+    for rule, _ in rows(bucket.settled.get("Properties", {}).get("LifecycleConfiguration", {}).get("Rules", [])):
+        if rule.get("Status") != "Enabled":
+            continue
+        prefix = str(rule.get("Prefix", ""))
+        filters = ", ".join(f"{name} {rule[name]}" for name in _FILTERS if name in rule)
+        for what, name in (("Objects", "ExpirationInDays"), ("Objects", "ExpirationDate")):
+            if name in rule:
+                yield Deletion(what, prefix, filters, _number(rule[name]))
+        versions = rule.get("NoncurrentVersionExpiration", {})
+        days = versions.get("NoncurrentDays", rule.get("NoncurrentVersionExpirationInDays"))
+        if days is not None:
+            kept = int(versions.get("NewerNoncurrentVersions", 0))
+            yield Deletion("Old versions of objects", prefix, filters, _number(days), kept)
+
+
+def _number(value: Any) -> int | str:
+    text = str(value)
+    return int(text) if text.isdigit() else text
+
+
+def _sentence(deletion: Deletion, old: list[Deletion]) -> str:
+    alike = [one for one in old if one.what == deletion.what]
+    same = (str(one.days) for one in alike if (one.prefix, one.filters) == (deletion.prefix, deletion.filters))
+    before = next(same, "not all of them" if alike else "never")
+    of = f" under {deletion.prefix}" if deletion.prefix else ""
+    only = f", with {deletion.filters}" if deletion.filters else ""
+    when = f"after {deletion.days} days" if isinstance(deletion.days, int) else f"on {deletion.days}"
+    return f"{deletion.what}{of} are deleted {when} (before: {before}){only}"

@@ -1,0 +1,141 @@
+"""Protections that go by being left out, and lifecycle rules without names."""
+
+from typing import Any
+
+import pytest
+
+from tests.plan.changes.broader import broader, resource
+
+LOAD_BALANCER = "AWS::ElasticLoadBalancingV2::LoadBalancer"
+LISTENER = "AWS::ElasticLoadBalancingV2::Listener"
+TASK = "AWS::ECS::TaskDefinition"
+TLS_1_3 = "ELBSecurityPolicy-TLS13-1-2-2021-06"
+NOBODY = {"Ssh": {"AllowedIps": "127.0.0.1/32"}}
+
+
+def _attributes(**values: str) -> dict[str, Any]:
+    rows = [{"Key": key.replace("__", "."), "Value": value} for key, value in values.items()]
+    return resource(LOAD_BALANCER, Scheme="internal", LoadBalancerAttributes=rows)
+
+
+def _container(**settings: Any) -> dict[str, Any]:
+    return resource(TASK, ContainerDefinitions=[{"Name": "engine", **settings}])
+
+
+def _cluster(**configuration: Any) -> dict[str, Any]:
+    return resource("Custom::PclusterCluster", ClusterConfiguration={"HeadNode": NOBODY, **configuration})
+
+
+def _directory(**settings: str) -> dict[str, Any]:
+    return _cluster(DirectoryService={"DomainName": "example", **settings})
+
+
+def _bucket(*rules: dict[str, Any]) -> dict[str, Any]:
+    enabled = [{"Status": "Enabled", **rule} for rule in rules]
+    return resource("AWS::S3::Bucket", LifecycleConfiguration={"Rules": enabled})
+
+
+def _launched(**data: Any) -> dict[str, Any]:
+    return resource("AWS::EC2::LaunchTemplate", LaunchTemplateData=data)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "what"),
+    [
+        (_attributes(deletion_protection__enabled="true"), _attributes(), "The load balancer can be deleted"),
+        (
+            _attributes(access_logs__s3__enabled="true"),
+            resource(LOAD_BALANCER, Scheme="internal"),
+            "Nobody logs who uses the endpoint",
+        ),
+        (
+            resource(LISTENER, Protocol="HTTPS", SslPolicy=TLS_1_3),
+            resource(LISTENER, Protocol="HTTPS"),
+            "TLS 1.0 is good enough (ELBSecurityPolicy-2016-08, the default)",
+        ),
+        (
+            _launched(IamInstanceProfile={"Arn": "one"}),
+            _launched(IamInstanceProfile={"Arn": "other"}),
+            "Instances have another profile: other",
+        ),
+        (
+            _launched(SecurityGroupIds=["sg-1"]),
+            _launched(SecurityGroupIds=["sg-1", "sg-2"]),
+            "Instances are in another security group: sg-2",
+        ),
+        (
+            resource(TASK, ExecutionRoleArn="one"),
+            resource(TASK, ExecutionRoleArn="other"),
+            "Containers are started with another role: other",
+        ),
+        (_container(User="65534"), _container(), "A container runs as the user of its image"),
+        (_container(User="65534"), _container(User="0"), "A container runs as root"),
+        (
+            _container(LinuxParameters={"Capabilities": {"Drop": ["ALL"]}}),
+            _container(LinuxParameters={"Capabilities": {}}),
+            "A container keeps rights on its host: ALL",
+        ),
+        (
+            resource(TASK, Volumes=[{"Name": "models", "Host": {"SourcePath": "/mnt/models"}}]),
+            resource(TASK, Volumes=[{"Name": "models", "Host": {"SourcePath": "/"}}]),
+            "Containers are given the files or the containers of their host",
+        ),
+        (
+            resource("AWS::SNS::Topic", KmsMasterKeyId="alias/aws/sns"),
+            resource("AWS::SNS::Topic"),
+            "Messages are not encrypted",
+        ),
+        (
+            _cluster(Iam={"PermissionsBoundary": "limit"}),
+            _cluster(),
+            "No permissions boundary limits the roles that ParallelCluster makes",
+        ),
+        (
+            _directory(),
+            _directory(LdapTlsReqCert="never"),
+            "Nobody checks who answers as the directory",
+        ),
+        (
+            _directory(LdapAccessFilter="(memberOf=cn=trainers)"),
+            _directory(),
+            "Everybody in the directory gets into the cluster",
+        ),
+    ],
+)
+def test_what_protects_less_is_told(before: dict[str, Any], after: dict[str, Any], what: str) -> None:
+    assert broader(before, after) == [what]
+
+
+DAY_9 = {"ExpirationInDays": 9}
+A_WEEK = {"ExpirationInDays": 7}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "what"),
+    [
+        # A rule in front of another one.
+        ([DAY_9], [{"AbortIncompleteMultipartUpload": {"DaysAfterInitiation": 7}}, DAY_9], []),
+        ([{"Prefix": "a", **DAY_9}, A_WEEK], [A_WEEK, {"Prefix": "a", **DAY_9}], []),
+        # What is under `a` goes within a week already.
+        ([A_WEEK], [A_WEEK, {"Prefix": "a", **DAY_9}], []),
+        ([{"Prefix": "tmp/", **DAY_9}], [DAY_9], ["Objects are deleted after 9 days (before: not all of them)"]),
+        ([DAY_9], [A_WEEK], ["Objects are deleted after 7 days (before: 9)"]),
+        ([], [{"Prefix": "a/", **A_WEEK}], ["Objects under a/ are deleted after 7 days (before: never)"]),
+        (
+            [{"TagFilters": [{"Key": "a", "Value": "b"}], **DAY_9}],
+            [DAY_9],
+            ["Objects are deleted after 9 days (before: not all of them)"],
+        ),
+        ([{**DAY_9, "Status": "Disabled"}], [DAY_9], ["Objects are deleted after 9 days (before: never)"]),
+        (
+            [{"NoncurrentVersionExpiration": {"NoncurrentDays": 30, "NewerNoncurrentVersions": 5}}],
+            [{"NoncurrentVersionExpiration": {"NoncurrentDays": 30}}],
+            ["Old versions of objects are deleted after 30 days (before: 30)"],
+        ),
+        ([], [{"ExpirationDate": "2027-01-01"}], ["Objects are deleted on 2027-01-01 (before: never)"]),
+    ],
+)
+def test_rules_are_compared_by_what_they_delete(
+    before: list[dict[str, Any]], after: list[dict[str, Any]], what: list[str]
+) -> None:
+    assert broader(_bucket(*before), _bucket(*after)) == what
