@@ -135,9 +135,21 @@ def _instructions(needs: Needs, account: str, output: Path, documents: Mapping[s
     else:
         yield f"Attach {output / 'deployer.json'} to whoever runs `cdk deploy`, and beside it, for `slipway destroy`,"
         yield f"{output / 'destroyer.json'}."
-    if needs.permissions_boundary is None:
+    if caveat := _caveat(needs):
         yield ""
-        yield (
+        yield caveat
+
+
+def _caveat(needs: Needs) -> str | None:
+    """Return what the policies do not hold; none when a boundary holds the rest."""
+    if needs.permissions_boundary is None:
+        return (
             "Whoever may create roles can give themselves more: these policies keep mistakes small, not an attacker. "
             "docs/deploy-role.md says what closes the gap."
         )
+    if f":policy/{needs.prefix}" in needs.permissions_boundary:
+        return (
+            f"The boundary {needs.permissions_boundary} holds nothing: CloudFormation's role may rewrite policies "
+            f"whose names begin with {needs.prefix}. Give it another name."
+        )
+    return None

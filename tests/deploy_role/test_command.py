@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from slipway.cli import app
@@ -46,6 +47,27 @@ def test_the_role_gives_the_workflows_the_time_and_the_checks_that_they_ask_for(
     assert f"--max-session-duration {SESSION_SECONDS} " in output
     assert f"slipway preflight --policy > {tmp_path}/preflight.json" in output
     assert f"--policy-name preflight --policy-document file://{tmp_path}/preflight.json" in output
+
+
+@pytest.mark.parametrize(
+    ("boundary", "said"),
+    [
+        (None, "Whoever may create roles can give themselves more"),
+        ("slipway-tiny-boundary", "policy/slipway-tiny-boundary holds nothing"),
+        ("team-boundary", None),
+    ],
+)
+def test_what_the_policies_do_not_hold_is_said(tmp_path: Path, boundary: str | None, said: str | None) -> None:
+    trust = {"Statement": [{"Principal": {"Service": "ec2.amazonaws.com"}}]}
+    arn = {"PermissionsBoundary": f"arn:aws:iam::{ACCOUNT}:policy/{boundary}"} if boundary else {}
+    role = {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": trust, **arn}}
+    folder = write_assembly(tmp_path / "assembly", {"slipway-tiny-network": {"Role": role}})
+
+    arguments = ["--assembly", str(folder), "--account", ACCOUNT, "--output", str(tmp_path / "out")]
+    output = CliRunner().invoke(app, ["deploy-role", *arguments]).output
+
+    assert "Attach " in output
+    assert said in output if said else "holds nothing" not in output and "more:" not in output
 
 
 def test_a_repository_may_be_named_with_the_ids_that_github_sends(default: Assembly, tmp_path: Path) -> None:
