@@ -12,6 +12,9 @@ FAILED = 1
 REFUSED = 2
 """Exit code when nothing was changed."""
 
+UNPROVEN = 2
+"""Exit code when nobody can tell whether all is gone."""
+
 INTERRUPTED = 130
 """Exit code of Ctrl-C."""
 
@@ -36,10 +39,11 @@ def destroy(
 ) -> None:
     """Delete an environment: compute fleet and endpoint to zero, wait for hosts, `cdk destroy`, look what is left.
 
-    Exit codes: 0 nothing is left but what is documented; 1 something is, run it again; 2 nothing was changed.
+    Exit codes: 0 nothing is left but what is documented; 1 something is, run it again; 2 nothing was changed, or it is
+    destroyed and nobody can tell whether something is left.
     """
     # What these import takes seconds that no other command should wait for.
-    from slipway.teardown.errors import RefusedError, UnfinishedError  # noqa: PLC0415
+    from slipway.teardown.errors import RefusedError, UnfinishedError, UnprovenError  # noqa: PLC0415
     from slipway.teardown.run import Answers, run  # noqa: PLC0415
 
     answers = Answers(yes=yes, with_running_jobs=with_running_jobs, without_export=without_export, unprotect=unprotect)
@@ -51,6 +55,9 @@ def destroy(
     except UnfinishedError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(FAILED) from error
+    except UnprovenError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(UNPROVEN) from error
     except KeyboardInterrupt as interrupt:
         typer.echo("\nstopped; what CloudFormation has begun goes on. Run this again to finish", err=True)
         raise typer.Exit(INTERRUPTED) from interrupt

@@ -11,3 +11,7 @@ class RefusedError(TeardownError):
 
 class UnfinishedError(TeardownError):
     """Something was changed and something still stands."""
+
+
+class UnprovenError(TeardownError):
+    """All that was looked at is gone, and AWS did not let everything be looked at."""

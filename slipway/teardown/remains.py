@@ -16,6 +16,9 @@ from slipway.teardown.inspection import Inspection
 from slipway.teardown.made_by_kubernetes import log_groups, made_by
 from slipway.teardown.stacks import SkippedResource, skipped_resources, standing_stacks
 
+_COPY = "A copy of the data; it costs by size."
+_COPIES = ("EBS snapshot", "FSx backup", "database snapshot")
+
 
 @dataclass(frozen=True)
 class Remainder:
@@ -55,12 +58,16 @@ def search_everywhere(extent: Extent, account: Account) -> Findings:
 
 
 def not_named(found: Findings, remains: list[Remainder]) -> Iterator[Remainder]:
-    """Yield what a search found beyond what CloudFormation's history and the copies of data have told."""
+    """Yield what a search found beyond what CloudFormation's history and the copies of data have told.
+
+    A second run knows no file system any more, and finds its backups by their tags.
+    """
     named = {word for remainder in remains for word in remainder.what.split()}
     for left in found.leftovers:
         if left.id not in named:
-            why = left.reason or f"{left.why}; {left.cost}"
-            yield Remainder(f"{left.kind} {left.id}", why, documented=left.reason is not None)
+            reason = left.reason or (_COPY if left.kind in _COPIES else None)
+            why = reason or f"{left.why}; {left.cost}"
+            yield Remainder(f"{left.kind} {left.id}", why, documented=reason is not None)
 
 
 def _skipped(extent: Extent, resource: SkippedResource) -> Remainder:
@@ -94,7 +101,7 @@ def _made_by_kubernetes(extent: Extent, account: Account) -> Iterator[Remainder]
 
 def _copies(before: Inspection, account: Account) -> Iterator[Remainder]:
     for copy in find_copies(account, before.data):
-        yield Remainder(f"{copy.kind} {copy.id} of {copy.original}", "A copy of the data; it costs by size.", True)
+        yield Remainder(f"{copy.kind} {copy.id} of {copy.original}", _COPY, documented=True)
 
 
 def _images(extent: Extent, account: Account) -> Iterator[Remainder]:

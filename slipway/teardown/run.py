@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import typer
-from botocore.exceptions import BotoCoreError, ClientError
 
 from slipway.chosen_assembly import NotChosenError, chosen_assembly
+from slipway.leftovers.calls import UNANSWERED
 from slipway.synthesis import PROJECT
 from slipway.teardown.account import Account, open_account
 from slipway.teardown.announcement import announcement
@@ -46,6 +46,7 @@ def run(environment: str | None, assembly: Path | None, answers: Answers, *, nod
     Raises:
         RefusedError: nothing was changed.
         UnfinishedError: something still stands that should not.
+        UnprovenError: nothing else does, but AWS did not let everything be looked at.
     """
     programs = Programs.of_project(PROJECT)
     try:
@@ -56,19 +57,21 @@ def run(environment: str | None, assembly: Path | None, answers: Answers, *, nod
     account = open_account(extent.region)
     try:
         found = inspect(extent, account)
-    except (BotoCoreError, ClientError) as error:
+    except UNANSWERED as error:
         raise RefusedError(f"AWS does not say what stands: {error}. Nothing was changed") from error
-    if found.found_nothing:
-        typer.echo(
-            f"nothing of environment {extent.environment} stands in account {account.id}, {extent.region}: it is "
-            "destroyed, or these credentials are another account's"
-        )
-        return
-    _confirm(extent, found, account, answers)
     teardown = Teardown(extent, found, account, programs, folder, node_timeout_seconds, typer.echo)
+    if not found.found_nothing:
+        _confirm(extent, found, account, answers)
     try:
-        _destroy(teardown)
-    except (BotoCoreError, ClientError) as error:
+        if found.found_nothing:
+            typer.echo(
+                f"nothing of environment {extent.environment} stands in account {account.id}, {extent.region}: it is "
+                "destroyed, or these credentials are another account's. Looking for what it left"
+            )
+            teardown.verify()
+        else:
+            _destroy(teardown)
+    except UNANSWERED as error:
         raise UnfinishedError(f"AWS does not answer, or refuses: {error}. Run this again") from error
 
 

@@ -10,14 +10,14 @@ from slipway.teardown.account import Account
 from slipway.teardown.compute_fleet import ComputeFleet, NoAnswerError
 from slipway.teardown.compute_nodes import terminate_all
 from slipway.teardown.copies import backups
-from slipway.teardown.errors import UnfinishedError
+from slipway.teardown.errors import UnfinishedError, UnprovenError
 from slipway.teardown.extent import Cluster, Extent
 from slipway.teardown.inspection import Inspection
 from slipway.teardown.kubernetes_nodes import cluster_stands, end_job_nodes
 from slipway.teardown.lambda_interfaces import release_lambda_interfaces
 from slipway.teardown.made_by_kubernetes import delete, log_groups, made_by
 from slipway.teardown.programs import Programs
-from slipway.teardown.remains import Remainder, find_remains, not_named, search_everywhere
+from slipway.teardown.remains import find_remains, not_named, search_everywhere
 from slipway.teardown.stacks import failed_deletions
 
 ATTEMPTS = 2
@@ -150,11 +150,12 @@ class Teardown:
                 except ClientError as error:
                     self.tell(f"last backup {backup.id} of {backup.original} stays: {error}")
 
-    def verify(self) -> list[Remainder]:
+    def verify(self) -> None:
         """Ask AWS what is left, and say it.
 
         Raises:
             UnfinishedError: something is left that should not be.
+            UnprovenError: nothing else is, but AWS did not let everything be looked at.
         """
         remains = find_remains(self.extent, self.found, self.account)
         found = search_everywhere(self.extent, self.account)
@@ -163,10 +164,19 @@ class Teardown:
             self.tell(f"{'left' if remainder.documented else 'NOT DELETED'}: {remainder.what}: {remainder.reason}")
         for silent in found.not_looked_at:
             self.tell(f"not looked at: {silent.what}: {silent.why}")
+        if found.tagged_only:
+            self.tell(
+                f"the tag index, which lags behind, still names {len(found.tagged_only)} of other kinds: "
+                f"{', '.join(found.tagged_only)}. `slipway leftovers`, an hour later, tells what of that is true"
+            )
         problems = sum(not remainder.documented for remainder in remains)
         if problems:
             raise UnfinishedError(
                 f"{problems} of what is left should not be. Run this again, or delete it by hand: `slipway leftovers` "
                 "names the commands"
             )
-        return remains
+        if found.not_looked_at:
+            raise UnprovenError(
+                "no stack is left, but nobody can tell whether all is gone: see what was not looked at, above. "
+                "`slipway leftovers`, with credentials that may look there, tells"
+            )

@@ -9,6 +9,10 @@ from botocore.exceptions import ClientError
 from typer.testing import CliRunner, Result
 
 from slipway.cli import app
+from slipway.leftovers import look
+from slipway.leftovers.findings import NotLookedAt
+from slipway.leftovers.item import Item
+from slipway.leftovers.kind import Kind
 from slipway.teardown import inspection
 from slipway.teardown.account import Account
 from slipway.teardown.deployed import refuse_unnamed_losses
@@ -204,6 +208,44 @@ def test_what_carries_the_tag_afterwards_is_a_failure_that_costs(
     assert result.exit_code == 1
     assert f"NOT DELETED: EBS volume {volume}: tag slipway:environment=tiny; $8.00 a month" in result.output
     assert "`slipway leftovers` names the commands" in result.output
+
+
+def test_a_second_run_looks_for_what_the_first_one_left(
+    deployed: Account, assembly: Path, programs: FakePrograms
+) -> None:
+    tags = [{"ResourceType": "volume", "Tags": [{"Key": "slipway:environment", "Value": "tiny"}]}]
+    zone = "us-west-2a"
+    volume = deployed.ec2.create_volume(Size=1, AvailabilityZone=zone, TagSpecifications=tags)["VolumeId"]
+    slipway_destroy(assembly, "--yes")
+
+    again = slipway_destroy(assembly, "--yes")
+    deployed.ec2.delete_volume(VolumeId=volume)
+    last = slipway_destroy(assembly, "--yes")
+
+    assert again.exit_code == 1
+    assert f"NOT DELETED: EBS volume {volume}" in again.output
+    assert last.exit_code == 0, last.output
+    assert programs.attempts == 1
+
+
+@pytest.mark.parametrize("earlier", [True, False])
+def test_what_could_not_be_looked_at_is_no_proof(
+    *, deployed: Account, assembly: Path, programs: FakePrograms, monkeypatch: pytest.MonkeyPatch, earlier: bool
+) -> None:
+    if earlier:
+        slipway_destroy(assembly, "--yes")
+
+    def refuse(_search: object, kind: Kind) -> list[Item]:
+        _search.silent.append(NotLookedAt(what=kind.kind, why="not for you"))  # type: ignore[attr-defined]
+        return []
+
+    monkeypatch.setattr(look._Search, "_items", refuse)
+    result = slipway_destroy(assembly, "--yes")
+
+    assert result.exit_code == 2
+    assert "not looked at: EBS volume: not for you" in result.output
+    assert "nobody can tell whether all is gone" in result.output
+    assert standing_stacks(deployed.cloudformation) == {}
 
 
 def test_without_credentials_it_says_so(

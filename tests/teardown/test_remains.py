@@ -7,13 +7,14 @@ from typing import Any, cast
 
 import pytest
 
+from slipway.leftovers.findings import Findings, Leftover
 from slipway.teardown.account import Account
 from slipway.teardown.copies import DataHolders, backups
 from slipway.teardown.extent import Extent, read_extent
 from slipway.teardown.inference_services import InferenceServices
 from slipway.teardown.inspection import Inspection
 from slipway.teardown.programs import Programs
-from slipway.teardown.remains import Remainder, find_remains
+from slipway.teardown.remains import Remainder, find_remains, not_named
 from slipway.teardown.stacks import failed_deletions
 from slipway.teardown.teardown import Teardown
 from tests.teardown.fakes import CLUSTER, NETWORK, REGION, write_assembly
@@ -152,6 +153,27 @@ def test_of_a_lost_file_system_the_last_backup_goes_and_older_ones_stay(
 
     assert [backup.id for backup in backups(account, [file_system])] == [older]
     assert said == [f"last backup {last} of {file_system} deleted"]
+
+
+def test_a_second_run_takes_a_copy_for_what_it_is() -> None:
+    common: Any = {"name": "x", "why": "tag", "since": None, "usd_per_month": 1.0, "cost": "$1", "holds_data": True}
+    rows = [
+        Leftover(kind="EBS snapshot", id="snap-1", reason=None, **common),
+        Leftover(kind="EBS volume", id="vol-1", reason=None, **common),
+    ]
+    found = Findings(
+        environment="tiny",
+        account="1",
+        region=REGION,
+        standing=(),
+        leftovers=tuple(rows),
+        tagged_only=(),
+        shared=(),
+        not_looked_at=(),
+        commands=(),
+    )
+
+    assert [left.documented for left in not_named(found, [])] == [True, False]
 
 
 def test_parallelclusters_bucket_of_the_region_is_named(extent: Extent, account: Account) -> None:
