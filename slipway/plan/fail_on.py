@@ -46,6 +46,8 @@ def _broadening(comparison: Comparison) -> Iterator[str]:
 
 
 def _security(comparison: Comparison) -> Iterator[str]:
+    for tool in comparison.security.not_run:
+        yield f"{tool} did not run on both sides, so nobody knows what it would find"
     for finding in comparison.security.new:
         yield f"{finding.stack}/{finding.resource}: {finding.tool}, {finding.rule}: {finding.message}"
     for entry in comparison.security.new_acknowledgements:
@@ -66,7 +68,7 @@ CONDITIONS: dict[str, Condition] = {
     "broadening": Condition(
         "someone or something may do or reach more than before, or less protects what is there", _broadening
     ),
-    "security": Condition("a scanner finds something new, or a finding is newly accepted", _security),
+    "security": Condition("a scanner finds something new or did not run, or a finding is newly accepted", _security),
     "cluster-update": Condition(
         "ParallelCluster cannot update the cluster while its nodes run, or nobody could ask it", _cluster_update
     ),

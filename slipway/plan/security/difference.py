@@ -19,12 +19,15 @@ def difference(base: Security, head: Security) -> SecurityDelta:
         base: the version that the other is compared with.
         head: the version that is planned.
     """
+    # What nobody looked for is not gone.
+    looked_for = [finding for finding in base.findings if finding.tool not in head.not_run]
     return SecurityDelta(
         new=tuple(_surplus(head.findings, base.findings, _finding)),
-        gone=tuple(_surplus(base.findings, head.findings, _finding)),
+        gone=tuple(_surplus(looked_for, head.findings, _finding)),
         new_acknowledgements=tuple(_surplus(head.acknowledgements, base.acknowledgements, _acknowledgement)),
         gone_acknowledgements=tuple(_surplus(base.acknowledgements, head.acknowledgements, _acknowledgement)),
         not_checked=tuple(_not_comparable(base.not_checked, head.not_checked)),
+        not_run=tuple(dict.fromkeys((*head.not_run, *base.not_run))),
     )
 
 

@@ -43,6 +43,9 @@ class Security(BaseModel):
     not_checked: tuple[str, ...] = ()
     """What nobody looked at and why, a sentence each."""
 
+    not_run: tuple[str, ...] = ()
+    """Scanners that the synth of this assembly did not run: no findings of theirs mean nothing."""
+
 
 class SecurityDelta(BaseModel):
     """What another version of an environment has more and less of."""
@@ -54,3 +57,5 @@ class SecurityDelta(BaseModel):
     new_acknowledgements: tuple[Acknowledgement, ...] = ()
     gone_acknowledgements: tuple[Acknowledgement, ...] = ()
     not_checked: tuple[str, ...] = ()
+    not_run: tuple[str, ...] = ()
+    """Scanners that did not run on both sides: what differs for them is not known."""

@@ -52,6 +52,8 @@ def read(assembly: Path) -> Security:
     declared = tuple(_declared(metadata))
     linted = lint_assembly(assembly)
     reports = _reports(assembly)
+    not_run = tuple(_not_run(reports))
+    skipped = (f"{tool}: the synth of this assembly did not run it." for tool in not_run)
     findings = {
         *_cluster_findings(linted, declared, resources),
         *(finding for report in reports for finding in _reported(report, resources)),
@@ -68,7 +70,8 @@ def read(assembly: Path) -> Security:
             sorted(findings, key=lambda one: (one.severity, one.stack, one.resource, one.rule, one.message))
         ),
         acknowledgements=tuple(sorted(accepted, key=lambda one: (one.stack, one.resource, one.rule))),
-        not_checked=tuple(dict.fromkeys((*_not_run(reports), *_not_lintable(linted), _OTHER_GATES))),
+        not_checked=tuple(dict.fromkeys((*skipped, *_not_lintable(linted), _OTHER_GATES))),
+        not_run=not_run,
     )
 
 
@@ -146,7 +149,7 @@ def _not_run(reports: Iterable[dict[str, Any]]) -> Iterator[str]:
     ran = {report["pluginName"] for report in reports}
     for pack in PACKS:
         if pack not in ran:
-            yield f"{_TOOLS[pack]}: the synth of this assembly did not run it."
+            yield _TOOLS[pack]
 
 
 def _not_lintable(linted: Iterable[LintedCluster]) -> Iterator[str]:

@@ -55,3 +55,12 @@ def test_what_only_one_side_was_checked_for_is_not_known() -> None:
     delta = difference(Security(not_checked=("both", "old")), Security(not_checked=("both", "new")))
 
     assert delta.not_checked == ("Only of the base: old", "Only of what is planned: new")
+
+
+def test_what_nobody_looked_for_is_not_gone() -> None:
+    looked = Security(findings=(finding(),))
+
+    delta = difference(looked, Security(not_run=("cdk-nag",)))
+
+    assert (delta.gone, delta.not_run) == ((), ("cdk-nag",))
+    assert difference(Security(not_run=("cdk-nag",)), looked).not_run == ("cdk-nag",)

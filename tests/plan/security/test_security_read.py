@@ -67,6 +67,7 @@ def test_without_a_report_the_packs_are_not_checked_and_not_clean(scanned: Scann
         "cdk-nag AwsSolutions",
         "cdk-nag NIST.800.53.R5",
     ]
+    assert security.not_run == ("cdk-nag AwsSolutions", "cdk-nag NIST.800.53.R5")
     assert [entry.rule for entry in security.acknowledgements] == ["AwsSolutions-S1"]
 
 
