@@ -32,7 +32,7 @@ def test_ubuntu_takes_no_rsa_key(kind: str, status: str, needs_of: NeedsFactory,
     aws.replies["ec2.DescribeKeyPairs"] = {"KeyPairs": [{"KeyName": "platform", "KeyType": kind}]}
     (answer,) = ask("PF11", needs_of("directory"), aws)
     assert answer.status == status
-    assert ("ParallelCluster refuses those for ubuntu2204" in answer.message) == (status == "failed")
+    assert ("ParallelCluster refuses those for ubuntu2404" in answer.message) == (status == "failed")
 
 
 def test_an_rsa_key_is_good_enough_for_hosts_that_are_no_clusters(tmp_path: Path, aws: Aws, ask: Ask) -> None:
