@@ -1,8 +1,8 @@
 """References between resources as text, so that templates of several stacks can be compared as one.
 
 `{"Ref": "Vpc"}` in stack `network` becomes `${network/Vpc}`, `{"Fn::GetAtt": ["Vpc", "CidrBlock"]}` becomes
-`${network/Vpc.CidrBlock}`; a reference to another stack's output becomes what that output refers to. What cannot be
-known before the deployment stays as it is.
+`${network/Vpc.CidrBlock}`; a reference to another stack's output becomes what that output refers to, and the name of a
+condition becomes its definition. What cannot be known before the deployment stays as it is.
 """
 
 import json
@@ -28,6 +28,8 @@ class Reader:
             "Fn::Join": self._join,
             "Fn::GetStackOutput": self._stack_output,
             "Fn::ImportValue": self._import,
+            "Fn::If": self._if,
+            "Condition": self._condition,
         }
 
     def read(self, value: Any, stack: str) -> Any:
@@ -46,6 +48,24 @@ class Reader:
             if name in self._functions:
                 return self._functions[name](argument, stack)
         return {name: self.read(item, stack) for name, item in value.items()}
+
+    def condition(self, name: str, stack: str) -> str:
+        """Return the definition of a condition as text.
+
+        Args:
+            name: a name in the template's conditions.
+            stack: name of the template's stack.
+        """
+        return _text(self.read(self._templates[stack].get("Conditions", {}).get(name, name), stack))
+
+    def _condition(self, argument: Any, stack: str) -> Any:
+        # Conditions refer to each other in this way; policies have objects of that name.
+        is_name = isinstance(argument, str)
+        return self.condition(argument, stack) if is_name else {"Condition": self.read(argument, stack)}
+
+    def _if(self, argument: Any, stack: str) -> Any:
+        name, *values = argument
+        return {"Fn::If": [self.condition(name, stack), *self.read(values, stack)]}
 
     def _ref(self, name: str, stack: str) -> str:
         return f"${{{name}}}" if name.startswith("AWS::") else f"${{{stack}/{name}}}"

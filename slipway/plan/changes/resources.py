@@ -79,6 +79,8 @@ def read_resources(stacks: tuple[Stack, ...]) -> dict[str, Resource]:
             if row["Type"] in facts().ignored_types:
                 continue
             template = {name: reader.read(row[name], stack.name) for name in _ATTRIBUTES if name in row}
+            if "Condition" in row:
+                template["Condition"] = reader.condition(row["Condition"], stack.name)
             path = row.get("Metadata", {}).get("aws:cdk:path", logical_id)
             resource = Resource(stack.name, logical_id, path, template)
             found[resource.key] = resource
