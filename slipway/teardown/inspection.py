@@ -85,7 +85,8 @@ def inspect(extent: Extent, account: Account) -> Inspection:
 
     Raises:
         RefusedError: the environment has a stack that the assembly does not know and would leave; a stack with one of
-            its names is somebody else's; or what is deployed deletes data that the assembly keeps.
+            its names is somebody else's, or is being deployed; or what is deployed deletes data that the assembly
+            keeps.
     """
     everything = standing_stacks(account.cloudformation)
     strays = [
@@ -105,6 +106,12 @@ def inspect(extent: Extent, account: Account) -> Inspection:
         raise RefusedError(
             f"{', '.join(foreign)} stands, but without the tag of environment {extent.environment!r}: somebody else's "
             "stack of the same name, or cluster. Nothing was changed"
+        )
+    deploying = [f"{stack.name} ({stack.status})" for stack in stacks.values() if stack.is_being_deployed]
+    if deploying:
+        raise RefusedError(
+            f"{', '.join(deploying)}: a deployment is under way, and CloudFormation deletes no stack in the middle of "
+            "an update. Wait until it is done, or cancel it. Nothing was changed"
         )
     refuse_unnamed_losses(extent, stacks, account.cloudformation)
     lost = _lost(extent, stacks, account, FILE_SYSTEM)

@@ -25,6 +25,11 @@ class StandingStack:
     protected: bool
     tags: Mapping[str, str]
 
+    @property
+    def is_being_deployed(self) -> bool:
+        """Whether CloudFormation creates, changes or rolls it back at the moment; a mere review changes nothing."""
+        return self.status.endswith("_IN_PROGRESS") and not self.status.startswith(("DELETE_", "REVIEW_"))
+
 
 @dataclass(frozen=True)
 class SkippedResource:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from moto.cloudformation.models import cloudformation_backends
 from typer.testing import CliRunner, Result
 
 from slipway.cli import app
@@ -312,6 +313,32 @@ def test_a_cluster_of_the_same_name_that_is_somebody_elses_is_left_alone(
     assert f"{CLUSTER} stands, but without the tag of environment 'tiny'" in result.output
     assert states(deployed.ec2, nodes) == {"running"}
     assert not pcluster_calls(programs.folder)
+
+
+@pytest.mark.parametrize(
+    ("status", "refused"),
+    [
+        ("UPDATE_IN_PROGRESS", True),
+        ("CREATE_IN_PROGRESS", True),
+        ("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", True),
+        ("UPDATE_ROLLBACK_IN_PROGRESS", True),
+        ("DELETE_IN_PROGRESS", False),
+        ("DELETE_FAILED", False),
+        ("ROLLBACK_COMPLETE", False),
+    ],
+)
+def test_a_deployment_that_is_under_way_is_not_cut_off(
+    *, deployed: Account, assembly: Path, programs: FakePrograms, status: str, refused: bool
+) -> None:
+    nodes = start_nodes(deployed.ec2)
+    stacks = cloudformation_backends["123456789012"]["us-west-2"].stacks.values()
+    next(stack for stack in stacks if stack.name == TRAINING).status = status
+
+    result = slipway_destroy(assembly, "--yes", "--with-running-jobs")
+
+    assert result.exit_code == (2 if refused else 0), result.output
+    assert (f"{TRAINING} ({status}): a deployment is under way" in result.output) == refused
+    assert states(deployed.ec2, nodes) == ({"running"} if refused else {"terminated"})
 
 
 @pytest.mark.parametrize(
