@@ -35,7 +35,7 @@ def aws(aws: Aws) -> Aws:
     aws.replies |= {
         "ecr.BatchGetImage": {"images": [{"imageId": {"imageTag": "0.4.5"}}]},
         "cloudformation.DescribeStackResource": _bucket,
-        "s3.ListObjectsV2": {"KeyCount": 1},
+        "s3.ListObjectsV2": _listed,
         "secretsmanager.DescribeSecret": {"Name": "endpoint-key"},
     }
     return aws
@@ -51,6 +51,11 @@ def _bucket(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
             "LastUpdatedTimestamp": "2026-11-01T00:00:00Z",
         }
     }
+
+
+def _listed(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A bucket with every file that is asked for."""
+    return {"KeyCount": 1, "Contents": [{"Key": parameters["Prefix"]}]}
 
 
 def about(subject: str, answers: list[Answer]) -> Answer:
@@ -113,11 +118,20 @@ def test_an_image_that_ecr_cannot_fetch_now_is_not_checked(needs_of: NeedsFactor
     assert (answer.status, answer.message) == ("not_checked", f"{OWN.partition('/')[0]} answers UpstreamUnavailable")
 
 
-def test_the_folder_of_a_model_is_looked_for(needs_of: NeedsFactory, aws: Aws, ask: Ask) -> None:
-    aws.replies["s3.ListObjectsV2"] = {"KeyCount": 0}
+@pytest.mark.parametrize("suffix", [None, ".bak"])
+def test_the_files_of_a_model_are_looked_for(suffix: str | None, needs_of: NeedsFactory, aws: Aws, ask: Ask) -> None:
+    """A folder with other files does not do: the hosts would come up and go."""
+
+    def listed(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+        if not parameters["Prefix"].endswith("/neuron_config.json"):
+            return _listed(parameters)
+        return {"Contents": [{"Key": f"{parameters['Prefix']}{suffix}"}]} if suffix else {"KeyCount": 0}
+
+    aws.replies["s3.ListObjectsV2"] = listed
     answer = about("the model imported/llama", ask("PF16", needs_of("apikey"), aws))
     assert answer.status == "failed"
-    assert answer.message == f"s3://{BUCKET}/imported/llama/ has no file"
+    folder = f"s3://{BUCKET}/imported/llama/"
+    assert answer.message == f"{folder} has no file neuron_config.json, with which the engine starts"
     assert answer.fix == f"aws s3 sync <folder of the model> s3://{BUCKET}/imported/llama/"
 
 

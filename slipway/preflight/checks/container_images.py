@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from botocore.exceptions import ClientError
 
-from slipway.assembly import Stack, read_stacks
+from slipway.assembly import read_stacks
 from slipway.preflight.account import Account
 from slipway.preflight.answer import Answer
 from slipway.preflight.check import UNANSWERED, check, not_checked
@@ -19,9 +20,29 @@ _Answer = partial(Answer, check="PF16")
 
 _SECRET = re.compile(r"arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+=.@-]++(?![?*$])")
 """A whole ARN. Policies also have patterns of ARNs, which name no secret."""
+_FILES = re.compile(r"export SLIPWAY_MODEL_FILES='?([^\s']+)'?\n")
 _PREFIX = re.compile(r"export SLIPWAY_MODEL_PREFIX='?([A-Za-z0-9._/-]+)'?\n")
 _BUCKET = re.compile(r"export SLIPWAY_MODEL_BUCKET='?\$\{output (\S+) (\S+)\}")
 _NO_STACK = "ValidationError"
+
+
+@dataclass(frozen=True)
+class _Model:
+    """A folder that a host serves as it is.
+
+    Attributes:
+        stack: the host's.
+        prefix: the folder, without a slash at its end.
+        files: what the engine starts with, relative to it.
+        bucket_stack: the stack that makes the bucket.
+        bucket: the bucket's logical id there.
+    """
+
+    stack: str
+    prefix: str
+    files: tuple[str, ...]
+    bucket_stack: str
+    bucket: str
 
 
 @check(
@@ -40,8 +61,8 @@ def container_images(needs: Needs, account: Account) -> Iterator[Answer]:
     """Look for every image of a task, every folder of the model bucket that is served as it is, and every secret."""
     for name, stacks in _images(needs).items():
         yield from _image(name, stacks, account)
-    for stack, prefix, bucket in _models(needs):
-        yield from _model(stack, prefix, bucket, account)
+    for model in _models(needs):
+        yield from _model(model, account)
     for arn, stacks in _secrets(needs).items():
         yield from _secret(arn, stacks, account)
 
@@ -84,46 +105,53 @@ def _image_fix(image: Image) -> str:
     return "write an `image` that is there, with its tag or digest"
 
 
-def _models(needs: Needs) -> Iterator[tuple[Stack, str, tuple[str, str]]]:
-    """Yield the folders that environment files name as `prefix`, with (stack, logical id) of their bucket.
+def _models(needs: Needs) -> Iterator[_Model]:
+    """Yield the folders that environment files name as `prefix`.
 
-    The hosts' start script has both. Where a parameter says which version is served, there is nothing to look for.
+    The hosts' start script has all of it. Where a parameter says which version is served, there is nothing to look for.
     """
     templates = {stack.name: stack.template for stack in read_stacks(needs.assembly)}
     for stack, _, properties in needs.resources("AWS::EC2::LaunchTemplate"):
         script = text_of(properties["LaunchTemplateData"].get("UserData", {}))
-        prefix, bucket = _PREFIX.search(script), _BUCKET.search(script)
-        if prefix and bucket:
+        prefix, bucket, files = _PREFIX.search(script), _BUCKET.search(script), _FILES.search(script)
+        if prefix and bucket and files:
             owner, output = bucket.groups()
             value = templates[owner]["Outputs"][output]["Value"]
-            yield stack, prefix[1], (owner, value["Ref"])
+            yield _Model(stack.name, prefix[1], tuple(files[1].split(":")), owner, value["Ref"])
 
 
-def _model(stack: Stack, prefix: str, bucket: tuple[str, str], account: Account) -> Iterator[Answer]:
-    owner, logical_id = bucket
-    subject = f"the model {prefix}"
-    answer = partial(_Answer, subject=subject, stacks=(stack.name,))
+def _model(model: _Model, account: Account) -> Iterator[Answer]:
+    subject = f"the model {model.prefix}"
+    answer = partial(_Answer, subject=subject, stacks=(model.stack,))
     try:
-        name = _physical_id(owner, logical_id, account)
+        name = _physical_id(model.bucket_stack, model.bucket, account)
         if name is None:
             yield answer(
                 status="warning",
-                message=f"its bucket is made by {owner}, which does not stand yet",
-                fix=f"deploy {owner}, copy the model to {prefix}/ in the bucket, then deploy {stack.name}",
+                message=f"its bucket is made by {model.bucket_stack}, which does not stand yet",
+                fix=f"deploy {model.bucket_stack}, copy the model to {model.prefix}/ in the bucket, then deploy "
+                f"{model.stack}",
             )
             return
-        listed = account.client("s3").list_objects_v2(Bucket=name, Prefix=f"{prefix}/", MaxKeys=1)
+        missing = [file for file in model.files if not _is_there(name, f"{model.prefix}/{file}", account)]
     except UNANSWERED as error:
         yield not_checked("PF16", subject, error)
         return
-    if listed["KeyCount"]:
-        yield answer(status="passed", message=f"s3://{name}/{prefix}/ has files")
-    else:
+    folder = f"s3://{name}/{model.prefix}/"
+    if missing:
         yield answer(
             status="failed",
-            message=f"s3://{name}/{prefix}/ has no file",
-            fix=f"aws s3 sync <folder of the model> s3://{name}/{prefix}/",
+            message=f"{folder} has no file {', '.join(missing)}, with which the engine starts",
+            fix=f"aws s3 sync <folder of the model> {folder}",
         )
+    else:
+        yield answer(status="passed", message=f"{folder} has {', '.join(model.files)}")
+
+
+def _is_there(bucket: str, key: str, account: Account) -> bool:
+    # Listed, not read: the key itself comes before all longer ones.
+    listed = account.client("s3").list_objects_v2(Bucket=bucket, Prefix=key, MaxKeys=1)
+    return any(found["Key"] == key for found in listed.get("Contents", []))
 
 
 def _physical_id(stack: str, logical_id: str, account: Account) -> str | None:
