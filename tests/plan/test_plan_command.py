@@ -30,19 +30,29 @@ def plans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "plans"
 
 
-@pytest.fixture
-def refused(default: Assembly, tmp_path: Path) -> Path:
-    """The default environment with a finding of cdk-nag."""
-    folder = tmp_path / "refused"
+def _scanned(default: Assembly, folder: Path, *violations: Any) -> Path:
+    """Write the default environment as a synth that ran cdk-nag leaves it."""
     shutil.copytree(default.directory, folder)
-    place = {"constructPath": "slipway-default-storage/Data/Resource/Resource"}
-    found = {"ruleName": "AwsSolutions-S1", "description": "Open.", "severity": "error", "violatingConstructs": [place]}
     reports = [
-        {"pluginName": "AwsSolutions", "violations": [found]},
+        {"pluginName": "AwsSolutions", "violations": violations},
         {"pluginName": "NIST.800.53.R5", "violations": []},
     ]
     (folder / "validation-report.json").write_text(json.dumps({"pluginReports": reports}))
     return folder
+
+
+@pytest.fixture
+def scanned(default: Assembly, tmp_path: Path) -> Path:
+    """The default environment without a finding of cdk-nag."""
+    return _scanned(default, tmp_path / "scanned")
+
+
+@pytest.fixture
+def refused(default: Assembly, tmp_path: Path) -> Path:
+    """The default environment with a finding of cdk-nag."""
+    place = {"constructPath": "slipway-default-storage/Data/Resource/Resource"}
+    found = {"ruleName": "AwsSolutions-S1", "description": "Open.", "severity": "error", "violatingConstructs": [place]}
+    return _scanned(default, tmp_path / "refused", found)
 
 
 def test_an_assembly_against_itself_changes_nothing(default: Assembly) -> None:
@@ -86,8 +96,8 @@ def test_every_output_is_written_in_one_run(default: Assembly, tmp_path: Path) -
     assert "default" in result.stdout
 
 
-def test_a_finding_of_the_scanners_is_planned_and_fails(refused: Path, default: Assembly) -> None:
-    result = run("--assembly", refused, "--against", default.directory, "--fail-on", "security", "--json", "-")
+def test_a_finding_of_the_scanners_is_planned_and_fails(refused: Path, scanned: Path) -> None:
+    result = run("--assembly", refused, "--against", scanned, "--fail-on", "security", "--json", "-")
 
     assert result.exit_code == 1
     plan = Plan.model_validate_json(result.stdout)
@@ -98,11 +108,18 @@ def test_a_finding_of_the_scanners_is_planned_and_fails(refused: Path, default: 
     assert lines[1].startswith("security: slipway-default-storage/Data")
 
 
-def test_a_condition_that_is_not_met_stops_nothing(default: Assembly) -> None:
+def test_a_condition_that_is_not_met_stops_nothing(scanned: Path) -> None:
     conditions = "replace,data-loss,broadening,security,cluster-update,cost=0"
-    result = run("--assembly", default.directory, "--against", default.directory, "--fail-on", conditions)
+    result = run("--assembly", scanned, "--against", scanned, "--fail-on", conditions)
 
     assert result.exit_code == 0, result.output
+
+
+def test_scanners_that_did_not_run_found_nothing_and_cleared_nothing(default: Assembly) -> None:
+    result = run("--assembly", default.directory, "--against", default.directory, "--fail-on", "security")
+
+    assert result.exit_code == 1
+    assert "security: cdk-nag AwsSolutions did not run on both sides" in result.stderr
 
 
 def test_all_that_is_wrong_with_the_options_is_said_at_once(tmp_path: Path) -> None:
