@@ -19,7 +19,11 @@ def paused_usd_per_hour(cost: Cost) -> float:
 
 def said_paused(cost: Cost) -> str:
     """Say what a paused environment costs."""
-    return f"what stands goes on billing about {paused_usd_per_hour(cost):,.2f} USD an hour by list prices{_more(cost)}"
+    reserved = any("capacity reservation" in (line.note or "") for line in cost.lines)
+    return (
+        f"what stands goes on billing about {paused_usd_per_hour(cost):,.2f} USD an hour by list prices{_more(cost)}"
+        f"{', and without capacity reservations, which bill on in full' if reserved else ''}"
+    )
 
 
 def said_running(cost: Cost) -> str:

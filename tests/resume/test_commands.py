@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 from slipway.assembly import read_stacks
 from slipway.cli import app
 from slipway.plan.cost.estimate import estimate
-from slipway.resume.bill import paused_usd_per_hour
+from slipway.resume.bill import paused_usd_per_hour, said_paused
 from slipway.resume.targets import read_targets
 from slipway_pause.environment import Targets, stop
 from tests.assembly import Assembly
@@ -193,3 +193,11 @@ def test_paused_it_costs_what_is_neither_a_node_of_jobs_nor_a_host_of_a_model(de
 
     assert of_hosts > 0.7
     assert paused_usd_per_hour(cost) == pytest.approx(cost.idle_usd_per_hour - of_hosts)
+
+
+def test_capacity_that_is_reserved_bills_on_although_no_node_runs(assemblies: Any) -> None:
+    def said(assembly: Assembly) -> str:
+        return said_paused(estimate(read_stacks(assembly.directory)))
+
+    assert "without capacity reservations, which bill on in full" in said(assemblies("beside"))
+    assert "reservation" not in said(assemblies("default"))

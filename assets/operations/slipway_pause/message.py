@@ -6,7 +6,10 @@ from slipway_pause.part import Outcome
 
 _LONGEST_SUBJECT = 100
 # What goes on billing, in the words of docs/budget.md.
-_STANDS = "file systems, head and login nodes, the database, NAT gateways, load balancers, Kubernetes' core nodes"
+_STANDS = (
+    "file systems, head and login nodes, the database, NAT gateways, load balancers, Kubernetes' core nodes, capacity "
+    "reservations"
+)
 
 
 def subject(environment: str, outcomes: Sequence[Outcome]) -> str:
