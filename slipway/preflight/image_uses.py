@@ -28,6 +28,7 @@ class ImageUse:
             images of AWS.
         name: id, parameter or pattern.
         instance_type: what is launched; none when the template does not say.
+        cluster: ParallelCluster's tags that an image of the user's own must have, with their values; empty of others.
     """
 
     stack: str
@@ -35,6 +36,7 @@ class ImageUse:
     named_by: Literal["id", "parameter", "pattern"]
     name: str
     instance_type: str | None
+    cluster: tuple[tuple[str, str], ...] = ()
 
 
 def image_uses(needs: Needs) -> Iterator[ImageUse]:
@@ -82,11 +84,13 @@ def _of_cluster(stack: str, configuration: Any, release: str | None) -> Iterator
         resource = queue["ComputeResources"][0]
         instance_type = resource.get("InstanceType") or resource["Instances"][0]["InstanceType"]
         nodes.append((f"queue {queue['Name']}", queue.get("Image", {}).get("CustomAmi"), instance_type))
+    tags = [("parallelcluster:os", configuration["Image"]["Os"]), ("parallelcluster:version", release)]
+    required = tuple((key, value) for key, value in tags if value)
     official = False
     for purpose, own, instance_type in nodes:
         image = own or custom
         if image:
-            yield ImageUse(stack, purpose, "id", image, instance_type)
+            yield ImageUse(stack, purpose, "id", image, instance_type, required)
         elif not official and release:
             official = True
             part = _NAMES["parallelcluster"].get(configuration["Image"]["Os"], "*")

@@ -1,11 +1,15 @@
 from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from slipway.assembly import CLUSTER_TYPE
 from slipway.preflight.answer import Answer
 from slipway.preflight.image_uses import image_uses
+from slipway.preflight.needs import Needs
 from tests.preflight.aws import Aws, Refusal
 from tests.preflight.conftest import Ask, NeedsFactory
 from tests.preflight.handmade import handmade
@@ -32,6 +36,18 @@ def launched_from(folder: Path, name: object, aws: Aws, ask: Ask) -> list[Answer
     data = {"ImageId": name, "InstanceType": "m6i.large"}
     template = {"Type": "AWS::EC2::LaunchTemplate", "Properties": {"LaunchTemplateData": data}}
     return ask("PF12", handmade(folder, {"Hosts": template}), aws)
+
+
+def with_an_image(needs: Needs) -> Needs:
+    """The cluster, with an image of the user's own for all nodes."""
+    (stack,) = [stack for stack in needs.stacks if stack.name.endswith("training")]
+    template = deepcopy(stack.template)
+    for resource in template["Resources"].values():
+        if resource["Type"] == CLUSTER_TYPE:
+            configuration = resource["Properties"]["ClusterConfiguration"]
+            configuration["Image"]["CustomAmi"] = IMAGE
+            configuration["Scheduling"]["SlurmQueues"] = []
+    return replace(needs, stacks=(replace(stack, template=template),))
 
 
 @pytest.mark.parametrize("environment", ["default", "kubernetes", "ultracluster"])
@@ -105,6 +121,32 @@ def test_an_image_for_another_processor_fails(tmp_path: Path, aws: Aws, ask: Ask
     (answer,) = launched_from(tmp_path, IMAGE, aws, ask)
     assert answer.status == "failed"
     assert answer.message == f"{IMAGE} is for arm64, but m6i.large is x86_64"
+
+
+@pytest.mark.parametrize(
+    ("tags", "said"),
+    [
+        (
+            {"parallelcluster:os": "alinux2023"},
+            ("failed", "its tag parallelcluster:os says alinux2023, not ubuntu2204"),
+        ),
+        ({"parallelcluster:version": "3.15.1"}, ("failed", "its tag parallelcluster:version says 3.15.1, not 3.16.1")),
+        ({}, ("passed", "is there")),
+    ],
+)
+def test_an_image_of_ones_own_is_compared_with_the_cluster(
+    tags: dict[str, str], said: tuple[str, str], aws: Aws, ask: Ask, needs_of: NeedsFactory
+) -> None:
+    right = {"parallelcluster:os": "ubuntu2204", "parallelcluster:version": "3.16.1"}
+    listed = [{"Key": key, "Value": value} for key, value in {**right, **tags}.items()]
+    aws.replies["ec2.DescribeImages"] = {"Images": [{**image()["Images"][0], "Tags": listed}]}
+    (answer,) = ask("PF12", with_an_image(needs_of("ultracluster")), aws)
+    assert (answer.status, said[1] in answer.message) == (said[0], True)
+
+
+def test_an_image_that_parallelcluster_did_not_build_warns(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
+    (answer,) = ask("PF12", with_an_image(needs_of("ultracluster")), aws)
+    assert (answer.status, "parallelcluster:version" in answer.message) == ("warning", True)
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def _of_use(use: ImageUse, answer: partial[Answer], account: Account) -> Answer:
     wrong = _other_processor(image, use, account)
     if wrong:
         return answer(status="failed", message=wrong, fix=f"write an image for {use.instance_type}")
-    return _age(image, answer, account.region)
+    return _not_of_cluster(image, use, answer) or _age(image, answer, account.region)
 
 
 def _image(use: ImageUse, account: Account) -> dict[str, Any] | None:
@@ -102,6 +102,24 @@ def _other_processor(image: dict[str, Any], use: ImageUse, account: Account) -> 
     if image["Architecture"] in supported:
         return None
     return f"{image['ImageId']} is for {image['Architecture']}, but {use.instance_type} is {' or '.join(supported)}"
+
+
+def _not_of_cluster(image: dict[str, Any], use: ImageUse, answer: partial[Answer]) -> Answer | None:
+    """Compare an image of the user's own with the cluster by the tags that `pcluster build-image` writes."""
+    tags = {tag["Key"]: tag["Value"] for tag in image.get("Tags", [])}
+    others = [
+        f"its tag {key} says {tags[key]}, not {value}" for key, value in use.cluster if tags.get(key, value) != value
+    ]
+    fix = "bake an image for this cluster (docs/node-image.md), or leave `custom_ami_id` out"
+    if others:
+        return answer(status="failed", message=f"{'; '.join(others)}: ParallelCluster refuses it", fix=fix)
+    missing = [key for key, _ in use.cluster if key not in tags]
+    if missing:
+        message = (
+            f"it has no tag {' and '.join(missing)}: nodes fail on images that `pcluster build-image` did not build"
+        )
+        return answer(status="warning", message=f"{message}. The tags of another account's images do not show", fix=fix)
+    return None
 
 
 def _age(image: dict[str, Any], answer: partial[Answer], region: str) -> Answer:
