@@ -1,7 +1,7 @@
 """The estimate: every resource of every template becomes lines, or is known to cost nothing."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from typing import Any
 
@@ -11,7 +11,7 @@ from slipway.machines import Machines, machines
 from slipway.plan.cost.bill import Bill, Origin, by_use, priced
 from slipway.plan.cost.hosts import MACHINES, Launched
 from slipway.plan.cost.model import Cost, CostLine
-from slipway.plan.cost.resources import MEASURED, has
+from slipway.plan.cost.resources import MEASURED, Measure, has
 
 
 def estimate(stacks: tuple[Stack, ...]) -> Cost:
@@ -44,6 +44,14 @@ def estimate(stacks: tuple[Stack, ...]) -> Cost:
     )
 
 
+def _measured(measure: Measure, properties: Mapping[str, Any], resource_type: str) -> Iterable[Bill]:
+    try:
+        return tuple(measure(properties))
+    except (KeyError, TypeError, ValueError) as problem:
+        # A resource that somebody added, which says less than Slipway's own: neither free nor a reason to stop.
+        return (Bill(resource_type, None, note=f"its template does not say how much it bills: {problem}"),)
+
+
 def _dates(lines: list[CostLine], region: str) -> Iterator[date]:
     """Yield when each price that is in the sums was read."""
     for line in lines:
@@ -58,7 +66,7 @@ def _lines(origin: Origin, properties: Mapping[str, Any], launched: Launched) ->
         return
     yield from (priced(Bill(charge.what, charge.item), origin) for charge in billing.each)
     if measure := MEASURED.get(origin.resource_type):
-        yield from (priced(bill, origin) for bill in measure(properties))
+        yield from (priced(bill, origin) for bill in _measured(measure, properties, origin.resource_type))
     if bills := MACHINES.get(origin.resource_type):
         yield from (priced(bill, origin) for bill in bills(origin.logical_id, properties, launched))
     for charge in billing.by_use:

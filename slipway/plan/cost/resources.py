@@ -8,6 +8,8 @@ from slipway.plan.cost.bill import Bill
 
 Properties = Mapping[str, Any]
 
+Measure = Callable[[Properties], Iterable[Bill]]
+
 _HEAD_NODE_ALARMS = 4
 """Health, processors, memory and disk; one more looks for a heartbeat in the log (ParallelCluster 3.16.1,
 cluster_stack.py)."""
@@ -27,7 +29,7 @@ def _file_system(properties: Properties) -> Iterable[Bill]:
 
 
 def _database(properties: Properties) -> Iterable[Bill]:
-    servers = 2 if properties["MultiAZ"] else 1
+    servers = 2 if properties.get("MultiAZ") else 1
     instance, storage = properties["DBInstanceClass"], int(properties["AllocatedStorage"])
     yield Bill(f"accounting database, {instance}", instance, servers)
     yield Bill(f"accounting database, {storage} GiB gp3", "rds_gp3_gb_month", servers * storage)
@@ -40,7 +42,7 @@ def _endpoint(properties: Properties) -> Iterable[Bill]:
 
 def _load_balancer(properties: Properties) -> Iterable[Bill]:
     yield Bill("load balancer", "load_balancer_hour")
-    if properties["Scheme"] == "internet-facing":
+    if properties.get("Scheme", "internet-facing") == "internet-facing":
         yield Bill("public IPv4 addresses of the load balancer", "public_ipv4_hour", len(properties["Subnets"]))
 
 
@@ -83,7 +85,7 @@ def _cluster(properties: Properties) -> Iterable[Bill]:
         yield Bill("composite alarm that ParallelCluster makes", "cloudwatch_composite_alarm_month")
 
 
-MEASURED: Mapping[str, Callable[[Properties], Iterable[Bill]]] = {
+MEASURED: Mapping[str, Measure] = {
     "AWS::CloudFormation::Stack": _nested_stack,
     "AWS::CloudWatch::Alarm": _alarm,
     "AWS::Cognito::UserPoolClient": _user_pool_client,

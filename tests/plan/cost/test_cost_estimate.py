@@ -224,6 +224,32 @@ def test_what_has_no_price_in_a_region_is_unknown(resource_type: str, properties
     assert (cost.idle_usd_per_hour, cost.prices_as_of) == (0.0, None)
 
 
+@pytest.mark.parametrize(
+    ("resource_type", "properties"),
+    [
+        ("AWS::FSx::FileSystem", {"StorageCapacity": 1200, "LustreConfiguration": {"DeploymentType": "SCRATCH_2"}}),
+        ("AWS::FSx::FileSystem", {"StorageCapacity": 1200, "WindowsConfiguration": {"ThroughputCapacity": 8}}),
+        ("AWS::RDS::DBInstance", {"DBInstanceClass": "db.t4g.micro"}),
+        ("AWS::EC2::VPCEndpoint", {"VpcEndpointType": "Interface"}),
+    ],
+)
+def test_a_resource_that_says_less_than_slipways_is_unknown(resource_type: str, properties: dict[str, Any]) -> None:
+    [line] = alone(resource_type, properties).unknown
+
+    assert line.what == resource_type
+    assert line.note is not None
+    assert line.note.startswith("its template does not say how much it bills: ")
+
+
+def test_a_load_balancer_that_says_nothing_faces_the_internet() -> None:
+    found = alone("AWS::ElasticLoadBalancingV2::LoadBalancer", {"Subnets": ["one", "other"]})
+
+    assert {line.item: line.idle_quantity for line in found.lines if line.billing == "priced"} == {
+        "load_balancer_hour": 1,
+        "public_ipv4_hour": 2,
+    }
+
+
 def test_a_nested_stack_is_known_only_when_it_is_the_clusters_provider() -> None:
     provider = "https://bucket/parallelcluster/3.16.1/templates/custom_resource/cluster.yaml"
 
