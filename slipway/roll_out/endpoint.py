@@ -99,8 +99,8 @@ def open_endpoint(region: str, stack: str) -> Endpoint:
 
 
 def explained(error: Exception) -> str:
-    """Return what an error of AWS means for a user: which permission is missing, or AWS's own words."""
+    """Return what an error of AWS means for a user: which permission is missing, or AWS's own words. No full stop."""
     if isinstance(error, ClientError) and error.response["Error"]["Code"] in _DENIED:
-        message = error.response["Error"].get("Message", "")
+        message = error.response["Error"].get("Message", "").rstrip(".")
         return f"these credentials may not call {error.operation_name}: {message}"
-    return f"AWS: {error}"
+    return f"AWS: {str(error).rstrip('.')}"

@@ -54,8 +54,10 @@ def run(environment: str, wish: Wish, *, yes: bool, timeout_seconds: float) -> N
             )
         _check(endpoint, model, steps)
         _confirm(endpoint, place, model, steps, yes=yes)
-    except (BotoCoreError, ClientError) as error:
+    except ClientError as error:
         raise RefusedError(f"{explained(error)}. Nothing was changed") from error
+    except BotoCoreError as error:
+        raise RefusedError(f"no AWS account: {error}. Log in, or set AWS_PROFILE; nothing was changed") from error
     endpoint.carry_out(model, steps, timeout_seconds, typer.echo)
     typer.echo(f"{steps[-1].after}{_what_next(environment, model, steps)}")
 
