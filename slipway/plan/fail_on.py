@@ -117,6 +117,8 @@ class FailOn:
             for name in self.names:
                 yield from (f"{name}: {line}" for line in CONDITIONS[name].find(plan.comparison))
             yield from self._growth(plan, plan.comparison)
+        elif self.needs_comparison:
+            yield f"not compared: {plan.not_compared}"
         if self.unpriced:
             for line in plan.cost.unknown:
                 yield f"{UNPRICED}: {line.stack}/{line.logical_id}: {line.what}"

@@ -66,3 +66,13 @@ class Plan(BaseModel):
 
     comparison: Comparison | None = None
     """None when there is nothing to compare with."""
+
+    not_compared: str | None = None
+    """Why there is no comparison though one was asked for, a sentence."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know before reading on, a sentence each."""
+        if self.comparison:
+            return self.comparison.notes
+        return (self.not_compared,) if self.not_compared else ()

@@ -55,6 +55,7 @@ def plan_of(sides: Sides, directory: Path) -> Plan:
                 cost=cost_of(head),
                 security=security_of(sides.assembly),
                 deploy_time=deploy_time_of(sides.assembly, None),
+                not_compared=sides.not_compared,
             )
             if not sides.base:
                 return plan

@@ -4,7 +4,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from slipway.plan import revisions
@@ -58,6 +58,9 @@ class Sides:
     base: Base | None
     """None when there is nothing to compare with."""
 
+    not_compared: str | None = None
+    """Why there is no base though one was asked for, a sentence."""
+
 
 def progress(text: str) -> None:
     """Say what goes on, beside what the command prints."""
@@ -74,8 +77,8 @@ def synthesized(question: Question, directory: Path) -> Iterator[Callable[[], Si
             removed.
 
     Yields:
-        A function that waits for the assemblies and returns them. It raises NotPlannedError when an environment does
-        not synthesize, with what both sides say.
+        A function that waits for the assemblies and returns them. It raises NotPlannedError when what is planned does
+        not synthesize, with what both sides say. A base that does not is none: a change that mends it can be planned.
 
     Raises:
         NotPlannedError: Git does not know the base.
@@ -149,14 +152,18 @@ def _notes(commit: str, title: str) -> Iterator[str]:
 
 
 def _waited(synths: dict[str, Synthesis], sides: Sides) -> Sides:
-    problems = []
+    problems = {}
     for side, synthesis in synths.items():
         try:
             # Findings are part of the plan.
             synthesis.wait(despite_findings=True)
         except SynthFailedError as failure:
             title = sides.base.title if side == "base" and sides.base else sides.title
-            problems.append(f"{title} does not synthesize: {failure}")
-    if problems:
-        raise NotPlannedError("\n".join(problems))
+            problems[side] = f"{title} does not synthesize: {failure}"
+    if "head" in problems:
+        raise NotPlannedError("\n".join(problems.values()))
+    if problems and sides.base:
+        progress(problems["base"])
+        reason = f"{sides.base.title} does not synthesize, so nobody knows what this changes: it is planned alone."
+        return replace(sides, base=None, not_compared=reason)
     return sides

@@ -131,6 +131,13 @@ def test_what_has_no_price_is_found_without_a_base() -> None:
     assert conditions.found(alone) == ("unpriced: training/Cluster: nodes",)
 
 
+def test_what_nobody_can_tell_without_a_base_is_not_fine() -> None:
+    alone = plan().model_copy(update={"comparison": None, "not_compared": "main does not synthesize."})
+
+    assert FailOn("replace,cost=20").found(alone) == ("not compared: main does not synthesize.",)
+    assert FailOn("unpriced").found(alone) == ()
+
+
 @pytest.mark.parametrize("text", ["replac", "cost", "cost=", "cost=much", "cost=-1", "cost=nan", "cost=inf"])
 def test_a_condition_that_is_none_is_refused_with_those_that_are(text: str) -> None:
     with pytest.raises(NotPlannedError, match=f"^--fail-on {text}: the conditions are replace, may-replace, "):

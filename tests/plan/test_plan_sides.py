@@ -157,6 +157,21 @@ def test_both_sides_say_why_they_do_not_synthesize(project: Path, plans: Path) -
     assert "Traceback" not in text
 
 
+def test_what_mends_the_base_is_planned_alone(project: Path, plans: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    say(project, "broken")
+    git(project, "commit", "--quiet", "-a", "-m", "broken")
+    say(project, "mended")
+
+    with synthesized(Question("default", base="main"), plans) as wait:
+        both = wait()
+
+    assert said(both.assembly) == "mended mended mended"
+    assert both.base is None
+    assert both.not_compared
+    assert both.not_compared.startswith("main (")
+    assert "what is this" in capsys.readouterr().err
+
+
 def test_what_scanners_refuse_is_planned_all_the_same(project: Path, plans: Path) -> None:
     say(project, "open")
 

@@ -38,7 +38,7 @@ def _head(plan: Plan) -> Iterator[str]:
     compared = f" compared with {code(comparison.base)}" if comparison else ""
     yield f"{code(plan.head)}{compared}, {prose(plan.region)}."
     yield ""
-    yield from (f"> {prose(note)}\n" for note in (comparison.notes if comparison else ()))
+    yield from (f"> {prose(note)}\n" for note in plan.notes)
     yield from _totals(plan)
     first = look_first(plan)
     if first:

@@ -48,7 +48,7 @@ def print_plan(plan: Plan, console: Console) -> None:
     compared = f" compared with {comparison.base}" if comparison else ""
     _say(console, f"Plan of {plan.environment}, {plan.region}: {plan.head}{compared}", "bold")
     _say(console, f"{summary(plan)}.")
-    for note in comparison.notes if comparison else ():
+    for note in plan.notes:
         _say(console, f"note: {note}", "yellow")
     if comparison:
         _print_comparison(comparison, console)
