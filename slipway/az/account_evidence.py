@@ -9,7 +9,7 @@ from slipway.assembly import ENVIRONMENT_TAG
 from slipway.az.evidence import FILE_SYSTEMS_NOTE, Evidence, Zone
 from slipway.az.wanted import Wanted
 from slipway.preflight.account import Account
-from slipway.preflight.block_offers import block_offers
+from slipway.preflight.block_offers import MOST_INSTANCES, block_offers
 from slipway.preflight.check import UNANSWERED
 from slipway.preflight.reservations import read_reservation, reservation_ids
 from slipway.preflight.zones import zone_ids_by_name
@@ -17,6 +17,9 @@ from slipway.preflight.zones import zone_ids_by_name
 _Found = TypeVar("_Found")
 
 _LUSTRE_DEPLOYMENT = "PERSISTENT_2"
+_ENDED = frozenset({"cancelled", "expired", "failed", "payment-failed"})
+"""States of reservations that EC2 still describes, and that hold nothing."""
+
 _FILE_SYSTEMS = {"LUSTRE": "FSx for Lustre", "OPENZFS": "FSx for OpenZFS"}
 
 
@@ -58,7 +61,11 @@ def account_evidence(wanted: Wanted, account: Account) -> Evidence:
     )
     in_region = {target for targets in reserved.values() for target in targets}
     if wanted.reservations and not any(note.startswith("Reservations") for note in notes):
-        notes += [f"{target} is not in {wanted.region}." for target in wanted.reservations if target not in in_region]
+        notes += [
+            f"{target} is not in {wanted.region}, or has ended."
+            for target in wanted.reservations
+            if target not in in_region
+        ]
     proven = {kind for zone in zones for kind in zone.file_systems}
     if not proven.issuperset(wanted.file_systems):
         notes.append(FILE_SYSTEMS_NOTE)
@@ -84,7 +91,11 @@ def _reservations(wanted: Wanted, account: Account) -> dict[str, list[str]]:
     for target in wanted.reservations:
         for reservation_id in reservation_ids(account, target) or ():
             reservation = read_reservation(account, reservation_id)
-            if reservation and target not in found.setdefault(reservation.zone_id, []):
+            if (
+                reservation
+                and reservation.state not in _ENDED
+                and target not in found.setdefault(reservation.zone_id, [])
+            ):
                 found[reservation.zone_id].append(target)
     return found
 
@@ -135,6 +146,6 @@ def _blocks(wanted: Wanted, account: Account) -> dict[str, dict[str, str]]:
     """Return the cheapest offer for each type in each zone."""
     found: dict[str, dict[str, str]] = {}
     for instance_type, count in wanted.blocks:
-        for offer in block_offers(account, instance_type, count):
+        for offer in block_offers(account, instance_type, min(count, MOST_INSTANCES)):
             found.setdefault(offer.zone_id, {}).setdefault(instance_type, str(offer))
     return found

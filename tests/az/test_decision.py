@@ -12,6 +12,7 @@ from slipway.az.account_evidence import account_evidence
 from slipway.az.decision import Decision, NoZoneFitsError, decide
 from slipway.az.evidence import offline_evidence
 from slipway.az.wanted import read_wanted
+from slipway.preflight.block_offers import MOST_INSTANCES
 from slipway.spec import InvalidEnvironment
 from tests.az.account import environment_file, with_changes
 from tests.preflight.aws import Aws, Refusal
@@ -82,6 +83,16 @@ def test_a_reservation_pins_its_zone(tmp_path: Path, aws: Aws) -> None:
     assert f"it has {RESERVATION}" in decision.reasons
 
 
+def test_a_reservation_that_has_ended_pins_nothing(tmp_path: Path, aws: Aws) -> None:
+    """EC2 describes it for some time more."""
+    ended = reservation(RESERVATION, AvailabilityZoneId="usw2-az2", State="expired")
+    aws.replies["ec2.DescribeCapacityReservations"] = reservations(ended)
+    wanted = read_wanted(reserved(tmp_path))
+    evidence = account_evidence(wanted, aws.account())
+    assert decide(wanted, evidence).training == "usw2-az4"
+    assert f"{RESERVATION} is not in us-west-2, or has ended." in evidence.notes
+
+
 def test_a_reservation_where_the_type_is_not_fits_nowhere(tmp_path: Path, aws: Aws) -> None:
     aws.replies["ec2.DescribeCapacityReservations"] = reservations(
         reservation(RESERVATION, AvailabilityZoneId="usw2-az2")
@@ -105,13 +116,16 @@ def test_offers_of_blocks_decide_where_nodes_are_bought_in_blocks(tmp_path: Path
     block = {
         f"{QUEUE}.capacity_type": "capacity_block",
         f"{QUEUE}.capacity_reservation_id": RESERVATION,
-        f"{QUEUE}.compute_resources.0.min_count": 1,
-        f"{QUEUE}.compute_resources.0.max_count": 1,
+        f"{QUEUE}.compute_resources.0.min_count": 100,
+        f"{QUEUE}.compute_resources.0.max_count": 100,
     }
     path = with_changes(tmp_path, block)
     wanted = read_wanted(path)
     evidence = account_evidence(wanted, aws.account())
-    assert f"{RESERVATION} is not in us-west-2." in evidence.notes
+    assert f"{RESERVATION} is not in us-west-2, or has ended." in evidence.notes
+    asked = next(call.parameters for call in aws.calls if call.operation == "DescribeCapacityBlockOfferings")
+    # No larger one than EC2 sells: of several, the zone is the same.
+    assert asked["InstanceCount"] == MOST_INSTANCES
     decision = decide(wanted, evidence)
     assert decision.training == "usw2-az1"
     assert "it has Capacity Blocks of trn1.32xlarge" in decision.reasons
