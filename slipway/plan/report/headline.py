@@ -31,13 +31,14 @@ def figures(plan: Plan) -> tuple[Figure, ...]:
     time, comparison = plan.deploy_time, plan.comparison
     idle, peak = totals(plan.cost, comparison.cost if comparison else None)
     if comparison is None:
-        findings = len(plan.security.findings)
-        tone: Tone = "bad" if findings else "good"
+        findings, not_run = len(plan.security.findings), plan.security.not_run
+        tone: Tone = "bad" if findings else "careful" if not_run else "good"
+        detail = f"without {', '.join(not_run)}" if not_run else "not acknowledged"
         return (
             _cost_figure(idle, "while nobody uses it"),
             _cost_figure(peak, "when all that may run does"),
             Figure("First deployment", duration(time.seconds), "", "of everything", "plain"),
-            Figure("Security findings", f"{findings:,}", "", "not acknowledged", tone),
+            Figure("Security findings", f"{findings:,}", "", detail, tone),
         )
     replaced = len(comparison.changes.with_effect("replace", "may_replace"))
     gone = len(comparison.changes.with_effect("remove", "orphan"))
@@ -67,12 +68,15 @@ def summary(plan: Plan) -> str:
     cost = ", ".join(f"{total.name.lower()} {per_hour(total.amount(), '/h')}" for total in sums)
     if plan.comparison is None:
         findings = count(len(plan.security.findings), "security finding")
-        return f"{cost}; first deployment {duration(plan.deploy_time.seconds)}; {findings}"
+        scanned = _not_scanned(plan.security.not_run)
+        first = f"first deployment {duration(plan.deploy_time.seconds)}"
+        return "; ".join(filter(None, (cost, first, findings, scanned)))
     comparison = plan.comparison
     changes = comparison.changes
     new_findings = count(len(comparison.security.new), "new security finding") if comparison.security.new else ""
+    scanned = _not_scanned(comparison.security.not_run)
     if changes.is_empty:
-        return "; ".join(filter(None, (new_findings, "nothing changes", cost)))
+        return "; ".join(filter(None, (new_findings, "nothing changes", cost, scanned)))
     lost = sum(change.loses_data for change in changes.resources)
     replaced = len(changes.with_effect("replace", "may_replace"))
     touched, files = len(changes.resources), len(changes.asset_changes)
@@ -86,8 +90,9 @@ def summary(plan: Plan) -> str:
         f"new files in {count(files, 'resource')}" if files else "",
         ", ".join(changed) or "the same cost",
         f"deploys in {duration(comparison.deploy_time.seconds)}",
+        scanned,
     )
-    return "; ".join(piece for piece in pieces if piece)
+    return "; ".join(filter(None, pieces))
 
 
 def look_first(plan: Plan) -> tuple[tuple[str, str], ...]:
@@ -97,9 +102,16 @@ def look_first(plan: Plan) -> tuple[tuple[str, str], ...]:
     findings = comparison.security.new if comparison else plan.security.findings
     if findings:
         found.append((count(len(findings), "new security finding" if comparison else "security finding"), "security"))
+    not_run = (comparison.security if comparison else plan.security).not_run
+    if not_run:
+        found.append((f"Security is {_not_scanned(not_run)}", "unchecked"))
     if plan.cost.unknown:
         found.append((f"{count(len(plan.cost.unknown), 'cost line')} without a known price", "cost"))
     return tuple(found)
+
+
+def _not_scanned(not_run: tuple[str, ...]) -> str:
+    return f"not scanned by {' and '.join(not_run)}" if not_run else ""
 
 
 def _alarming(comparison: Comparison) -> list[tuple[str, str]]:

@@ -93,3 +93,22 @@ def test_nothing_is_a_sum_of_unknown_prices(architecture: Architecture) -> None:
     assert "Idle unknown, peak unknown. " in text
     assert '<dt>Idle</dt><dd class="value">unknown</dd><dd class="detail">change unknown, 4 unknown prices' in text
     assert "no longer priced</td>" in text
+
+
+def test_what_no_scanner_looked_at_is_not_found_to_be_good(architecture: Architecture) -> None:
+    """Of an assembly that was synthesized without cdk-nag nobody knows what it would say."""
+    not_run = ("cdk-nag AwsSolutions",)
+    alone = PLAN.model_copy(update={"security": PLAN.security.model_copy(update={"not_run": not_run})})
+    assert UNCHANGED.comparison
+    delta = UNCHANGED.comparison.security.model_copy(update={"not_run": not_run})
+    compared = alone.model_copy(update={"comparison": UNCHANGED.comparison.model_copy(update={"security": delta})})
+
+    for plan in (alone, compared):
+        text = page(plan, architecture, architecture)
+        assert "; not scanned by cdk-nag AwsSolutions" in text.partition("</title>")[0]
+        assert '<a href="#unchecked">Security is not scanned by cdk-nag AwsSolutions</a>' in text
+        assert "No scanner found anything" not in text
+        assert "The scanners say the same" not in text
+    tile = '<div class="careful"><dt>Security findings</dt>'
+    assert tile in page(alone, architecture, None)
+    assert tile not in page(PLAN, architecture, None)
