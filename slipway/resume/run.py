@@ -60,7 +60,10 @@ def pause(environment: str | None, assembly: Path | None, *, yes: bool) -> None:
     typer.echo(f"environment {site}:")
     for part in _parts(site):
         typer.echo(f"  {part.name}")
-    typer.echo(f"Nodes of jobs are terminated and requests refused; {said_paused(site.cost)}.")
+    typer.echo(
+        "Jobs that run end with their nodes, and batch jobs wait in the queue to begin anew; requests are refused; "
+        f"{said_paused(site.cost)}."
+    )
     _confirm("Stop them?", yes=yes)
     outcomes = stop(site.targets, site.session)
     _tell(outcomes, nothing=f"nothing of environment {site} runs that could be stopped")

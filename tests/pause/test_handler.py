@@ -45,6 +45,7 @@ def test_people_are_told_what_was_stopped_what_bills_on_and_how_to_resume(empty:
         "compute fleet of trainium: was RUNNING; the head node is asked to terminate its nodes",
         "inference service tanuki: 2 tasks to 0",
         "node group trn1 of slipway-test-kubernetes: 3 nodes to 0",
+        "batch jobs wait in the queue and begin anew after `slipway resume`",
         "What stands goes on billing: file systems",
         "slipway resume -e test",
         "nothing stops it again before the next month",

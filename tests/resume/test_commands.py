@@ -62,6 +62,7 @@ def test_a_pause_and_a_resumption_leave_no_trace(world: World, assembly: Path) -
 
     assert (paused.exit_code, resumed.exit_code) == (0, 0), paused.output + resumed.output
     assert world.state() == replace(before, fleet="START_REQUESTED")
+    assert "Jobs that run end with their nodes" in paused.output.partition("Stop them?")[0]
     assert "what stands goes on billing about" in paused.output
     assert "`slipway resume -e test` starts it again" in paused.output
     assert "node group trn1 of slipway-test-kubernetes: 3 nodes\n" in resumed.output

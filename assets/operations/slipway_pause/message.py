@@ -58,6 +58,7 @@ def _lines(environment: str, outcomes: Sequence[Outcome], budget_said: str) -> I
     if stopped:
         yield "\nStopped:"
         yield from (f"- {outcome}" for outcome in stopped)
+        yield "Jobs that ran end with their nodes; batch jobs wait in the queue and begin anew after `slipway resume`."
     if not outcomes:
         yield "\nNothing ran that could be stopped."
     yield f"\nWhat stands goes on billing: {_STANDS}."
