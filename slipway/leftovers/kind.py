@@ -25,7 +25,8 @@ class Call(_Row):
     """Name of the operation in boto3, for example `describe_vpcs`."""
 
     parameters: dict[str, Any] = {}
-    """Its parameters; `{account}` in a value becomes the account's id, `{id}` and the like an item's facts."""
+    """Its parameters; `{account}` in a value becomes the account's id, `{region}` the Region, `{id}` and the like an
+    item's facts."""
 
     path: str
     """JMESPath expression that takes the names out of an answer; its filters leave out what AWS itself made or has
@@ -108,6 +109,9 @@ class Left(_Row):
 
     tagged_by: TaggedBy | None = None
     """The call that tells its tags."""
+
+    all_regions: bool = False
+    """Whether the list has things of all Regions, without saying of which one each is."""
 
     cost: Literal["free"] | tuple[PriceLine, ...] | UnknownCost
     """What it costs; `free`: nothing by itself."""

@@ -23,6 +23,7 @@ from slipway.leftovers.cost import monthly_cost
 from slipway.leftovers.findings import Findings, Leftover, NotLookedAt, Shared
 from slipway.leftovers.item import Item, make_item, read_tags
 from slipway.leftovers.kind import First, Kind, Left, kinds
+from slipway.leftovers.other_regions import standing_elsewhere
 from slipway.leftovers.ownership import (
     CLUSTER_TAGS,
     KUBERNETES_TAG,
@@ -109,7 +110,7 @@ def look(subject: Subject, clients: Clients) -> Findings:
             owned.setdefault(item.kind.kind + item.id, (item, f"it is in VPC {item.facts['vpc']}"))
     stacks = [item for item, _ in owned.values() if item.kind.kind == _STACKS]
     standing = find_standing(clients["cloudformation"], stacks, subject)
-    left = _without_standing(list(owned.values()), standing)
+    left = search.without_doubtful(_without_standing(list(owned.values()), standing), subject)
     return Findings(
         environment=subject.environment,
         account=clients.account,
@@ -150,7 +151,7 @@ class _Search:
     def _items(self, kind: Kind) -> list[Item]:
         if kind.left is None:
             return []
-        facts = {"account": self.clients.account}
+        facts = {"account": self.clients.account, "region": self.clients.region}
         try:
             return [
                 make_item(kind, kind.left, row, parent, self.clients.account)
@@ -177,6 +178,16 @@ class _Search:
             if not isinstance(error, ClientError) or error.response["Error"]["Code"] != "NoSuchTagSet":
                 self._note(f"the tags of {item.kind.kind} {item.id}", error)
             return {}
+
+    def without_doubtful(self, left: list[tuple[Item, str]], subject: Subject) -> list[tuple[Item, str]]:
+        """Leave out what may be the environment's in another Region, and note it."""
+        doubtful = [item for item, _ in left if item.left.all_regions]
+        stacks = tuple(standing_elsewhere(self.clients["ec2"], subject, self._note)) if doubtful else ()
+        if not stacks:
+            return left
+        why = f"{', '.join(stacks)} stands, and this may be a part of it: its list has all Regions"
+        self.silent += [NotLookedAt(what=f"whether {item.kind.kind} {item.id} is left", why=why) for item in doubtful]
+        return [(item, why_ours) for item, why_ours in left if not item.left.all_regions]
 
     def ask(self, item: Item, first: First) -> list[Mapping[str, Any]]:
         """List what has to make way for an item."""

@@ -49,7 +49,8 @@ def take_inventory(endpoint: str, region: str) -> Inventory:
                 config=config,
             )
         try:
-            names = tuple(sorted(name for _, name in listed(clients[row.service], row, row.path, {"account": ACCOUNT})))
+            facts = {"account": ACCOUNT, "region": region}
+            names = tuple(sorted(name for _, name in listed(clients[row.service], row, row.path, facts)))
         except (BotoCoreError, ClientError) as error:
             raise InventoryError(f"no list of {row.kind} ({row.service} {row.operation}): {error}") from error
         if names:

@@ -5,6 +5,7 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 
 from slipway.leftovers.environment import subject_of
 from slipway.leftovers.findings import Findings
@@ -104,3 +105,38 @@ def test_what_is_made_anew_by_the_last_words_of_a_service_is_found(only: Only) -
         boto3.client("logs").create_log_group(logGroupName=name)
 
     assert {row.id for row in found().leftovers} == names
+
+
+def test_what_may_be_the_environments_in_another_region_is_no_leftover(only: Only) -> None:
+    only("IAM role", "S3 bucket", "CloudFormation stack")
+    Garden(ENVIRONMENT, REGION).plants["IAM role"]()
+    other = "eu-west-1"
+    place: Any = {"LocationConstraint": other}
+    s3 = boto3.client("s3", region_name=other)
+    s3.create_bucket(Bucket="slipway-tiny-storage-data", CreateBucketConfiguration=place)
+    alone = found()
+    stacks = boto3.client("cloudformation", region_name=other)
+    stacks.create_stack(StackName="slipway-tiny-operations", TemplateBody=TOPIC, Tags=OWN)
+
+    beside = found()
+
+    assert [left.kind for left in alone.leftovers] == ["IAM role"]
+    assert (beside.leftovers, beside.commands, beside.verdict) == ((), (), "unknown")
+    (doubt,) = beside.not_looked_at
+    assert doubt.what == "whether IAM role slipway-tiny-storage-orphan is left"
+    assert doubt.why.startswith(f"slipway-tiny-operations in {other} stands")
+
+
+def test_a_region_that_does_not_tell_is_named(only: Only, monkeypatch: pytest.MonkeyPatch) -> None:
+    only("IAM role")
+    Garden(ENVIRONMENT, REGION).plants["IAM role"]()
+
+    def refuse(_cloudformation: Any) -> None:
+        raise ClientError({"Error": {"Code": "AccessDenied", "Message": "not for you"}}, "DescribeStacks")
+
+    monkeypatch.setattr("slipway.leftovers.other_regions.standing_stacks", refuse)
+
+    left = found()
+
+    assert [row.kind for row in left.leftovers] == ["IAM role"]
+    assert "stacks in eu-west-1" in [row.what for row in left.not_looked_at]
