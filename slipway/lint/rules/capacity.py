@@ -20,7 +20,7 @@ _USAGE_CLASSES = {"ONDEMAND": "on-demand", "SPOT": "spot", "CAPACITY_BLOCK": "ca
     severity="error",
     reason="EC2 refuses every request: no node ever starts.",
     fix="Choose a CapacityType that EC2 sells the type in.",
-    source="EC2 DescribeInstanceTypes (SupportedUsageClasses); instance_types.yaml of the facts",
+    source="EC2 DescribeInstanceTypes (SupportedUsageClasses); slipway/facts/data/instance_types.yaml",
 )
 def types_sold_so(cluster: Cluster, resource: Section) -> Iterator[Finding]:
     """EC2 sells the nodes' types in the way that the queue buys them."""
@@ -146,7 +146,7 @@ def quotas_allow_all_nodes(cluster: Cluster, root: Section) -> Iterator[Finding]
     severity="error",
     reason="One wrong job starts all nodes: what they cost per hour must be a number that somebody has agreed to.",
     fix="Lower MaxCount, or raise the ceiling.",
-    source="list prices, prices.yaml of the facts",
+    source="list prices, slipway/facts/data/prices.yaml",
 )
 def all_nodes_below_price_ceiling(cluster: Cluster, root: Section) -> Iterator[Finding]:
     """All nodes together cost no more per hour than the ceiling."""

@@ -99,7 +99,7 @@ def _placement_group(resource: Section) -> Section:
     severity="error",
     reason="No node ever starts; neither ParallelCluster's validators nor its dry run look at the zone.",
     fix="Name a type and a subnet that go together.",
-    source="EC2 DescribeInstanceTypeOfferings; offerings.yaml of the facts",
+    source="EC2 DescribeInstanceTypeOfferings; slipway/facts/data/offerings.yaml",
 )
 def types_offered(cluster: Cluster, resource: Section) -> Iterator[Finding]:
     """The Region, and the zones of the queue's subnets, offer the nodes' types."""

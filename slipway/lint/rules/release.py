@@ -67,8 +67,8 @@ def operating_system_exists(cluster: Cluster, root: Section) -> Iterator[Finding
     Cluster.queues,
     severity="warning",
     reason="The Neuron driver and the frameworks of one release do not install there, or do not run.",
-    fix="Choose an operating system that a training stack of the facts names.",
-    source="training_stacks.yaml of the facts (Neuron SDK release notes)",
+    fix="Choose an operating system for which Slipway has a training stack.",
+    source="slipway/facts/data/training_stacks.yaml (Neuron SDK release notes)",
 )
 def operating_system_has_training_stack(cluster: Cluster, queue: Section) -> Iterator[Finding]:
     """Some complete set of Neuron packages is for the queue's chips and the cluster's operating system."""
