@@ -12,8 +12,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 from slipway import facts
 from slipway.preflight.account import Account
 
-LONGEST_MINUTES = 15
-"""When EC2 ends a reservation that nobody could cancel; it may take an hour more (EC2 API reference,
+_END_MINUTES = 15
+ENDED_MINUTES = _END_MINUTES + 60
+"""When EC2 has ended a reservation that nobody could cancel: an hour after its end at the latest (EC2 API reference,
 CreateCapacityReservation, EndDate)."""
 
 _NO_CAPACITY = frozenset({"InsufficientInstanceCapacity", "InsufficientReservedInstanceCapacity"})
@@ -83,7 +84,7 @@ def try_reservation(account: Account, instance_type: str, instances: int, zone_i
             # Nothing of the account may slip into it while it lives.
             InstanceMatchCriteria="targeted",
             EndDateType="limited",
-            EndDate=datetime.now(UTC) + timedelta(minutes=LONGEST_MINUTES),
+            EndDate=datetime.now(UTC) + timedelta(minutes=_END_MINUTES),
             TagSpecifications=[
                 {
                     "ResourceType": "capacity-reservation",
@@ -128,7 +129,7 @@ def _cancel_unanswered(account: Account, trial: str) -> None:
             return
     if last:
         raise NotCancelledError(
-            f"A RESERVATION MAY STAND AND BILL for up to {LONGEST_MINUTES + 60} minutes: EC2 did not answer ({last}). "
+            f"A RESERVATION MAY STAND AND BILL for up to {ENDED_MINUTES} minutes: EC2 did not answer ({last}). "
             "Look for it, and cancel what is there:\n"
             f"aws ec2 describe-capacity-reservations --region {account.region} --filters "
             f"Name=tag:{_TRIAL_TAG},Values={trial} Name=state,Values=active,pending"

@@ -76,7 +76,7 @@ def test_what_it_costs_is_told_before(needs: Needs) -> None:
     # 21.50 USD an hour for ten seconds.
     assert announcement(needs) == (
         "Capacity is proven by reserving it for some seconds, which bills: 1 trn1.32xlarge in usw2-az4; about 0.06 USD "
-        "for 10 seconds each."
+        "for 10 seconds each. If one cannot be cancelled, EC2 ends it within 75 minutes: 26.88 USD at most."
     )
 
 
@@ -219,6 +219,17 @@ def test_a_reservation_that_stays_is_shouted(replies: dict[str, Any], needs: Nee
     assert answer.status == "failed"
     assert f"{TRIAL} STILL STANDS AND BILLS" in answer.message
     assert answer.fix == (f"aws ec2 cancel-capacity-reservation --region us-west-2 --capacity-reservation-id {TRIAL}")
+
+
+def test_nothing_more_is_reserved_while_one_stands(needs: Needs, aws: Aws, ask: Ask) -> None:
+    aws.replies |= {
+        "ec2.CancelCapacityReservation": Refusal("UnauthorizedOperation"),
+        "ec2.DescribeCapacityReservations": {"CapacityReservations": [reservation(TRIAL)]},
+    }
+    other = replace(needs.machines[0], instance_type="trn1.2xlarge")
+    answers = ask("PF20", replace(needs, machines=(*needs.machines, other)), aws)
+    assert [answer.status for answer in answers] == ["failed", "not_checked"]
+    assert operations(aws).count("CreateCapacityReservation") == 1
 
 
 def test_nothing_more_is_reserved_after_an_interruption(needs: Needs, aws: Aws) -> None:

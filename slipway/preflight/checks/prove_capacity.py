@@ -11,7 +11,13 @@ from slipway.preflight.account import Account
 from slipway.preflight.answer import Answer
 from slipway.preflight.check import UNANSWERED, check, not_checked
 from slipway.preflight.needs import Needs
-from slipway.preflight.trial_reservations import NotCancelledError, Trial, try_reservation, usd_per_second
+from slipway.preflight.trial_reservations import (
+    ENDED_MINUTES,
+    NotCancelledError,
+    Trial,
+    try_reservation,
+    usd_per_second,
+)
 
 _Answer = partial(Answer, check="PF20")
 
@@ -58,13 +64,15 @@ def announcement(needs: Needs) -> str | None:
     if not wanted:
         return None
     costs = [usd_per_second(wish.instance_type, wish.instances, needs.region) for wish in wanted]
-    total = sum(cost for cost in costs if cost is not None) * _SECONDS_EXPECTED
+    known = [cost for cost in costs if cost is not None]
+    per_second, dearest = sum(known), max(known, default=0.0)
     unpriced = [wish.instance_type for wish, cost in zip(wanted, costs, strict=True) if cost is None]
-    listed = ", ".join(f"{wish.instances} {wish.instance_type} in {' or '.join(wish.zone_ids)}" for wish in wanted)
+    listed = ", ".join(map(_subject, wanted))
     without = f" ({', '.join(unpriced)} without a price)" if unpriced else ""
     return (
-        f"Capacity is proven by reserving it for some seconds, which bills: {listed}; about {total:.2f} USD "
-        f"for {_SECONDS_EXPECTED} seconds each{without}."
+        f"Capacity is proven by reserving it for some seconds, which bills: {listed}; about "
+        f"{per_second * _SECONDS_EXPECTED:.2f} USD for {_SECONDS_EXPECTED} seconds each{without}. If one cannot be "
+        f"cancelled, EC2 ends it within {ENDED_MINUTES} minutes: {dearest * 60 * ENDED_MINUTES:,.2f} USD at most."
     )
 
 
@@ -83,21 +91,39 @@ def announcement(needs: Needs) -> str | None:
 )
 def prove_capacity(needs: Needs, account: Account) -> Iterator[Answer]:
     """Reserve what always runs, or one of each type, zone after zone until one has it, and cancel at once."""
+    stands = False
     for wish in wishes(needs):
-        yield _prove(wish, needs.environment, account)
+        answer = partial(_Answer, subject=_subject(wish), stacks=wish.stacks)
+        if stands:
+            yield answer(
+                status="not_checked",
+                message="not asked: the reservation before it could not be cancelled",
+                fix="cancel that one, and run the preflight again as somebody who may",
+            )
+            continue
+        try:
+            yield _prove(wish, needs.environment, account, answer)
+        except NotCancelledError as error:
+            stands = True
+            yield answer(status="failed", message=str(error), fix=str(error).rpartition("\n")[2])
 
 
-def _prove(wish: Wish, environment: str, account: Account) -> Answer:
+def _subject(wish: Wish) -> str:
+    return f"{wish.instances} {wish.instance_type} in {' or '.join(wish.zone_ids)}"
+
+
+def _prove(wish: Wish, environment: str, account: Account, answer: partial[Answer]) -> Answer:
+    """Try zone after zone.
+
+    Raises:
+        NotCancelledError: a reservation was made, or perhaps made, and could not be cancelled.
+    """
     tags = {ENVIRONMENT_TAG: environment, "slipway:purpose": "preflight"}
-    subject = f"{wish.instances} {wish.instance_type} in {' or '.join(wish.zone_ids)}"
-    answer = partial(_Answer, subject=subject, stacks=wish.stacks)
     for zone_id in wish.zone_ids:
         if account.interrupted.is_set():
             return answer(status="not_checked", message="interrupted", fix="run the preflight again")
         try:
             trial = try_reservation(account, wish.instance_type, wish.instances, zone_id, tags)
-        except NotCancelledError as error:
-            return answer(status="failed", message=str(error), fix=str(error).rpartition("\n")[2])
         except UNANSWERED as error:
             if isinstance(error, ClientError) and error.response["Error"]["Code"] in _ABOVE_LIMIT:
                 return answer(
@@ -105,7 +131,7 @@ def _prove(wish: Wish, environment: str, account: Account) -> Answer:
                     message=f"the account may not have so many: {error}",
                     fix=f"raise the vCPU quota: slipway preflight -e {environment} --check PF06",
                 )
-            return not_checked("PF20", subject, error)
+            return not_checked("PF20", _subject(wish), error)
         if trial.there:
             return answer(status="passed", message=f"EC2 has them in {zone_id} now; {_cost(trial)}")
     try:
