@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import re
 import shutil
 import signal
 import time
@@ -82,6 +83,21 @@ def test_stacks_that_are_no_longer_there_are_said_to_stay(default: Assembly, tmp
     assert result.exit_code == 0, result.output
     (note,) = json.loads(result.stdout)["comparison"]["notes"]
     assert note.startswith("No deployment deletes slipway-default-operations: ")
+
+
+def test_another_content_of_a_function_takes_time(default: Assembly, tmp_path: Path) -> None:
+    folder = tmp_path / "other"
+    shutil.copytree(default.directory, folder)
+    file = folder / "slipway-default-training.template.json"
+    file.write_text(re.sub(r'(?<="S3Key": ")[0-9a-f]{64}', lambda match: match[0][::-1], file.read_text()))
+
+    result = run("--assembly", folder, "--against", default.directory, "--json", "-")
+
+    assert result.exit_code == 0, result.output
+    comparison = json.loads(result.stdout)["comparison"]
+    assert comparison["changes"]["resources"] == []
+    assert comparison["changes"]["asset_changes"]
+    assert comparison["deploy_time"]["seconds"] > 0
 
 
 def test_every_output_is_written_in_one_run(default: Assembly, tmp_path: Path) -> None:
