@@ -87,7 +87,7 @@ def run(checked: Check, needs: Needs, account: Account) -> list[Answer]:
         answers.extend(checked.ask(needs, account))
     except UNANSWERED as error:
         answers.append(not_checked(checked.id, checked.title, error))
-    except (LookupError, TypeError, ValueError) as error:
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
         answers.append(
             Answer(
                 check=checked.id,

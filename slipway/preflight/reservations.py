@@ -69,6 +69,22 @@ def read_reservation(account: Account, reservation_id: str) -> Reservation | Non
     return _reservation(found[0]) if found else None
 
 
+def standing_reservations(account: Account) -> list[Any]:
+    """Return the active On-Demand Capacity Reservations that the account pays for, as EC2 describes them.
+
+    Raises:
+        ClientError: EC2 refuses to tell.
+    """
+    active = [{"Name": "state", "Values": ["active"]}]
+    listed = account.listing("ec2", "describe_capacity_reservations", "CapacityReservations", Filters=active)
+    return [
+        found
+        for found in listed
+        # Those that other accounts share count against the quotas of these.
+        if found.get("ReservationType", "default") == "default" and found["OwnerId"] == account.caller.account_id
+    ]
+
+
 def is_group(target: str) -> bool:
     """Tell whether a queue's target is the ARN of a resource group, not the id of a reservation."""
     return target.startswith("arn:")

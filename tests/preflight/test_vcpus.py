@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from slipway import facts
-from tests.preflight.aws import Aws, Refusal
+from tests.preflight.aws import ACCOUNT_ID, Aws, Refusal
 from tests.preflight.conftest import Ask, NeedsFactory
 from tests.preflight.well import limits
+from tests.preflight.well_launches import ON_DEMAND, reservation
 
 TRN = "Running On-Demand Trn instances in us-west-2"
 STANDARD = "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances in us-west-2"
@@ -141,6 +142,30 @@ def test_what_others_run_beyond_the_limit_takes_nothing_from_a_reservation(
     }
     (answer,) = ask("PF06", reserved, aws)
     assert answer.status == "warning"
+
+
+@pytest.mark.parametrize(
+    ("changes", "used"),
+    [
+        ({}, 512),
+        ({"OwnerId": "999999999999"}, 0),
+        ({"ReservationType": "capacity-block"}, 0),
+        ({"InstanceMatchCriteria": "open"}, 0),
+        ({"InstanceMatchCriteria": "open", "InstanceType": "trn1n.32xlarge"}, 512),
+        ({"AvailableInstanceCount": 1}, 128),
+        ({"InstanceType": "inf2.xlarge"}, 0),
+    ],
+)
+def test_what_is_reserved_and_not_used_counts_unless_our_nodes_get_it(
+    changes: dict[str, Any], used: int, aws: Aws, ask: Ask, needs_of: NeedsFactory
+) -> None:
+    found = {**reservation(ON_DEMAND), "OwnerId": ACCOUNT_ID, "AvailableInstanceCount": 4, **changes}
+    aws.replies["ec2.DescribeCapacityReservations"] = {"CapacityReservations": [found]}
+    answers = {answer.subject: answer for answer in ask("PF06", needs_of("default"), aws)}
+    assert f"used by others now {used} vCPU" in answers[TRN].message
+    # Its nodes are launched into reservations of their own.
+    (trn, *_) = [answer for answer in ask("PF06", needs_of("ultracluster"), aws) if answer.subject == TRN]
+    assert "InstanceType" in changes or "used by others now 0 vCPU" in trn.message
 
 
 def test_a_quota_that_nobody_knows_is_not_checked(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:

@@ -11,6 +11,7 @@ from slipway.preflight.account import Account
 from slipway.preflight.answer import Answer
 from slipway.preflight.check import check
 from slipway.preflight.needs import Needs
+from slipway.preflight.reservations import standing_reservations
 from slipway.preflight.room import LIMIT_ACTIONS, Room, UnknownLimitError, limit, unknown_limit
 from slipway.preflight.running import RUNNING_ACTIONS, is_ours, running_instances
 
@@ -28,7 +29,7 @@ Instances limits" (EC2 User Guide, "Capacity Blocks for ML", considerations)."""
     "vCPU quotas of EC2",
     stage="quota",
     prevents="Nodes never start: in a new account the quotas of Trainium and Inferentia instances are 0.",
-    actions=(*LIMIT_ACTIONS, *RUNNING_ACTIONS),
+    actions=(*LIMIT_ACTIONS, *RUNNING_ACTIONS, "ec2:DescribeCapacityReservations"),
 )
 def vcpu_quotas(needs: Needs, account: Account) -> Iterator[Answer]:
     """Add up what everything that can be launched takes of each quota, and what runs now.
@@ -54,7 +55,7 @@ def vcpu_quotas(needs: Needs, account: Account) -> Iterator[Answer]:
         except UnknownLimitError as error:
             yield unknown_limit("PF06", subject, error, stacks)
             continue
-        used = _used_by_others(quota, needs, account)
+        used = _used_by_others(quota, needs, account) + _unused_places(quota, needs, account)
         room = Room("PF06", quota, subject, _vcpus(launched, "peak_count"), used, stacks)
         yield _answer(room, launched, allowed, needs.region)
 
@@ -105,6 +106,23 @@ def _used_by_others(quota: facts.Quota, needs: Needs, account: Account) -> int:
         and instance.get("InstanceLifecycle") != _BLOCK
         and (instance.get("InstanceLifecycle") == "spot") == spot
         and not is_ours(instance, needs)
+    )
+
+
+def _unused_places(quota: facts.Quota, needs: Needs, account: Account) -> int:
+    """Return the vCPUs of what is reserved and not used: it counts as if it ran. Types without facts are left out.
+
+    Reservations that the environment's own nodes can get a place of are left out: their need is in the sum.
+    """
+    if quota.quota_code in _spot_codes():
+        return 0
+    launched = {machine.instance_type for machine in needs.machines}
+    reserved = {machine.instance_type for machine in needs.machines if machine.capacity_reservation}
+    return sum(
+        found["AvailableInstanceCount"] * _running_vcpus(found)
+        for found in standing_reservations(account)
+        if _of_quota(found, quota)
+        and found["InstanceType"] not in (launched if found["InstanceMatchCriteria"] == "open" else reserved)
     )
 
 
