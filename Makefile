@@ -116,7 +116,7 @@ diff: setup .plan ## Show what a deployment would change, and whether it can upd
 	@slipway cluster-update --assembly .plan/$(ENVIRONMENT)
 
 # What a pull request is compared with, what it must not have (docs/review.md), and which environments are planned.
-BASE ?= origin/main
+BASE ?= $(or $(shell git symbolic-ref --quiet --short refs/remotes/origin/HEAD),origin/main)
 FAIL_ON ?=
 REVIEWED = $(if $(filter file,$(origin ENVIRONMENT)),$(basename $(notdir $(wildcard environments/*.yaml))),$(ENVIRONMENT))
 

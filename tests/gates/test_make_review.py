@@ -66,3 +66,21 @@ def test_an_environment_whose_file_is_deleted_is_named(repository: Path) -> None
     assert said.startswith("**environments/team.yaml is deleted**: nothing plans it. Its stacks stay and cost")
     assert said in run.stderr
     assert "judge default group" in (repository / "asked").read_text()
+
+
+@pytest.mark.parametrize("branch", ["trunk", "main"])
+def test_the_base_is_the_default_branch_of_the_remote(repository: Path, branch: str) -> None:
+    git(repository, "branch", "--move", branch)
+    git(repository, "clone", "--quiet", ".", "clone")
+    (repository / ".venv").rename(repository / "clone" / ".venv")
+
+    run = review(repository / "clone", "ENVIRONMENT=default")
+
+    assert run.returncode == 0, run.stderr
+    assert f"--base origin/{branch} " in (repository / "clone" / "asked").read_text()
+
+
+def test_without_a_known_default_branch_the_base_is_main(repository: Path) -> None:
+    review(repository, "ENVIRONMENT=default")
+
+    assert "--base origin/main " in (repository / "asked").read_text()
