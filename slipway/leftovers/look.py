@@ -28,6 +28,7 @@ from slipway.leftovers.ownership import (
     CLUSTER_TAGS,
     KUBERNETES_TAG,
     LOGICAL_ID_TAG,
+    STACK_ID_TAG,
     STACK_TAG,
     Subject,
     clusters_in,
@@ -104,12 +105,13 @@ def look(subject: Subject, clients: Clients) -> Findings:
             index |= search.index({tag: cluster})
     items = with_tags(items, index)
     owned = {item.kind.kind + item.id: (item, why) for item in items if (why := sign(item, subject))}
-    own_vpcs = {item.id for item, _ in owned.values() if item.kind.kind == _VPC}
-    for item in items:
-        if item.facts.get("vpc") in own_vpcs and ENVIRONMENT_TAG not in item.tags:
-            owned.setdefault(item.kind.kind + item.id, (item, f"it is in VPC {item.facts['vpc']}"))
     stacks = [item for item, _ in owned.values() if item.kind.kind == _STACKS]
     standing = find_standing(clients["cloudformation"], stacks, subject)
+    # What somebody put into a VPC that stands is in use there, and is no leftover.
+    left_vpcs = {item.id for item, _ in owned.values() if item.kind.kind == _VPC} - standing.ids
+    for item in items:
+        if item.facts.get("vpc") in left_vpcs and ENVIRONMENT_TAG not in item.tags:
+            owned.setdefault(item.kind.kind + item.id, (item, f"it is in VPC {item.facts['vpc']}"))
     left = search.without_doubtful(_without_standing(list(owned.values()), standing), subject)
     return Findings(
         environment=subject.environment,
@@ -275,7 +277,7 @@ def _tagged_only(index: Index, subject: Subject, standing: Standing) -> Iterator
     known = [_any_of(kind.left) for kind in kinds() if kind.left and kind.left.arn]
     for arn, tags in index.items():
         is_another = tags.get(ENVIRONMENT_TAG, subject.environment) != subject.environment
-        stands = tags.get(STACK_TAG) in standing.stacks
+        stands = tags.get(STACK_ID_TAG) in standing.ids
         if not is_another and not stands and not any(fnmatchcase(arn, pattern) for pattern in known):
             yield arn
 

@@ -12,6 +12,7 @@ PARTS = ("network", "storage", "training", "kubernetes", "inference", "operation
 """The parts of an environment that have a stack of their own: `slipway-<environment>-<part>`."""
 
 STACK_TAG = "aws:cloudformation:stack-name"
+STACK_ID_TAG = "aws:cloudformation:stack-id"
 LOGICAL_ID_TAG = "aws:cloudformation:logical-id"
 
 CLUSTER_TAGS = (

@@ -1,11 +1,11 @@
 """What is no leftover, because it belongs to a stack that stands."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from slipway.leftovers.item import Item
-from slipway.leftovers.ownership import STACK_TAG, Subject, clusters_in, is_named, patterns
+from slipway.leftovers.ownership import STACK_ID_TAG, Subject, clusters_in, is_named, patterns
 
 _NESTED = "AWS::CloudFormation::Stack"
 _OVER = ("DELETE_", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "REVIEW_IN_PROGRESS")
@@ -18,7 +18,7 @@ class Standing:
 
     Attributes:
         stacks: names of the environment's stacks that stand; empty when none does.
-        ids: physical ids of their resources, nested stacks' included.
+        ids: physical ids of their resources, nested stacks' included, and their own ARNs.
         subject: the environment as far as it stands: these stacks, and the clusters in them.
     """
 
@@ -39,7 +39,9 @@ class Standing:
         if ids & {item.id, item.name, *(str(item.facts.get(fact)) for fact in ("of", "instance", "parent"))}:
             return True
         tags = item.tags
-        if tags.get(STACK_TAG) in self.stacks or tags.get("aws:autoscaling:groupName") in ids:
+        if STACK_ID_TAG in tags:  # not by the name: an earlier stack of the same name may have kept it
+            return tags[STACK_ID_TAG] in ids
+        if tags.get("aws:autoscaling:groupName") in ids:
             return True
         if any(cluster in self.subject.clusters for cluster in clusters_in(tags)):
             return True
@@ -47,7 +49,7 @@ class Standing:
         return any(is_named(item, pattern) for pattern in patterns(item.left.names, self.subject))
 
 
-def find_standing(cloudformation: Any, stacks: Iterable[Item], subject: Subject) -> Standing:
+def find_standing(cloudformation: Any, stacks: Sequence[Item], subject: Subject) -> Standing:
     """Read the resources of those of the environment's stacks that stand.
 
     Args:
@@ -61,8 +63,9 @@ def find_standing(cloudformation: Any, stacks: Iterable[Item], subject: Subject)
     names = tuple(stack.id for stack in stacks if not stack.facts["state"].startswith(_OVER))
     resources = [resource for name in names for resource in _resources(cloudformation, name)]
     ids = frozenset(resource["PhysicalResourceId"] for resource in resources if resource.get("PhysicalResourceId"))
+    arns = frozenset(str(stack.facts["arn"]) for stack in stacks if stack.id in names)
     clusters = tuple(cluster for cluster in subject.clusters if cluster in ids or cluster in names)
-    return Standing(names, ids, Subject(subject.environment, subject.region, names, clusters))
+    return Standing(names, ids | arns, Subject(subject.environment, subject.region, names, clusters))
 
 
 def _resources(cloudformation: Any, stack: str) -> Iterator[Mapping[str, Any]]:

@@ -9,6 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.parsers import ResponseParserError
 from botocore.stub import Stubber
+from moto.ec2.models import ec2_backends
 from typer.testing import CliRunner
 
 from slipway.cli import app
@@ -175,6 +176,38 @@ def test_while_the_environment_stands_only_what_it_does_not_own_is_listed(only: 
     assert left.standing == ("slipway-tiny-operations",)
     assert {row.id for row in left.leftovers} == {"/aws/lambda/slipway-tiny-training-old", volume}
     assert next(iter(lines(left))).startswith("environment tiny in account 123456789012, us-west-2 stands")
+
+
+def test_what_an_earlier_stack_of_the_same_name_kept_is_left(only: Only) -> None:
+    only("CloudFormation stack", "EBS volume")
+    name = "slipway-tiny-operations"
+    stack = boto3.client("cloudformation").create_stack(StackName=name, TemplateBody=TOPIC, Tags=OWN)["StackId"]
+    client = boto3.client("ec2")
+    old, new = (client.create_volume(Size=1, AvailabilityZone=f"{REGION}a")["VolumeId"] for _ in range(2))
+    for volume, id_ in ((old, f"{stack}-earlier"), (new, stack)):
+        tags = {"aws:cloudformation:stack-name": name, "aws:cloudformation:stack-id": id_}
+        ec2_backends["123456789012"][REGION].create_tags([volume], tags | {"slipway:environment": ENVIRONMENT})
+
+    left = found()
+
+    assert left.standing == (name,)
+    assert [row.id for row in left.leftovers] == [old]
+
+
+@pytest.mark.parametrize("stands", [True, False])
+def test_what_others_put_into_a_vpc_that_stands_is_theirs(*, only: Only, stands: bool) -> None:
+    only("CloudFormation stack", "VPC", "EC2 instance")
+    vpc = json.dumps({"Resources": {"Vpc": {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.9.0.0/16"}}}})
+    stack = "slipway-tiny-network" if stands else "somebody-elses"
+    boto3.client("cloudformation").create_stack(StackName=stack, TemplateBody=vpc, Tags=OWN if stands else [])
+    client = boto3.client("ec2")
+    (network,) = client.describe_vpcs(Filters=[{"Name": "is-default", "Values": ["false"]}])["Vpcs"]
+    client.create_tags(Resources=[network["VpcId"]], Tags=OWN)
+    subnet = client.create_subnet(VpcId=network["VpcId"], CidrBlock="10.9.0.0/24")["Subnet"]["SubnetId"]
+    started = client.run_instances(ImageId="ami-12c6146b", MinCount=1, MaxCount=1, SubnetId=subnet)
+    (instance,) = started["Instances"]
+
+    assert ([row.id for row in found().leftovers if row.id == instance["InstanceId"]] == []) == stands
 
 
 def test_what_a_template_keeps_is_documented(only: Only) -> None:
