@@ -33,7 +33,7 @@ class Programs:
         )
         for program in (programs.cdk, programs.pcluster):
             if not program.exists():
-                raise RefusedError(f"{program} is missing; `make destroy` installs it. Nothing was changed")
+                raise RefusedError(f"{program} is missing; `make setup` installs it. Nothing was changed")
         return programs
 
     def destroy(self, assembly: Path) -> bool:
