@@ -26,9 +26,11 @@ class Condition:
 
 def _with_effect(effect: Effect) -> Callable[[Comparison], Iterator[str]]:
     def find(comparison: Comparison) -> Iterator[str]:
-        for change in comparison.changes.with_effect(effect):
-            # What another resource's replacement causes is named there.
-            if change.caused_by is None:
+        found = comparison.changes.with_effect(effect)
+        named = {f"{change.stack}/{change.logical_id}" for change in found}
+        for change in found:
+            # What another resource's replacement causes is named there; an update in place can cause one too.
+            if change.caused_by not in named:
                 yield f"{change.stack}/{change.logical_id} ({change.type})"
 
     return find

@@ -95,6 +95,12 @@ def test_a_replacement_that_another_causes_is_not_named_again() -> None:
     assert FailOn("replace").found(plan(changes=changes)) == ("replace: storage/Vpc (AWS::S3::Bucket)",)
 
 
+def test_a_replacement_that_an_update_in_place_causes_is_named() -> None:
+    changes = Changes(resources=(change("update", "Template"), change("replace", "Host", caused_by="storage/Template")))
+
+    assert FailOn("replace").found(plan(changes=changes)) == ("replace: storage/Host (AWS::S3::Bucket)",)
+
+
 @pytest.mark.parametrize(
     ("limit", "head", "expected"),
     [
