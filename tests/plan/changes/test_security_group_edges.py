@@ -89,6 +89,13 @@ def test_the_same_or_less_is_not_told(name: str) -> None:
     assert broader(*SAME_OR_LESS[name]) == []
 
 
+def test_a_network_whose_range_only_aws_knows() -> None:
+    pool = {"Fn::Select": [0, {"Fn::Cidr": ["10.0.0.0/8", 4, 16]}]}
+    network = {"Vpc": {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": pool}}}
+
+    assert broader({**network, **_group(_rule())}, {**network, **_group(_rule())}) == []
+
+
 def test_a_group_is_limited_by_a_rule_that_refers_to_it_in_either_way() -> None:
     rule = {"Type": "AWS::EC2::SecurityGroupEgress", "Properties": _rule(GroupId={"Ref": "Group"})}
     group = {"Group": {"Type": "AWS::EC2::SecurityGroup"}}

@@ -72,7 +72,8 @@ def _weakened(rows: list[Protection], old: Resource, new: Resource) -> Iterator[
     gone: list[str] = []
     for path in dict.fromkeys((*was, *will)):
         item = path[: path.rfind("]") + 1]
-        if path.startswith(tuple(gone)) or (item not in (path, "", *will) and not _is_setting(was[item])):
+        is_gone = item not in (path, "") and item not in will
+        if path.startswith(tuple(gone)) or (is_gone and not _is_setting(was[item])):
             continue
         for row in rows:
             if row.read == "removed" or not _pattern(row.path).fullmatch(path):

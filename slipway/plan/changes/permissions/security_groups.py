@@ -110,7 +110,7 @@ def security_group_broadenings(before: Mapping[str, Resource], after: Mapping[st
 
 def _rules(resources: Mapping[str, Resource]) -> Iterator[Rule]:
     vpcs = {
-        row.properties.get("CidrBlock"): f"${{{key}.CidrBlock}}"
+        str(row.properties.get("CidrBlock")): f"${{{key}.CidrBlock}}"
         for key, row in resources.items()
         if row.type == "AWS::EC2::VPC"
     }
@@ -129,7 +129,7 @@ def _rules(resources: Mapping[str, Resource]) -> Iterator[Rule]:
 
 
 def _read(
-    owner: str, group: str, direction: Direction, row: Mapping[str, Any], vpcs: Mapping[Any, str]
+    owner: str, group: str, direction: Direction, row: Mapping[str, Any], vpcs: Mapping[str, str]
 ) -> Iterator[Rule]:
     protocol = str(row.get("IpProtocol", "-1")).lower()
     ports = (_port(row.get("FromPort", _ALL_PORTS[0])), _port(row.get("ToPort", _ALL_PORTS[1])))
