@@ -53,3 +53,8 @@ def _filled(value: Any, facts: Mapping[str, Any]) -> Any:
     if isinstance(value, dict):
         return {key: _filled(element, facts) for key, element in value.items()}
     return value
+
+
+def words_of(error: Exception) -> str:
+    """Return an error's message in one line, without a full stop: a sentence goes on after it."""
+    return " ".join(str(error).split()).rstrip(".")

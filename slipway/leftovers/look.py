@@ -18,7 +18,7 @@ from botocore.exceptions import ClientError
 
 from slipway.assembly import ENVIRONMENT_TAG
 from slipway.documented_leftovers import rules
-from slipway.leftovers.calls import UNANSWERED, answers, listed
+from slipway.leftovers.calls import UNANSWERED, answers, listed, words_of
 from slipway.leftovers.cost import monthly_cost
 from slipway.leftovers.findings import Findings, Leftover, NotLookedAt, Shared
 from slipway.leftovers.item import Item, make_item, read_tags
@@ -200,7 +200,7 @@ class _Search:
             return []
 
     def _note(self, what: str, error: Exception) -> None:
-        self.silent.append(NotLookedAt(what=what, why=" ".join(str(error).split())))
+        self.silent.append(NotLookedAt(what=what, why=words_of(error)))
 
 
 def with_tags(items: list[Item], index: Index) -> list[Item]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import typer
 
-from slipway.leftovers.calls import UNANSWERED
+from slipway.leftovers.calls import UNANSWERED, words_of
 from slipway.leftovers.environment import NotLookedError
 from slipway.leftovers.findings import Findings
 from slipway.leftovers.look import Clients, look
@@ -25,7 +25,7 @@ def run(subject: Subject, json: Path | None) -> Findings:
     try:
         found = look(subject, Clients(subject.region))
     except UNANSWERED as error:
-        raise NotLookedError(f"AWS does not tell what stands: {error}. Log in, or set AWS_PROFILE") from error
+        raise NotLookedError(f"AWS does not tell what stands: {words_of(error)}. Log in, or set AWS_PROFILE") from error
     document = found.model_dump_json(indent=2)
     if str(json) == "-":
         typer.echo(document)

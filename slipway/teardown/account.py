@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import boto3
-from botocore.exceptions import BotoCoreError, ClientError
 
+from slipway.leftovers.calls import UNANSWERED, words_of
 from slipway.teardown.errors import RefusedError
 
 
@@ -77,5 +77,7 @@ def open_account(region: str) -> Account:
             s3=session.client("s3"),
             ssm=session.client("ssm"),
         )
-    except (BotoCoreError, ClientError) as error:
-        raise RefusedError(f"no AWS account: {error}. Log in, or set AWS_PROFILE; nothing was changed") from error
+    except UNANSWERED as error:
+        raise RefusedError(
+            f"no AWS account: {words_of(error)}. Log in, or set AWS_PROFILE; nothing was changed"
+        ) from error

@@ -11,6 +11,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from slipway.leftovers.calls import words_of
 from slipway.teardown.account import Account
 
 LOOK_BACK = timedelta(minutes=10)
@@ -70,7 +71,7 @@ def _export(account: Account, file_system: str) -> Export:
         links = [link for link in _listed(account.fsx, "associations", file_system) if _exports(link)]
     except (BotoCoreError, ClientError) as error:
         return Export(
-            file_system, {}, (), (f"FSx does not tell which folders of {file_system} are linked: {_said(error)}",)
+            file_system, {}, (), (f"FSx does not tell which folders of {file_system} are linked: {words_of(error)}",)
         )
     folders = {link["FileSystemPath"]: link["DataRepositoryPath"] for link in links}
     if not links:
@@ -82,12 +83,8 @@ def _export(account: Account, file_system: str) -> Export:
         except _NoValueError as error:
             unknown.append(str(error))
         except (BotoCoreError, ClientError) as error:
-            unknown.append(f"{file_system}: AWS does not tell of {what}: {_said(error)}")
+            unknown.append(f"{file_system}: AWS does not tell of {what}: {words_of(error)}")
     return Export(file_system, folders, tuple(pending), tuple(unknown))
-
-
-def _said(error: Exception) -> str:
-    return " ".join(str(error).split())
 
 
 def _listed(fsx: Any, what: str, file_system: str) -> Iterator[dict[str, Any]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import typer
 
 from slipway.chosen_assembly import NotChosenError, chosen_assembly
-from slipway.leftovers.calls import UNANSWERED
+from slipway.leftovers.calls import UNANSWERED, words_of
 from slipway.synthesis import PROJECT
 from slipway.teardown.account import Account, open_account
 from slipway.teardown.announcement import announcement
@@ -58,7 +58,7 @@ def run(environment: str | None, assembly: Path | None, answers: Answers, *, nod
     try:
         found = inspect(extent, account)
     except UNANSWERED as error:
-        raise RefusedError(f"AWS does not say what stands: {error}. Nothing was changed") from error
+        raise RefusedError(f"AWS does not say what stands: {words_of(error)}. Nothing was changed") from error
     teardown = Teardown(extent, found, account, programs, folder, node_timeout_seconds, typer.echo)
     if not found.found_nothing:
         _confirm(extent, found, account, answers)
@@ -72,7 +72,7 @@ def run(environment: str | None, assembly: Path | None, answers: Answers, *, nod
         else:
             _destroy(teardown)
     except UNANSWERED as error:
-        raise UnfinishedError(f"AWS does not answer, or refuses: {error}. Run this again") from error
+        raise UnfinishedError(f"AWS does not answer, or refuses: {words_of(error)}. Run this again") from error
 
 
 def _confirm(extent: Extent, found: Inspection, account: Account, answers: Answers) -> None:

@@ -290,7 +290,7 @@ def test_an_account_that_refuses_to_list_stacks_is_left_alone(
     deployed: Account, assembly: Path, programs: FakePrograms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_cloudformation: object) -> None:
-        raise ClientError({"Error": {"Code": "AccessDenied", "Message": "not for you"}}, "DescribeStacks")
+        raise ClientError({"Error": {"Code": "AccessDenied", "Message": "not for you."}}, "DescribeStacks")
 
     monkeypatch.setattr(inspection, "standing_stacks", refuse)
 
@@ -298,6 +298,7 @@ def test_an_account_that_refuses_to_list_stacks_is_left_alone(
 
     assert result.exit_code == 2
     assert "AWS does not say what stands" in result.output
+    assert "not for you. Nothing was changed" in result.output
 
 
 def test_a_cluster_of_the_same_name_that_is_somebody_elses_is_left_alone(
