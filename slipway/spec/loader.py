@@ -122,6 +122,10 @@ def _text_of(path: pathlib.Path) -> str:
 def _not_there(path: pathlib.Path) -> Problem:
     if path.exists():
         return _about_file(path, "is not a file", "Name one environment file.")
+    # A name in environments/ that was given its ending, and a path there that was not.
+    for meant in (path.parent / "environments" / path.name, path.parent.parent / path.name):
+        if meant.is_file():
+            return _about_file(path, "there is no such file", f"Did you mean {meant}?")
     names = sorted(file.stem for file in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
     there = f"Environments in {path.parent}: {listed(names, 'and')}." if names else f"{path.parent} has no *.yaml file."
     return _about_file(path, "there is no such file", f"{near_names(path.stem, names)} {there}".strip())

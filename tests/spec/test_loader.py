@@ -52,6 +52,13 @@ def test_byte_order_mark_is_fine(tmp_path: Path) -> None:
     assert load_environment(file).name == "test"
 
 
+@pytest.mark.parametrize("written", ["small.yaml", "environments/environments/small.yaml"])
+def test_a_name_with_the_ending_or_the_folder_leads_to_the_file(written: str) -> None:
+    [problem] = problems_of(ENVIRONMENTS.parent / written)
+
+    assert problem.fix == f"Did you mean {ENVIRONMENTS / 'small.yaml'}?"
+
+
 def test_missing_file_names_the_ones_that_exist() -> None:
     [problem] = problems_of(ENVIRONMENTS / "defalt.yaml")
     assert problem.line is None
