@@ -59,7 +59,7 @@ def obstacles(wanted: Wanted, evidence: Evidence, zone: Zone) -> list[str]:
     lacking = [name for name in (*wanted.training, *wanted.everywhere) if name not in zone.offered]
     found = [f"no {name}" for name in dict.fromkeys(lacking)]
     if wanted.pinned not in (None, zone.id):
-        found.append(f"a queue names {wanted.pinned}")
+        found.append(f"the file system or a queue names {wanted.pinned}")
     if wanted.kubernetes and zone.refused_by_eks:
         found.append("EKS refuses it")
     for target in wanted.reservations:

@@ -24,7 +24,7 @@ class Wanted:
         everywhere: instance types that every zone must offer.
         serving: instance types of which each must be offered in one of the zones at least.
         kubernetes: whether EKS puts a control plane into every zone.
-        pinned: the training zone that a queue names; none when no queue does.
+        pinned: the training zone that the file system or a queue names for itself; none when none does.
         reservations: ids of reservations, and ARNs of resource groups of them, that nodes use.
         blocks: instance types that are bought in Capacity Blocks, each with the number of nodes.
         spot: instance types that are bought as Spot capacity.
@@ -121,6 +121,7 @@ def _wanted(environment: Environment) -> Wanted:
         if training
         else ()
     )
+    pinning = (environment.storage.lustre.availability_zone_id, *(queue.availability_zone_id for queue in queues))
     targets = [queue.capacity_reservation_id or queue.capacity_reservation_resource_group_arn for queue in queues]
     targets += [group.capacity_reservation_id for group in groups]
     return Wanted(
@@ -132,7 +133,7 @@ def _wanted(environment: Environment) -> Wanted:
         if environment.inference
         else (),
         kubernetes=kubernetes is not None,
-        pinned=next((queue.availability_zone_id for queue in queues if queue.availability_zone_id), None),
+        pinned=next(filter(None, pinning), None),
         reservations=tuple(dict.fromkeys(target for target in targets if target)),
         blocks=tuple(dict.fromkeys((name, count) for name, bought, count in nodes if bought == "capacity_block")),
         spot=tuple(dict.fromkeys(name for name, bought, _ in nodes if bought == "spot")),

@@ -70,6 +70,14 @@ def test_what_serves_must_be_offered_somewhere(tmp_path: Path, aws: Aws) -> None
     assert any(reason.startswith("inf2.xlarge is offered in use1-az4") for reason in decision.reasons)
 
 
+@pytest.mark.parametrize("part", ["storage.lustre", QUEUE])
+def test_a_zone_that_a_part_names_for_itself_is_the_training_zone(part: str, tmp_path: Path, aws: Aws) -> None:
+    changes = without_zones() | {f"{part}.availability_zone_id": "usw2-az4"}
+    assert chosen(with_changes(tmp_path, changes), aws).training == "usw2-az4"
+    with pytest.raises(NoZoneFitsError, match="usw2-az1: the file system or a queue names usw2-az2"):
+        chosen(with_changes(tmp_path, changes | {f"{part}.availability_zone_id": "usw2-az2"}), aws)
+
+
 def reserved(folder: Path) -> Path:
     return with_changes(folder, {f"{QUEUE}.capacity_reservation_id": RESERVATION})
 
