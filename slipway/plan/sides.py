@@ -165,5 +165,5 @@ def _waited(synths: dict[str, Synthesis], sides: Sides) -> Sides:
     if problems and sides.base:
         progress(problems["base"])
         reason = f"{sides.base.title} does not synthesize, so nobody knows what this changes: it is planned alone."
-        return replace(sides, base=None, not_compared=reason)
+        return replace(sides, base=None, not_compared=" ".join((reason, *sides.base.notes)))
     return sides

@@ -161,6 +161,7 @@ def test_what_mends_the_base_is_planned_alone(project: Path, plans: Path, capsys
     say(project, "broken")
     git(project, "commit", "--quiet", "-a", "-m", "broken")
     say(project, "mended")
+    (project / "requirements.txt").write_text("one==2\n")
 
     with synthesized(Question("default", base="main"), plans) as wait:
         both = wait()
@@ -169,6 +170,7 @@ def test_what_mends_the_base_is_planned_alone(project: Path, plans: Path, capsys
     assert both.base is None
     assert both.not_compared
     assert both.not_compared.startswith("main (")
+    assert "has another requirements.txt" in both.not_compared
     assert "what is this" in capsys.readouterr().err
 
 

@@ -8,7 +8,7 @@ from slipway.plan.changes.compare import compare
 from slipway.plan.changes.facts import facts
 from slipway.plan.changes.model import ResourceChange
 from tests.conftest import AssemblyFactory
-from tests.plan.changes import cluster_pairs, storage_pairs
+from tests.plan.changes import cluster_pairs, noise_pairs, storage_pairs
 from tests.plan.changes.pairs import Edit, Pair
 
 PAIRS = {pair.name: pair for pair in (*storage_pairs.PAIRS, *cluster_pairs.PAIRS)}
@@ -68,6 +68,14 @@ def test_a_name_that_stays_stands_in_the_way_of_a_replacement(assemblies: Assemb
     assert change.effect == "replace"
     (note,) = change.notes
     assert "ManagedPolicyName stays the same" in note
+
+
+def test_another_launch_template_replaces_hosts(assemblies: AssemblyFactory) -> None:
+    pair = next(pair for pair in noise_pairs.PAIRS if pair.name == "another script of hosts")
+    changes = compare(*pair.sides(assemblies(pair.environment).directory)).resources
+
+    (group,) = (change for change in changes if change.type == "AWS::AutoScaling::AutoScalingGroup")
+    assert any("replaces the group's hosts" in note for note in group.notes)
 
 
 def test_a_new_name_of_a_chart_leaves_the_old_release(assemblies: AssemblyFactory) -> None:
