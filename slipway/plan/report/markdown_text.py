@@ -12,7 +12,8 @@ from slipway.plan.report.wording import printable
 _STRUCTURE = frozenset("\\`*_{}[]<>&#|~!$")
 _BACKTICKS = re.compile(r"`+")
 _LONGEST = 700
-_NO_MENTION = "@\N{WORD JOINER}"
+_REFERENCE = re.compile(r"@|#(?=\d)")
+"""What GitHub makes a mention of somebody, or of an issue, of: it looks at the rendered text, whatever was escaped."""
 
 
 def code(value: str) -> str:
@@ -25,14 +26,17 @@ def code(value: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Return a sentence as text without markup, in one line; it mentions nobody on GitHub."""
-    escaped = "".join(f"\\{character}" if character in _STRUCTURE else character for character in _one_line(text))
-    return escaped.replace("@", _NO_MENTION)
+    """Return a sentence as text without markup, in one line; it mentions nobody and no issue on GitHub."""
+    return "".join(f"\\{character}" if character in _STRUCTURE else character for character in _unlinked(text))
 
 
 def in_html(text: str) -> str:
     """Return a text for the inside of an HTML element, in one line."""
-    return html.escape(_one_line(text)).replace("@", _NO_MENTION)
+    return html.escape(_unlinked(text))
+
+
+def _unlinked(text: str) -> str:
+    return _REFERENCE.sub(lambda sign: f"{sign[0]}\N{WORD JOINER}", _one_line(text))
 
 
 def _one_line(text: str) -> str:

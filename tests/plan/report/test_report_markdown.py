@@ -158,6 +158,14 @@ def test_prose_is_text_and_nothing_else(value: str) -> None:
     assert shown.replace("\N{WORD JOINER}", "") == f"said: {in_one_line(value)}".rstrip()
 
 
+def test_nobody_and_no_issue_is_mentioned() -> None:
+    """GitHub would write "mentioned this" into an issue that a reason names, for each plan anew."""
+    joiner = "\N{WORD JOINER}"
+
+    assert prose("see @octocat in aws/aws-cdk#12") == rf"see @{joiner}octocat in aws/aws-cdk\#{joiner}12"
+    assert in_html("@octocat's #12") == f"@{joiner}octocat&#x27;s #{joiner}12"
+
+
 def test_what_no_screen_shows_is_written_out() -> None:
     """GitHub, too, turns the direction of text that asks for it: a reviewer would read another address."""
     assert code("10\N{RIGHT-TO-LEFT OVERRIDE}0.0") == r"`10\u202e0.0`"
