@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from slipway.assembly import ENVIRONMENT_TAG
 from slipway.teardown.account import Account
 from slipway.teardown.compute_nodes import ComputeNode, compute_nodes
-from slipway.teardown.copies import FILE_SYSTEM, DataHolders, backups, find_data_holders
+from slipway.teardown.copies import FILE_SYSTEM, DataHolders, find_data_holders
 from slipway.teardown.deployed import refuse_unnamed_losses
 from slipway.teardown.errors import RefusedError
 from slipway.teardown.exports import Export, find_exports
@@ -32,7 +32,6 @@ class Inspection:
         lost_file_systems: ids of the FSx file systems that are deleted with their stack.
         lost_buckets: names of the S3 buckets that are deleted with their stack.
         exports: whether the files of those of `lost_file_systems` that are Lustre's are in their buckets.
-        backups: ids of the backups that the file systems have already.
         nodes: compute nodes that are not terminated, by cluster, those of jobs on Kubernetes among them.
         jobs: the jobs of each Slurm cluster that has nodes; none where its head node does not tell.
         made_by_kubernetes: what EKS clusters that stand made by themselves, by cluster.
@@ -47,7 +46,6 @@ class Inspection:
     lost_file_systems: tuple[str, ...]
     lost_buckets: tuple[str, ...]
     exports: tuple[Export, ...]
-    backups: frozenset[str]
     nodes: dict[str, list[ComputeNode]]
     jobs: dict[str, tuple[Job, ...] | None]
     made_by_kubernetes: dict[str, list[Made]]
@@ -124,7 +122,6 @@ def inspect(extent: Extent, account: Account) -> Inspection:
         stack_ids=tuple(with_nested(account.cloudformation, stack_ids)),
         data=find_data_holders(account, stack_ids),
         lost_file_systems=lost,
-        backups=frozenset(backup.id for backup in backups(account, lost)),
         lost_buckets=_lost(extent, stacks, account, BUCKET),
         exports=find_exports(account, lost),
         nodes=nodes | {name: job_nodes(account, name) for name in extent.kubernetes_clusters},

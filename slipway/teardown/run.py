@@ -157,8 +157,10 @@ def _destroy(teardown: Teardown) -> None:
     teardown.end_job_nodes()
     teardown.end_inference()
     teardown.take_protection_off()
+    # Now, not when it was looked: somebody may have made one in the hour that nodes took to terminate.
+    backups = teardown.backups_so_far()
     teardown.delete_stacks()
     teardown.sweep_after_kubernetes()
-    teardown.delete_last_backups()
+    teardown.delete_last_backups(backups)
     teardown.verify()
     typer.echo(f"environment {teardown.extent.environment} is destroyed")

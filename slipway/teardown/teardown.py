@@ -137,13 +137,20 @@ class Teardown:
             "docs/teardown.md says what usually holds a stack"
         )
 
-    def delete_last_backups(self) -> None:
+    def backups_so_far(self) -> frozenset[str]:
+        """Return the ids of the backups that the file systems that will go have: they are somebody's."""
+        return frozenset(backup.id for backup in backups(self.account, self.found.lost_file_systems))
+
+    def delete_last_backups(self, somebodys: frozenset[str]) -> None:
         """Delete the backup that FSx takes of an OpenZFS file system when it is deleted.
 
-        CloudFormation cannot tell FSx not to. Backups that were there before are somebody's, and stay.
+        CloudFormation cannot tell FSx not to.
+
+        Args:
+            somebodys: ids of the backups that stay.
         """
         for backup in list(backups(self.account, self.found.lost_file_systems)):
-            if backup.id not in self.found.backups:
+            if backup.id not in somebodys:
                 try:
                     self.account.fsx.delete_backup(BackupId=backup.id)
                     self.tell(f"last backup {backup.id} of {backup.original} deleted")

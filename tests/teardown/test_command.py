@@ -18,6 +18,7 @@ from slipway.teardown import inspection
 from slipway.teardown.account import Account
 from slipway.teardown.deployed import refuse_unnamed_losses
 from slipway.teardown.stacks import standing_stacks
+from slipway.teardown.teardown import Teardown
 from tests.teardown.conftest import TOPIC, SlowTermination
 from tests.teardown.fakes import (
     BUCKET,
@@ -385,3 +386,25 @@ class Templates:
 
     def get_template(self, **_: str) -> dict[str, Any]:
         return {"TemplateBody": {"Resources": self.resources}}
+
+
+def test_a_backup_that_somebody_made_while_nodes_terminated_stays(
+    *, deployed: Account, tmp_path: Path, programs: FakePrograms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file_system = {"Type": "AWS::FSx::FileSystem", "Properties": {"FileSystemType": "OPENZFS"}}
+    assembly = write_assembly(tmp_path / "lost", {**TEMPLATES, NETWORK: {"Home": file_system}})
+    home = deployed.fsx.create_file_system(FileSystemType="OPENZFS", StorageCapacity=64, SubnetIds=["subnet-12345678"])
+    id_ = home["FileSystem"]["FileSystemId"]
+    monkeypatch.setattr(inspection, "_lost", lambda *of: (id_,) if of[3] == "AWS::FSx::FileSystem" else ())
+    made: list[str] = []
+
+    def back_up(*_: object) -> None:
+        made.append(deployed.fsx.create_backup(FileSystemId=id_)["Backup"]["BackupId"])
+
+    monkeypatch.setattr(Teardown, "empty_clusters", back_up)
+    programs.before_each = back_up
+    result = slipway_destroy(assembly, "--yes")
+
+    somebodys, last = made
+    assert [row["BackupId"] for row in deployed.fsx.describe_backups()["Backups"]] == [somebodys]
+    assert f"last backup {last} of {id_} deleted" in result.output

@@ -28,7 +28,6 @@ BEFORE = Inspection(
     lost_file_systems=(),
     lost_buckets=(),
     exports=(),
-    backups=frozenset(),
     nodes={},
     jobs={},
     made_by_kubernetes={},
@@ -145,11 +144,13 @@ def test_of_a_lost_file_system_the_last_backup_goes_and_older_ones_stay(
     account: Account, extent: Extent, tmp_path: Path
 ) -> None:
     file_system, older = file_system_with_backup(account)
-    last = account.fsx.create_backup(FileSystemId=file_system)["Backup"]["BackupId"]
-    found = replace(BEFORE, lost_file_systems=(file_system,), backups=frozenset({older}))
+    found = replace(BEFORE, lost_file_systems=(file_system,))
     said: list[str] = []
+    teardown = Teardown(extent, found, account, Programs(tmp_path, tmp_path), tmp_path, 0, said.append)
+    somebodys = teardown.backups_so_far()
+    last = account.fsx.create_backup(FileSystemId=file_system)["Backup"]["BackupId"]
 
-    Teardown(extent, found, account, Programs(tmp_path, tmp_path), tmp_path, 0, said.append).delete_last_backups()
+    teardown.delete_last_backups(somebodys)
 
     assert [backup.id for backup in backups(account, [file_system])] == [older]
     assert said == [f"last backup {last} of {file_system} deleted"]
