@@ -27,6 +27,10 @@ def _chosen(one: Any, other: Any) -> dict[str, Any]:
     return {"Fn::If": ["Wanted", one, other]}
 
 
+def _maybe(resources: dict[str, Any]) -> dict[str, Any]:
+    return {**resources, "One": {**resources["One"], "Condition": "Wanted"}}
+
+
 BROADER: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "another folder": (allowed(Resource="arn:aws:s3:::b/Data/*"), allowed(Resource="arn:aws:s3:::b/data/*")),
     "a wildcard within an action": (allowed(), allowed(Action="s3:Get*Object")),
@@ -54,6 +58,11 @@ BROADER: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         allowed(_chosen(READ, NOTHING), READ | {"Action": "s3:List*"}),
         allowed(READ),
     ),
+    "no longer in a policy that may not be": (_maybe(allowed()), allowed()),
+    "a denial in a policy that may not be": (
+        allowed(EVERYTHING, DENY),
+        {**allowed(EVERYTHING), **_maybe(allowed(DENY))},
+    ),
     "a policy that is text": (
         resource("AWS::Logs::ResourcePolicy", PolicyDocument='{"Statement":[]}'),
         resource(
@@ -80,6 +89,7 @@ SAME_OR_LESS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         allowed({"Effect": "Allow", "Action": "s3:GetObject", "NotResource": "arn:aws:s3:::c/*"}),
         allowed(),
     ),
+    "perhaps no policy": (allowed(), _maybe(allowed())),
     "perhaps less": (allowed(READ), allowed(_chosen(READ, NOTHING))),
     "an account by its number": (_trust({"AWS": "111122223333"}), _trust({"AWS": "arn:aws:iam::111122223333:root"})),
     "this account": (

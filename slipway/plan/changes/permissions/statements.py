@@ -68,7 +68,7 @@ def read_statements(resources: Mapping[str, Resource]) -> Iterator[Statement]:
         is_endpoint = resource.type == _ENDPOINT
         documents = list(_documents(properties))
         for document, is_trust in documents or ([(_EVERYTHING, False)] if is_endpoint else []):
-            for row, condition in _conditional(document["Statement"]):
+            for row, condition in _conditional(document["Statement"], resource.settled.get("Condition")):
                 statement = _of_row(key, row, subject, condition, is_trust=is_trust)
                 yield replace(statement, through=key) if is_endpoint else statement
         yield from _attachments(key, properties)
@@ -120,10 +120,11 @@ def _is_policy(value: Mapping[str, Any]) -> bool:
     )
 
 
-def _conditional(statement: Any) -> Iterator[tuple[Mapping[str, Any], Conditions]]:
+def _conditional(statement: Any, of_resource: str | None) -> Iterator[tuple[Mapping[str, Any], Conditions]]:
+    there = {("is", of_resource): frozenset({"true"})} if of_resource else {}
     for row, chosen in rows(statement):
         for condition, both in alternatives(row.get("Condition"), chosen):
-            yield row, {**both, **_condition(condition or {})}
+            yield row, {**there, **both, **_condition(condition or {})}
 
 
 def _of_row(key: str, row: Mapping[str, Any], subject: _Subject, condition: Conditions, *, is_trust: bool) -> Statement:
