@@ -160,8 +160,12 @@ def _written_by(author: str, comments: Iterator[dict[str, Any]]) -> dict[str, di
 
 def _changes_something(plan: Path) -> bool:
     """Whether a reviewer has something to read: a finding may be newly accepted without a change of any resource."""
-    comparison = json.loads(plan.read_text("utf-8"))["comparison"]
-    return comparison is None or any((*comparison["changes"].values(), *comparison["security"].values()))
+    try:
+        comparison = json.loads(plan.read_text("utf-8"))["comparison"]
+        return comparison is None or any((*comparison["changes"].values(), *comparison["security"].values()))
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        # The pull request's own code wrote it, in a format that the base's code may not know.
+        raise CommentError(f"{plan} is no plan that can be read: {error!r}") from error
 
 
 def main() -> int:

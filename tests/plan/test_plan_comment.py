@@ -250,3 +250,17 @@ def test_a_file_that_is_no_plan_is_refused(github: GitHub, tmp_path: Path) -> No
     assert said.returncode == 2
     assert "does not begin with the marker of a plan" in said.stderr
     assert github.comments == []
+
+
+@pytest.mark.parametrize("content", ["no JSON", "[]", "{}", '{"comparison": {"changes": []}}'])
+def test_a_plan_in_another_format_is_refused(github: GitHub, tmp_path: Path, content: str) -> None:
+    """The base's code reads what the code of the pull request wrote."""
+    file = plan(tmp_path, "team", "first")
+    file.write_text(content)
+
+    said = run(github, file)
+
+    assert said.returncode == 2
+    assert f"{file} is no plan that can be read" in said.stderr
+    assert "Traceback" not in said.stderr
+    assert github.comments == []
