@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from slipway.assembly import Stack
 from slipway.lint.cluster import Cluster, max_count, queue_of, reservation, subnets
-from slipway.lint.sections import Section
+from slipway.lint.sections import Section, is_open
 from slipway.lint.templates import TemplateCluster, Templates
 
 Purchase = Literal["on_demand", "spot", "capacity_block"]
@@ -30,6 +30,12 @@ _EKS_PURCHASES: Mapping[str | None, Purchase] = {
 _GP3_IOPS = 3000
 _GP3_THROUGHPUT_MIB_S = 125
 """What comes with every gp3 volume (EBS user guide, "General Purpose SSD volumes")."""
+
+_EKS_DISK_GIB = 20
+"""Size of a node's volume when a node group says nothing (EKS API reference, CreateNodegroup, diskSize)."""
+
+_NOTHING_SAID = Section((), {})
+"""Of a launch template that the templates do not have."""
 
 _CANDIDATE = "-candidate"
 """End of the name of a service that a new version of a model is tried in: it has a host while a canary is out."""
@@ -70,7 +76,7 @@ class Machines:
 
 
 def machines(stacks: tuple[Stack, ...]) -> Iterator[Machines]:
-    """Yield everything that the stacks of an environment can launch.
+    """Yield everything that the stacks of an environment can launch, as far as they name one instance type for it.
 
     Args:
         stacks: the stacks of one assembly; a queue's subnet may be in another stack than the queue.
@@ -93,6 +99,12 @@ _Zones = Mapping[str, str | None]
 def _zone_ids(references: list[str], zones: _Zones) -> tuple[str, ...]:
     """Return the zones of subnets in their order; none of those that are not in the templates."""
     return tuple(dict.fromkeys(zone for reference in references if (zone := zones.get(reference))))
+
+
+def _one_type(*names: str | None) -> str | None:
+    """Return the one instance type that is named; none of several, of which AWS takes any, or of a parameter."""
+    named = [name for name in names if name]
+    return named[0] if len(named) == 1 and not is_open(named[0]) else None
 
 
 # ---- Slurm -----------------------------------------------------------------------------------------------------------
@@ -164,20 +176,23 @@ def _reservation(target: Section) -> str | None:
 
 def _of_kubernetes(templates: Templates, launch_templates: Mapping[str, Section], zones: _Zones) -> Iterator[Machines]:
     for stack, logical_id, group in templates.sections("AWS::EKS::Nodegroup"):
-        launched = launch_templates[group.section("LaunchTemplate").written("Id") or ""]
+        launched = launch_templates.get(group.section("LaunchTemplate").written("Id") or "", _NOTHING_SAID)
+        instance_type = _one_type(launched.hint("InstanceType"), *group.texts("InstanceTypes"))
+        if instance_type is None:
+            continue
         target = launched.section("CapacityReservationSpecification", "CapacityReservationTarget")
         scaling = group.section("ScalingConfig")
         yield Machines(
             stack=stack,
             logical_id=logical_id,
-            purpose=f"node group {group.section('Labels').required(NODE_GROUP_LABEL)}",
-            instance_type=launched.required("InstanceType"),
+            purpose=f"node group {group.section('Labels').hint(NODE_GROUP_LABEL) or logical_id}",
+            instance_type=instance_type,
             purchase=_EKS_PURCHASES[group.text("CapacityType")],
             idle_count=scaling.number("MinSize", default=0),
             peak_count=scaling.number("MaxSize", default=0),
             availability_zone_ids=_zone_ids(group.texts("Subnets"), zones),
             capacity_reservation=_reservation(target),
-            volume_gib=_volumes(launched, "VolumeSize", 0),
+            volume_gib=_volumes(launched, "VolumeSize", 0) or group.number("DiskSize", default=_EKS_DISK_GIB),
             extra_iops=_volumes(launched, "Iops", _GP3_IOPS),
             extra_throughput_mib_s=_volumes(launched, "Throughput", _GP3_THROUGHPUT_MIB_S),
         )
@@ -197,16 +212,24 @@ def _of_models(templates: Templates, launch_templates: Mapping[str, Section], zo
     names = {service.hint("ServiceName") for service in services.values()}
     fewest = dict(_fewest_tasks(templates))
     for stack, logical_id, group in templates.sections("AWS::AutoScaling::AutoScalingGroup"):
-        launched = launch_templates[group.section("LaunchTemplate").written("LaunchTemplateId") or ""]
-        service = services[templates.reference(stack, logical_id)]
-        name = service.required("ServiceName")
-        tried_out = name.endswith(_CANDIDATE) and name.removesuffix(_CANDIDATE) in names
-        tasks = 0 if tried_out else fewest[stack, str(service.path[0])]
+        named = group.section("LaunchTemplate").written("LaunchTemplateId")
+        launched = launch_templates.get(named or "", _NOTHING_SAID)
+        instance_type = _one_type(launched.hint("InstanceType"))
+        if instance_type is None:
+            continue
+        service = services.get(templates.reference(stack, logical_id))
+        if service is None:
+            # A group of the user's own: it keeps what it says itself.
+            purpose, tasks = f"Auto Scaling group {logical_id}", group.number("DesiredCapacity", default=0)
+        else:
+            name = service.required("ServiceName")
+            tried_out = name.endswith(_CANDIDATE) and name.removesuffix(_CANDIDATE) in names
+            purpose, tasks = f"inference hosts of {name}", 0 if tried_out else fewest[stack, str(service.path[0])]
         yield Machines(
             stack=stack,
             logical_id=logical_id,
-            purpose=f"inference hosts of {name}",
-            instance_type=launched.required("InstanceType"),
+            purpose=purpose,
+            instance_type=instance_type,
             purchase="on_demand",
             # One task is on each host.
             idle_count=max(tasks, group.number("MinSize", default=0)),

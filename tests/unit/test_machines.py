@@ -159,6 +159,30 @@ def test_a_count_that_cannot_be_read_is_not_taken_for_none() -> None:
         list(machines((served(DesiredCount={"Fn::FindInMap": ["Counts", "model", "tasks"]}),)))
 
 
+def own_group(**group: Any) -> Stack:
+    """An Auto Scaling group and a node group that a user added."""
+    launch = {"Type": "AWS::EC2::LaunchTemplate", "Properties": {"LaunchTemplateData": {"InstanceType": "c6i.large"}}}
+    hosts = {"Type": "AWS::AutoScaling::AutoScalingGroup", "Properties": {"MaxSize": "3", **group}}
+    nodes = {"Type": "AWS::EKS::Nodegroup", "Properties": {"InstanceTypes": ["m6i.large"], "Subnets": [OWN_SUBNET]}}
+    return stack("own", {"Launch": launch, "Hosts": hosts, "Nodes": nodes})
+
+
+def test_groups_of_the_users_own_are_machines_too() -> None:
+    group = {"LaunchTemplate": {"LaunchTemplateId": {"Ref": "Launch"}}, "MinSize": "1", "DesiredCapacity": "2"}
+    nodes, hosts = machines((own_group(**group),))
+    assert (nodes.purpose, nodes.instance_type, nodes.volume_gib) == ("node group Nodes", "m6i.large", 20)
+    assert (hosts.purpose, hosts.instance_type) == ("Auto Scaling group Hosts", "c6i.large")
+    assert (hosts.idle_count, hosts.peak_count) == (2, 3)
+
+
+def test_groups_that_name_no_single_type_are_no_machines() -> None:
+    mixed = own_group(MixedInstancesPolicy={"LaunchTemplate": {"Overrides": [{"InstanceType": "c6i.large"}]}})
+    mixed.template["Resources"]["Nodes"]["Properties"]["InstanceTypes"] += ["m5.large"]
+    assert not list(machines((mixed,)))
+    mixed.template["Resources"]["Nodes"]["Properties"]["InstanceTypes"] = [{"Ref": "Type"}]
+    assert not list(machines((mixed,)))
+
+
 @pytest.mark.parametrize("stacks", [(), (stack("empty", {}),)])
 def test_an_assembly_without_machines_has_none(stacks: tuple[Stack, ...]) -> None:
     assert not list(machines(stacks))
