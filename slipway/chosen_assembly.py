@@ -20,7 +20,7 @@ AssemblyOption = Annotated[
 
 
 FOLDER = PROJECT / ".plan"
-"""Where environments are synthesized, each command in a folder of its own."""
+"""Where environments are synthesized."""
 
 
 class NotChosenError(Exception):
@@ -40,12 +40,16 @@ def refuse_unclear_choice(environment: str | None, assembly: Path | None) -> Non
 def chosen_assembly(
     environment: str | None, assembly: Path | None, purpose: str, *, despite_findings: bool = False
 ) -> Path:
-    """Return the folder of the assembly that is meant; an environment is synthesized in a folder of its own.
+    """Return the folder of the assembly that is meant.
+
+    Each environment is synthesized in a folder of its own: a command may read the assembly for as long as nodes end,
+    while somebody runs the same command for another environment.
 
     Args:
         environment: name or file of an environment.
         assembly: folder of an assembly, instead.
-        purpose: the command's name: the folder below `.plan` that the assembly is written into, anew each time.
+        purpose: the command's name: the folder below `.plan` that has a folder for each environment, written anew each
+            time.
         despite_findings: whether an assembly is good enough that a scanner, or the price ceiling, refuses.
 
     Raises:
@@ -54,7 +58,7 @@ def chosen_assembly(
     refuse_unclear_choice(environment, assembly)
     if assembly is not None:
         return assembly.resolve()
-    directory = FOLDER / purpose
+    directory = FOLDER / purpose / Path(str(environment)).stem
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     try:

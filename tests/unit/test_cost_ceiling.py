@@ -74,7 +74,7 @@ def test_no_ceiling_keeps_anybody_from_ending_what_stands(
     with mock_aws():
         told = CliRunner().invoke(app, [command, "-e", str(file), "--yes"]).output
 
-    assert "cost-ceiling" in (tmp_path / command / "app.log").read_text(encoding="utf-8")
+    assert "cost-ceiling" in (tmp_path / command / file.stem / "app.log").read_text(encoding="utf-8")
     assert said in told
 
 
