@@ -58,14 +58,17 @@ def start_synthesis(environment: str, directory: Path, log: Path, project: Path 
     clusters run.
 
     Args:
-        environment: name of a file in environments/, without its ending, or a path that ends in .yaml.
+        environment: name of a file in environments/, without its ending, or a path that ends in .yaml, from the folder
+            that the user is in.
         directory: where the cloud assembly is written.
         log: where all that the app says is kept.
         project: folder of the project whose app runs; its own packages are imported, not the installed ones.
     """
     settings = json.loads((project / "cdk.json").read_text("utf-8"))
+    # The app runs in the project's folder.
+    choice = str(Path(environment).resolve()) if environment.endswith(".yaml") else environment
     # The CLI adds the construct paths to the templates: a deployment has them.
-    context = {**settings.get("context", {}), "aws:cdk:enable-path-metadata": True, "environment": environment}
+    context = {**settings.get("context", {}), "aws:cdk:enable-path-metadata": True, "environment": choice}
     variables = {"CDK_OUTDIR": str(directory), "CDK_CONTEXT_JSON": json.dumps(context), "CDK_VALIDATION": "false"}
     if project != PROJECT:
         # Before the finder of the editable install, which would find this project's packages.

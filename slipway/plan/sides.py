@@ -101,7 +101,7 @@ def synthesized(question: Question, directory: Path) -> Iterator[Callable[[], Si
             title, assembly = str(question.assembly), question.assembly
         else:
             title = revisions.work_tree_name(PROJECT)
-            assembly = start("head", environment_choice(question.environment), PROJECT)
+            assembly = start("head", question.environment, PROJECT)
         base = Base(str(question.against), question.against) if question.against else None
         if question.base:
             base = _base(
@@ -114,11 +114,6 @@ def synthesized(question: Question, directory: Path) -> Iterator[Callable[[], Si
 
 def _what(side: str, question: Question) -> str:
     return question.environment if side == "head" else f"the same at {question.base}"
-
-
-def environment_choice(environment: str) -> str:
-    """Return what the app is told: the app runs in the project's folder, a path is from the user's."""
-    return str(Path(environment).resolve()) if environment.endswith(".yaml") else environment
 
 
 def _base(

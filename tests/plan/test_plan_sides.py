@@ -14,6 +14,7 @@ import pytest
 from slipway.plan import sides
 from slipway.plan.errors import NotPlannedError
 from slipway.plan.sides import Question, synthesized
+from slipway.synthesis import start_synthesis
 
 # Writes whose packages it got; `slipway` and `neuron_constructs` are installed in this environment too.
 APP = """
@@ -110,6 +111,15 @@ def test_a_file_outside_the_project_is_in_no_revision(project: Path, plans: Path
     assert both.base
     assert both.base.assembly is None
     assert said(both.assembly) == "old old mine"
+
+
+def test_a_path_is_from_the_folder_of_the_user(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.yaml").write_text("mine\n")
+    monkeypatch.chdir(tmp_path)
+
+    start_synthesis("mine.yaml", tmp_path / "assembly", tmp_path / "app.log", project).wait()
+
+    assert said(tmp_path / "assembly") == "old old mine"
 
 
 def test_other_requirements_in_the_base_are_said(project: Path, plans: Path) -> None:
