@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from slipway.plan.plan import Comparison, Plan
+from slipway.plan.plan import ClusterUpdate, Comparison, Plan
 from slipway.plan.report import broader
 from slipway.plan.report.causes import Cause, causes, own_path
 from slipway.plan.report.cost_rows import Total, totals
@@ -79,12 +79,14 @@ def summary(plan: Plan) -> str:
         return "; ".join(filter(None, (new_findings, "nothing changes", cost, scanned)))
     lost = sum(change.loses_data for change in changes.resources)
     replaced = len(changes.with_effect("replace", "may_replace"))
+    warning = _warning(comparison.cluster_update)
     touched, files = len(changes.resources), len(changes.asset_changes)
     changed = [_cost_change(total) for total in sums if total.change != 0 or total.unknown_changes]
     pieces = (
         f"{count(lost, 'resource')} {'loses' if lost == 1 else 'lose'} data" if lost else "",
         f"{replaced:,} replaced" if replaced else "",
         *broader.counted(changes),
+        f"{warning[:1].lower()}{warning[1:]}",
         new_findings,
         f"{count(touched, 'resource')} touched" if touched else "",
         f"new files in {count(files, 'resource')}" if files else "",
@@ -124,10 +126,15 @@ def _alarming(comparison: Comparison) -> list[tuple[str, str]]:
         (f"{broader.in_a_word(one)}: {one.what}", "access") for _, group in broader.by_kind(changes) for one in group
     ]
     sentences += _few(wider, broader.TITLE.lower(), "access")
-    update = comparison.cluster_update
-    if update and update.verdict in {"cannot_update", "nodes_must_stop", "not_known"}:
-        sentences.append((VERDICT_WORDS[update.verdict], "cluster"))
+    if warning := _warning(comparison.cluster_update):
+        sentences.append((warning, "cluster"))
     return sentences + _few([_sentence(cause) for cause in gone], "resource is deleted or left behind", "stacks")
+
+
+def _warning(update: ClusterUpdate | None) -> str:
+    if update is None or update.verdict in {"can_update", "no_change"}:
+        return ""
+    return VERDICT_WORDS[update.verdict]
 
 
 def _sentence(cause: Cause) -> tuple[str, str]:
