@@ -20,7 +20,9 @@ def az(
     region: Annotated[
         str | None, typer.Option(help="Look at this Region; another than the file's is looked at only.")
     ] = None,
-    offline: Annotated[bool, typer.Option("--offline", help="Do not ask AWS: take the hints of the facts.")] = False,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Do not ask AWS: take the zones that Slipway's own data name.")
+    ] = False,
 ) -> None:
     """Choose the availability zones of an environment by what AWS says about them, and write them into its file.
 

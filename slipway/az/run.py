@@ -106,7 +106,7 @@ def _evidence(wanted: Wanted, *, offline: bool) -> Evidence:
     except UNANSWERED as error:
         raise NothingAskedError(
             f"AWS does not say what the zones of {wanted.region} offer: {error}. Log in, or set AWS_PROFILE; --offline "
-            "takes the hints of the facts"
+            "takes the zones that Slipway's own data name"
         ) from error
 
 
