@@ -57,6 +57,7 @@ def test_an_edit_is_planned_against_what_is_committed(clone: Path) -> None:
         "new_acknowledgements": [],
         "gone_acknowledgements": [],
         "not_checked": [],
+        "not_run": [],
     }
     assert run.stderr.splitlines()[-2].startswith("cost=1: idle $")
     assert (clone / "out" / "plan.markdown").read_text().startswith("<!-- slipway-plan:small -->\n")
