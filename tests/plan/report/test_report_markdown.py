@@ -56,8 +56,8 @@ def test_it_begins_with_the_marker_and_says_all_in_the_title() -> None:
 
     assert first == "<!-- slipway-plan:default -->"
     assert title == (
-        "### Plan of default: 1 resource loses data; 3 replaced; 1 broadening; the cluster's update needs stopped nodes; "
-        "1 new security finding; "
+        "### Plan of default: 1 resource loses data; 3 replaced; 1 broadening; "
+        "the cluster's update needs stopped nodes; 1 new security finding; "
         r"6 resources touched; new files in 1 resource; peak +\$43.00/h; deploys in 44 min"
     )
 
