@@ -106,6 +106,38 @@ def test_what_protects_less_is_told(before: dict[str, Any], after: dict[str, Any
     assert broader(before, after) == [what]
 
 
+def _chosen(one: Any, other: Any) -> Any:
+    return {"Fn::If": ["Wanted", one, other]}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_weaker"),
+    [
+        ({"Scheme": "internal"}, {"Scheme": _chosen("internet-facing", "internal")}, True),
+        ({"Scheme": _chosen("internal", "internal")}, {"Scheme": "internal"}, False),
+        ({"Scheme": _chosen("internet-facing", "internal")}, {"Scheme": "internal"}, False),
+    ],
+)
+def test_of_two_schemes_the_wider_counts(before: dict[str, Any], after: dict[str, Any], is_weaker: bool) -> None:
+    assert bool(broader(resource(LOAD_BALANCER, **before), resource(LOAD_BALANCER, **after))) is is_weaker
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"RetentionInDays": 90}, {"RetentionInDays": _chosen(90, 1)}),
+        ({"KmsKeyId": "key"}, {"KmsKeyId": _chosen("key", {"Ref": "AWS::NoValue"})}),
+        ({"DeletionProtectionEnabled": True}, {"DeletionProtectionEnabled": _chosen(True, False)}),
+    ],
+)
+def test_of_two_values_the_weaker_counts(before: dict[str, Any], after: dict[str, Any]) -> None:
+    log_group = "AWS::Logs::LogGroup"
+
+    assert len(broader(resource(log_group, **before), resource(log_group, **after))) == 1
+    assert broader(resource(log_group, **after), resource(log_group, **after)) == []
+    assert broader(resource(log_group, **after), resource(log_group, **before)) == []
+
+
 DAY_9 = {"ExpirationInDays": 9}
 A_WEEK = {"ExpirationInDays": 7}
 

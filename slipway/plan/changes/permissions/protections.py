@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from slipway.assembly import Stack
 from slipway.plan.changes.model import Broadening
+from slipway.plan.changes.permissions.alternatives import alternatives
 from slipway.plan.changes.permissions.paths import paths
 from slipway.plan.changes.permissions.words import words
 from slipway.plan.changes.references import references
@@ -100,22 +101,38 @@ def _settings(resource: Resource) -> dict[str, Any]:
 
 
 def _less(row: Protection, before: Any, after: Any) -> tuple[Any, Any] | None:
-    """Return what was and what will be when that is weaker; of lists the items that go and come."""
+    """Return what was and what will be when that is weaker; of lists the items that go and come.
+
+    Of a value that hangs on a condition of the template the weakest choice counts.
+    """
+    if before == after:
+        return None
+    was, will = _choices(before), _choices(after)
     match row.read:
         case "leaves":
-            is_weaker = _is_one(before, row.values) and not _is_one(after, row.values)
+            is_weaker = any(_is_one(one, row.values) for one in was) and not all(
+                _is_one(one, row.values) for one in will
+            )
         case "becomes":
-            is_weaker = _is_one(after, row.values) and not _is_one(before, row.values)
+            is_weaker = any(_is_one(one, row.values) for one in will) and not all(
+                _is_one(one, row.values) for one in was
+            )
         case "falls":
-            is_weaker = _number(after) < _number(before)
+            is_weaker = min(map(_number, will)) < min(map(_number, was))
         case "rises":
-            is_weaker = _number(after) > _number(before)
-        case "comes" | "goes":
-            is_weaker = (before is None) is (row.read == "comes") and (after is None) is (row.read == "goes")
+            is_weaker = max(map(_number, will)) > max(map(_number, was))
+        case "comes":
+            is_weaker = all(one is None for one in was) and any(one is not None for one in will)
+        case "goes":
+            is_weaker = all(one is not None for one in was) and any(one is None for one in will)
         case _:
             gone, new = _beside(before, after), _beside(after, before)
             return (gone, new) if (new if row.read == "gains" else gone) else None
     return (before, after) if is_weaker else None
+
+
+def _choices(value: Any) -> list[Any]:
+    return [choice for choice, _ in alternatives(value)]
 
 
 def _is_one(value: Any, values: tuple[str | bool | int, ...]) -> bool:
