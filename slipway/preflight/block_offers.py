@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from slipway.preflight.account import Account
-from slipway.preflight.zones import zone_ids_by_name
 
 SHORTEST_HOURS = 24
 """The shortest block; longer ones go by days (Amazon EC2 User Guide, "Capacity Blocks for ML", 2026)."""
@@ -56,7 +55,9 @@ def block_offers(account: Account, instance_type: str, instances: int, hours: in
     Raises:
         ClientError: EC2 refuses to tell, or sells no blocks of the type in the Region.
     """
-    names = zone_ids_by_name(account)
+    # All zones: one that is short of capacity (`constrained`) still has blocks to sell.
+    zones = account.listing("ec2", "describe_availability_zones", "AvailabilityZones")
+    names = {zone["ZoneName"]: zone["ZoneId"] for zone in zones}
     pages = account.client("ec2").get_paginator("describe_capacity_block_offerings")
     offers = [
         BlockOffer(

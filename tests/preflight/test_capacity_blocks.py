@@ -88,6 +88,19 @@ def test_the_cheapest_fitting_offers_are_listed(
     assert call.parameters["InstanceCount"] == 16
 
 
+def test_an_offer_in_a_zone_short_of_capacity_keeps_its_zone_id(needs: Needs, aws: Aws, ask: Ask) -> None:
+    aws.replies["ec2.DescribeCapacityReservations"] = reservations()
+    aws.replies["ec2.DescribeAvailabilityZones"] = {
+        "AvailabilityZones": [{"ZoneName": "us-west-2d", "ZoneId": "usw2-az4", "State": "constrained"}]
+    }
+    aws.replies["ec2.DescribeCapacityBlockOfferings"] = {
+        "CapacityBlockOfferings": [offer("cb-here", "us-west-2d", "100.00")]
+    }
+    (answer,) = ask("PF10", needs, aws)
+    assert "in usw2-az4, " in answer.message
+    assert "none of them" not in answer.message
+
+
 def test_an_offer_elsewhere_names_its_zone(needs: Needs, aws: Aws, ask: Ask) -> None:
     aws.replies["ec2.DescribeCapacityReservations"] = reservations()
     elsewhere = {"CapacityBlockOfferings": [offer("cb-elsewhere", "us-west-2b", "100.00")]}
