@@ -31,6 +31,9 @@ REFUSALS = frozenset(
 """How services say that the caller may not: `ForbiddenException` is Resource Groups', and `403` is all that a HEAD
 request of S3 can say."""
 
+_BY_ORGANIZATION = "service control policy"
+"""Part of a refusal that no policy of the caller's own can lift (IAM User Guide, "access denied error messages")."""
+
 UNANSWERED = (ClientError, BotoCoreError)
 """What boto3 raises when AWS refuses, throttles, fails, or cannot be reached."""
 
@@ -111,10 +114,13 @@ def not_checked(id: str, subject: str, error: ClientError | BotoCoreError) -> An
         error: what boto3 raised.
     """
     refused = isinstance(error, ClientError) and error.response.get("Error", {}).get("Code") in REFUSALS
+    allow = f"allow {', '.join(CHECKS[id].actions)}"
+    if _BY_ORGANIZATION in str(error):
+        allow = f"ask who keeps the organization's policies to {allow}"
     return Answer(
         check=id,
         status="not_checked",
         subject=subject,
         message=f"AWS refuses to tell: {error}" if refused else f"AWS does not answer: {error}",
-        fix=f"allow {', '.join(CHECKS[id].actions)}" if refused else "run the preflight again",
+        fix=allow if refused else "run the preflight again",
     )

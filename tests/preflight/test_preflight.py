@@ -4,10 +4,11 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from botocore.exceptions import ClientError
 
 from slipway.preflight.account import Account
 from slipway.preflight.answer import Answer, Status
-from slipway.preflight.check import CHECKS, Ask, Check, Stage
+from slipway.preflight.check import CHECKS, Ask, Check, Stage, not_checked
 from slipway.preflight.needs import Needs
 from slipway.preflight.preflight import Preflight, preflight
 from tests.preflight.aws import ACCOUNT_ID, Aws, Refusal
@@ -126,6 +127,15 @@ def test_an_answer_that_is_not_understood_costs_one_check(aws: Aws, needs_of: Ne
     found = preflight(checks, needs_of("default"), aws.account())
     assert [answer.status for answer in found.answers] == ["passed", "not_checked", "passed"]
     assert "KeyError('Zones')" in found.answers[1].message
+
+
+def test_what_the_organization_refuses_only_the_organization_can_allow() -> None:
+    said = {
+        "Code": "UnauthorizedOperation",
+        "Message": "not authorized, with an explicit deny in a service control policy",
+    }
+    answer = not_checked("PF11", "it", ClientError({"Error": said}, "DescribeKeyPairs"))
+    assert answer.fix == "ask who keeps the organization's policies to allow ec2:DescribeKeyPairs"
 
 
 def test_credentials_that_aws_does_not_take_are_shown_it_once(aws: Aws, needs_of: NeedsFactory) -> None:
