@@ -130,11 +130,9 @@ def test_an_answer_that_is_not_understood_costs_one_check(aws: Aws, needs_of: Ne
 
 
 def test_what_the_organization_refuses_only_the_organization_can_allow() -> None:
-    said = {
-        "Code": "UnauthorizedOperation",
-        "Message": "not authorized, with an explicit deny in a service control policy",
-    }
-    answer = not_checked("PF11", "it", ClientError({"Error": said}, "DescribeKeyPairs"))
+    message = "not authorized, with an explicit deny in a service control policy"
+    error = ClientError({"Error": {"Code": "UnauthorizedOperation", "Message": message}}, "DescribeKeyPairs")
+    answer = not_checked("PF11", "it", error)
     assert answer.fix == "ask who keeps the organization's policies to allow ec2:DescribeKeyPairs"
 
 
