@@ -21,7 +21,7 @@ class Ssh(Section):
     """SSH to the head node and login nodes. Without it people log in through Session Manager of AWS Systems Manager."""
 
     key_name: Annotated[str, Field(min_length=1, max_length=255)]
-    """Name of an EC2 key pair of the Region."""
+    """Name of an EC2 key pair of the Region; on Ubuntu an ED25519 one: ParallelCluster refuses RSA there."""
 
     allowed_cidr: Cidr
     """IPv4 range that may connect, for example a VPN's. The nodes have private addresses only."""
