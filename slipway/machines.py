@@ -59,6 +59,7 @@ class Machines:
         volume_gib: size of the EBS volumes of each, in GiB.
         extra_iops: operations a second of the volumes of each, beyond those that come with a gp3 volume.
         extra_throughput_mib_s: throughput of the volumes of each in MiB/s, beyond what comes with a gp3 volume.
+        serves_a_model: whether they are the hosts of an ECS service, which has them only while it has tasks.
     """
 
     stack: str
@@ -73,6 +74,7 @@ class Machines:
     volume_gib: int
     extra_iops: int = 0
     extra_throughput_mib_s: int = 0
+    serves_a_model: bool = False
 
 
 def machines(stacks: tuple[Stack, ...]) -> Iterator[Machines]:
@@ -239,6 +241,7 @@ def _of_models(templates: Templates, launch_templates: Mapping[str, Section], zo
             volume_gib=_volumes(launched, "VolumeSize", 0),
             extra_iops=_volumes(launched, "Iops", _GP3_IOPS),
             extra_throughput_mib_s=_volumes(launched, "Throughput", _GP3_THROUGHPUT_MIB_S),
+            serves_a_model=service is not None,
         )
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import yaml
 
 from slipway.assembly import CLUSTER_TYPE
+from slipway.machines import NODE_GROUP_LABEL
 from slipway.preflight.needs import Needs
 
 _NAMES = yaml.safe_load(Path(__file__).with_name("image_names.yaml").read_text(encoding="utf-8"))
@@ -48,8 +49,8 @@ def image_uses(needs: Needs) -> Iterator[ImageUse]:
         for name, parameter in stack.template.get("Parameters", {}).items():
             if parameter["Type"] == _IMAGE_PARAMETER and "Default" in parameter:
                 yield ImageUse(stack.name, f"the parameter {name}", "parameter", parameter["Default"], None)
-    for stack, _, properties in needs.resources("AWS::EKS::Nodegroup"):
-        yield from _of_node_group(stack.name, properties)
+    for stack, logical_id, properties in needs.resources("AWS::EKS::Nodegroup"):
+        yield from _of_node_group(stack.name, logical_id, properties)
     for stack, _, properties in needs.resources(CLUSTER_TYPE):
         yield from _of_cluster(stack.name, properties["ClusterConfiguration"], _release(stack.template))
 
@@ -64,7 +65,7 @@ def _named(stack: str, purpose: str, image: object, instance_type: str | None) -
         yield ImageUse(stack, purpose, "id", image, instance_type)
 
 
-def _of_node_group(stack: str, group: Any) -> Iterator[ImageUse]:
+def _of_node_group(stack: str, logical_id: str, group: Any) -> Iterator[ImageUse]:
     """Yield the image of the EKS release of a node group, `1.35.6-20260714`, which EKS finds by itself."""
     names, version = _NAMES["eks"].get(group.get("AmiType")), group.get("Version")
     release = group.get("ReleaseVersion")
@@ -73,7 +74,8 @@ def _of_node_group(stack: str, group: Any) -> Iterator[ImageUse]:
     architecture, variant = names["architecture"], names["variant"]
     image = f"amazon-eks-node-al2023-{architecture}-{variant}-{version}-v{release.rpartition('-')[2]}"
     parameter = f"/aws/service/eks/optimized-ami/{version}/amazon-linux-2023/{architecture}/{variant}/{image}/image_id"
-    yield ImageUse(stack, f"node group {group['Labels']['slipway/node-group']}", "parameter", parameter, None)
+    name = group.get("Labels", {}).get(NODE_GROUP_LABEL, logical_id)
+    yield ImageUse(stack, f"node group {name}", "parameter", parameter, None)
 
 
 def _of_cluster(stack: str, configuration: Any, release: str | None) -> Iterator[ImageUse]:

@@ -68,6 +68,17 @@ def test_every_way_to_name_an_image_is_read(needs_of: NeedsFactory) -> None:
     }
 
 
+def test_a_node_group_that_a_user_added_is_called_by_its_logical_id(needs_of: NeedsFactory) -> None:
+    needs = needs_of("kubernetes")
+    stacks = tuple(replace(stack, template=deepcopy(stack.template)) for stack in needs.stacks)
+    for stack in stacks:
+        for resource in stack.template["Resources"].values():
+            if resource["Type"] == "AWS::EKS::Nodegroup":
+                resource["Properties"].pop("Labels", None)
+    purposes = {use.purpose for use in image_uses(replace(needs, stacks=stacks))}
+    assert "node group NodeGroupstrn1Group218C336B" in purposes
+
+
 def test_the_newest_official_image_counts(needs_of: NeedsFactory, aws: Aws, ask: Ask) -> None:
     old = {**image()["Images"][0], "ImageId": "ami-old", "CreationDate": "2025-01-01T00:00:00.000Z"}
     aws.replies["ec2.DescribeImages"] = {"Images": [old, *image()["Images"]]}

@@ -1,8 +1,9 @@
 """The estimate: every resource of every template becomes lines, or is known to cost nothing."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
+from functools import partial
 from typing import Any
 
 from slipway import facts
@@ -11,7 +12,7 @@ from slipway.machines import Machines, machines
 from slipway.plan.cost.bill import Bill, Origin, by_use, priced
 from slipway.plan.cost.hosts import MACHINES, Launched
 from slipway.plan.cost.model import Cost, CostLine
-from slipway.plan.cost.resources import MEASURED, Measure, has
+from slipway.plan.cost.resources import MEASURED, has
 
 
 def estimate(stacks: tuple[Stack, ...]) -> Cost:
@@ -44,9 +45,9 @@ def estimate(stacks: tuple[Stack, ...]) -> Cost:
     )
 
 
-def _measured(measure: Measure, properties: Mapping[str, Any], resource_type: str) -> Iterable[Bill]:
+def _or_unknown(bills: Callable[[], Iterable[Bill]], resource_type: str) -> Iterable[Bill]:
     try:
-        return tuple(measure(properties))
+        return tuple(bills())
     except (KeyError, TypeError, ValueError) as problem:
         # A resource that somebody added, which says less than Slipway's own: neither free nor a reason to stop.
         return (Bill(resource_type, None, note=f"its template does not say how much it bills: {problem}"),)
@@ -66,9 +67,11 @@ def _lines(origin: Origin, properties: Mapping[str, Any], launched: Launched) ->
         return
     yield from (priced(Bill(charge.what, charge.item), origin) for charge in billing.each)
     if measure := MEASURED.get(origin.resource_type):
-        yield from (priced(bill, origin) for bill in _measured(measure, properties, origin.resource_type))
+        measured = partial(measure, properties)
+        yield from (priced(bill, origin) for bill in _or_unknown(measured, origin.resource_type))
     if bills := MACHINES.get(origin.resource_type):
-        yield from (priced(bill, origin) for bill in bills(origin.logical_id, properties, launched))
+        of_machines = partial(bills, origin.logical_id, properties, launched)
+        yield from (priced(bill, origin) for bill in _or_unknown(of_machines, origin.resource_type))
     for charge in billing.by_use:
         if charge.when is None or has(properties, charge.when):
             yield by_use(charge, origin)

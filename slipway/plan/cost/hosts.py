@@ -17,18 +17,18 @@ _SERVED = "as if a version were served, at the time of day when schedules keep t
 
 
 def _nodes(logical_id: str, properties: Mapping[str, Any], launched: Launched) -> Iterable[Bill]:
-    for machines in launched[logical_id]:
+    for machines in _known(logical_id, launched):
         note = _SPOT if machines.purchase == "spot" else _RESERVED if machines.capacity_reservation else None
         yield from _bills(machines, note)
 
 
 def _hosts(logical_id: str, properties: Mapping[str, Any], launched: Launched) -> Iterable[Bill]:
-    for machines in launched[logical_id]:
-        yield from _bills(machines, _SERVED)
+    for machines in _known(logical_id, launched):
+        yield from _bills(machines, _SERVED if machines.serves_a_model else None)
 
 
 def _stopped_hosts(logical_id: str, properties: Mapping[str, Any], launched: Launched) -> Iterable[Bill]:
-    for machines in launched[properties["AutoScalingGroupName"]["Ref"]]:
+    for machines in _known(properties["AutoScalingGroupName"]["Ref"], launched):
         stopped = properties.get("MinSize", 0)
         yield from _volumes(machines, f"stopped {machines.purpose}", stopped, stopped)
 
@@ -40,6 +40,17 @@ MACHINES: Mapping[str, Callable[[str, Mapping[str, Any], Launched], Iterable[Bil
     CLUSTER_TYPE: _nodes,
 }
 """By type of the resource that launches or keeps them: its logical id, its properties and the machines of its stack."""
+
+
+def _known(logical_id: str, launched: Launched) -> list[Machines]:
+    """Return the machines of a resource that launches some; each one's type is known.
+
+    Raises:
+        ValueError: none is known, because the template does not name one instance type for them.
+    """
+    if not launched.get(logical_id):
+        raise ValueError(f"{logical_id} does not name one instance type")
+    return launched[logical_id]
 
 
 def _bills(machines: Machines, note: str | None) -> Iterable[Bill]:

@@ -231,6 +231,9 @@ def test_what_has_no_price_in_a_region_is_unknown(resource_type: str, properties
         ("AWS::FSx::FileSystem", {"StorageCapacity": 1200, "WindowsConfiguration": {"ThroughputCapacity": 8}}),
         ("AWS::RDS::DBInstance", {"DBInstanceClass": "db.t4g.micro"}),
         ("AWS::EC2::VPCEndpoint", {"VpcEndpointType": "Interface"}),
+        ("AWS::AutoScaling::AutoScalingGroup", {"MinSize": "2", "MaxSize": "3", "LaunchTemplate": {}}),
+        ("AWS::AutoScaling::WarmPool", {"AutoScalingGroupName": {"Ref": "Hosts"}, "MinSize": 2}),
+        ("AWS::EKS::Nodegroup", {"InstanceTypes": ["m6i.large", "m5.large"], "ScalingConfig": {"MinSize": 2}}),
     ],
 )
 def test_a_resource_that_says_less_than_slipways_is_unknown(resource_type: str, properties: dict[str, Any]) -> None:
