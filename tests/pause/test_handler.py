@@ -85,7 +85,8 @@ def test_nothing_to_stop_is_told_too(inbox: Any) -> None:
     [
         # What two public kill switches have seen when a budget was linked to their topic.
         ("SNS Topic Verified!", "SNS Topic arn:aws:sns:us-west-2:123456789012:budget Verified!"),
-        (None, "hello"),
+        ("in another form", "Your Amazon SNS topic was verified by AWS Budgets."),
+        (None, "This validates the topic of your budget."),
     ],
 )
 def test_the_message_with_which_budgets_tries_a_topic_stops_nothing(
@@ -106,9 +107,12 @@ def test_the_message_with_which_budgets_tries_a_topic_stops_nothing(
     [
         ("AWS Budgets: slipway-test-operations-Budget has exceeded your alert threshold", "in another form"),
         ("in another form", BUDGET_SAID),
+        (None, '{"budgetName": "verified", "notificationType": "ACTUAL", "threshold": 100.0, "actualAmount": 501.0}'),
+        (None, '{"BudgetName": "slipway-test", "NotificationType": "ACTUAL", "BudgetState": "OVER_BUDGET"}'),
+        ("AWS Budgets", "a form that nobody has seen"),
     ],
 )
-def test_an_alert_is_known_by_its_subject_or_by_its_text(empty: World, inbox: Any, subject: str, message: str) -> None:
+def test_an_alert_stops_in_every_form(empty: World, inbox: Any, subject: str | None, message: str) -> None:
     empty.build(State())
     handle({"Records": [{"Sns": {"Subject": subject, "Message": message}}]}, None)
 

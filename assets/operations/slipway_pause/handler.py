@@ -13,8 +13,10 @@ from slipway_pause.message import ignored_subject, ignored_text, subject, text
 _LOG = logging.getLogger()
 _LOG.setLevel(logging.INFO)
 
-# Subject and text of an alert; either is enough.
-_ALERT = re.compile(r"exceeded your alert threshold|AWS Budget Notification", re.IGNORECASE)
+# How AWS Budgets tries a topic that a new budget names. Seen in public: "SNS Topic Verified!".
+_TRIAL = re.compile(r"\b(verif|validat)", re.IGNORECASE)
+# Words of an alert, as text ("... has exceeded your alert threshold", "AWS Budget Notification") or as JSON.
+_ALERT = re.compile(r"threshold|budget notification|exceed|budgeted|over.?budget", re.IGNORECASE)
 
 
 class NotAllStoppedError(Exception):
@@ -25,8 +27,9 @@ def handle(event: dict[str, Any], _context: object) -> None:
     """Stop the environment, and tell people what was stopped and what was not.
 
     Only the notification of the whole budget, actually spent, goes to the topic, so every alert means the same. But AWS
-    Budgets also tries a topic that a new budget names, with a message of its own ("SNS Topic Verified!"): a deployment
-    must not stop what it deploys. Whatever is no alert stops nothing, and people are told.
+    Budgets also tries a topic that a new budget names: a deployment must not stop what it deploys. That message stops
+    nothing, and people are told. Any other stops: AWS documents no form of an alert, and one that is not understood
+    costs more than a pause that is taken back.
 
     Args:
         event: Amazon SNS' event, with AWS Budgets' message.
@@ -35,9 +38,9 @@ def handle(event: dict[str, Any], _context: object) -> None:
         NotAllStoppedError: something could not be stopped.
     """
     environment = os.environ["SLIPWAY_ENVIRONMENT"]
-    messages = [record["Sns"] for record in event.get("Records", [])]
-    said = "\n".join(f"{message.get('Subject') or ''}\n{message['Message']}" for message in messages)
-    if not _ALERT.search(said):
+    messages = [_said(record["Sns"]) for record in event.get("Records", [])]
+    said = "\n".join(messages)
+    if not any(_is_alert(message) for message in messages):
         _LOG.info("no alert, nothing is stopped: %s", said)
         _tell(ignored_subject(environment), ignored_text(environment, said))
         return
@@ -47,6 +50,14 @@ def handle(event: dict[str, Any], _context: object) -> None:
     _tell(subject(environment, outcomes), text(environment, outcomes, said))
     if any(outcome.failed for outcome in outcomes):
         raise NotAllStoppedError("; ".join(str(outcome) for outcome in outcomes if outcome.failed))
+
+
+def _said(message: dict[str, Any]) -> str:
+    return f"{message.get('Subject') or ''}\n{message['Message']}"
+
+
+def _is_alert(said: str) -> bool:
+    return bool(_ALERT.search(said)) or not _TRIAL.search(said)
 
 
 def _tell(about: str, message: str) -> None:

@@ -1,4 +1,4 @@
-"""What people are told after the budget has stopped their environment, or has said what stops nothing."""
+"""What people are told after the budget has stopped their environment, or has only tried the topic."""
 
 from collections.abc import Iterator, Sequence
 
@@ -30,21 +30,21 @@ def text(environment: str, outcomes: Sequence[Outcome], budget_said: str) -> str
 
 
 def ignored_subject(environment: str) -> str:
-    """Return the subject for a message that is no alert."""
+    """Return the subject for the message with which AWS Budgets tries the topic."""
     return f"Slipway {environment}: budget connected, nothing stopped"[:_LONGEST_SUBJECT]
 
 
 def ignored_text(environment: str, budget_said: str) -> str:
-    """Return what people are told of a message that is no alert.
+    """Return what people are told of the message with which AWS Budgets tries the topic.
 
     Args:
         environment: its name.
         budget_said: the message.
     """
     return (
-        f"The topic that stops environment {environment} got a message that is no alert of AWS Budgets. Nothing was "
-        "stopped. AWS Budgets sends one when a budget is deployed, to try the topic. If none was, look at the budget; "
-        f"to stop the environment by hand: slipway pause -e {environment}\n\nThe message:\n{budget_said}"
+        f"The topic that stops environment {environment} got the message with which AWS Budgets tries it when a budget "
+        "is deployed. Nothing was stopped. If no budget was deployed, look at it in AWS Budgets; to stop the "
+        f"environment by hand: slipway pause -e {environment}\n\nThe message:\n{budget_said}"
     )
 
 

@@ -70,7 +70,7 @@ class BudgetAction(Construct):
     """
 
     topic: sns.Topic
-    """The topic that AWS Budgets may publish to; every message stops the environment."""
+    """The topic that AWS Budgets may publish to; every message stops the environment, but the one that tries it."""
 
     function: lambda_.Function
 
