@@ -8,9 +8,8 @@ from slipway import facts
 from slipway.assembly import ENVIRONMENT_TAG
 from slipway.az.evidence import FILE_SYSTEMS_NOTE, Evidence, Zone
 from slipway.az.wanted import Wanted
-from slipway.preflight.account import Account
+from slipway.preflight.account import UNANSWERED, Account
 from slipway.preflight.block_offers import MOST_INSTANCES, block_offers
-from slipway.preflight.check import UNANSWERED
 from slipway.preflight.reservations import read_reservation, reservation_ids
 from slipway.preflight.zones import zone_ids_by_name
 

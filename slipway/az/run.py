@@ -13,8 +13,7 @@ from slipway.az.edit import CannotWriteError, edited, write
 from slipway.az.evidence import Evidence, offline_evidence
 from slipway.az.table import print_evidence
 from slipway.az.wanted import Wanted, read_wanted
-from slipway.preflight.account import Account
-from slipway.preflight.check import UNANSWERED
+from slipway.preflight.account import UNANSWERED, Account
 from slipway.spec import InvalidEnvironment
 from slipway.spec.problems import listed
 from slipway.synthesis import PROJECT

@@ -12,6 +12,10 @@ import httpx2
 import jmespath
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
+from botocore.parsers import ResponseParserError
+
+UNANSWERED = (BotoCoreError, ClientError, ResponseParserError)
+"""What boto3 raises when AWS refuses, throttles, fails, cannot be reached, or a proxy answers in its place."""
 
 _CONFIGURATION = Config(
     retries={"mode": "standard", "total_max_attempts": 4}, connect_timeout=5, read_timeout=20, max_pool_connections=16
@@ -69,18 +73,18 @@ class Account:
 
         Raises:
             ClientError: AWS does not take them.
-            BotoCoreError: there are none, or AWS cannot be reached.
+            BotoCoreError, ResponseParserError: there are none, or AWS cannot be reached.
         """
         if isinstance(self._identified, Caller):
             return self._identified
         raise self._identified
 
     @cached_property
-    def _identified(self) -> Caller | ClientError | BotoCoreError:
+    def _identified(self) -> Caller | Exception:
         """Asked once: a second time would wait for the network, or for a code of MFA, again."""
         try:
             return self._identify()
-        except (ClientError, BotoCoreError) as error:
+        except UNANSWERED as error:
             return error
 
     def _identify(self) -> Caller:

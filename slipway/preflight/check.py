@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 
-from slipway.preflight.account import Account
+from slipway.preflight.account import UNANSWERED, Account
 from slipway.preflight.answer import Answer
 from slipway.preflight.needs import Needs
 
@@ -33,9 +33,6 @@ request of S3 can say."""
 
 _BY_ORGANIZATION = "service control policy"
 """Part of a refusal that no policy of the caller's own can lift (IAM User Guide, "access denied error messages")."""
-
-UNANSWERED = (ClientError, BotoCoreError)
-"""What boto3 raises when AWS refuses, throttles, fails, or cannot be reached."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +100,7 @@ def run(checked: Check, needs: Needs, account: Account) -> list[Answer]:
     return answers
 
 
-def not_checked(id: str, subject: str, error: ClientError | BotoCoreError) -> Answer:  # noqa: A002
+def not_checked(id: str, subject: str, error: Exception) -> Answer:  # noqa: A002
     """Return the answer about something that AWS did not tell.
 
     A check that has more to ask catches `UNANSWERED` around one thing, yields this, and goes on.
@@ -111,7 +108,7 @@ def not_checked(id: str, subject: str, error: ClientError | BotoCoreError) -> An
     Args:
         id: of the check.
         subject: what was to be looked at.
-        error: what boto3 raised.
+        error: what boto3 raised, one of `UNANSWERED`.
     """
     refused = isinstance(error, ClientError) and error.response.get("Error", {}).get("Code") in REFUSALS
     allow = f"allow {', '.join(CHECKS[id].actions)}"

@@ -6,9 +6,9 @@ from typing import get_args
 
 from pydantic import BaseModel, ConfigDict
 
-from slipway.preflight.account import Account
+from slipway.preflight.account import UNANSWERED, Account
 from slipway.preflight.answer import Answer, Status
-from slipway.preflight.check import UNANSWERED, Check, Stage, run
+from slipway.preflight.check import Check, Stage, run
 from slipway.preflight.needs import Needs
 
 PASSED, FAILED, NOT_CHECKED = 0, 1, 2

@@ -12,8 +12,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 import slipway.preflight.checks  # noqa: F401 - importing it registers the checks
 from slipway.chosen_assembly import NotChosenError, chosen_assembly
-from slipway.preflight.account import Account
-from slipway.preflight.check import CHECKS, UNANSWERED, Check
+from slipway.preflight.account import UNANSWERED, Account
+from slipway.preflight.check import CHECKS, Check
 from slipway.preflight.checks.prove_capacity import announcement
 from slipway.preflight.errors import RefusedError
 from slipway.preflight.needs import Needs, read_needs

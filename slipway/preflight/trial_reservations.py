@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 
 from slipway import facts
-from slipway.preflight.account import Account
+from slipway.preflight.account import UNANSWERED, Account
 
 _END_MINUTES = 15
 ENDED_MINUTES = _END_MINUTES + 60
@@ -67,7 +67,7 @@ def try_reservation(account: Account, instance_type: str, instances: int, zone_i
 
     Raises:
         ClientError: EC2 refuses for another reason than that it has too few instances.
-        BotoCoreError: EC2 does not answer.
+        BotoCoreError, ResponseParserError: EC2 does not answer.
         NotCancelledError: the reservation was made, or perhaps made, and could not be cancelled.
     """
     ec2 = account.client("ec2")
@@ -98,7 +98,7 @@ def try_reservation(account: Account, instance_type: str, instances: int, zone_i
         if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) >= _SERVER_ERROR:
             _cancel_unanswered(account, trial)
         raise
-    except BotoCoreError:
+    except UNANSWERED:
         _cancel_unanswered(account, trial)
         raise
     _cancel(account, made["CapacityReservation"]["CapacityReservationId"])
@@ -120,7 +120,7 @@ def _cancel_unanswered(account: Account, trial: str) -> None:
     for _ in _tries():
         try:
             found: Any = account.client("ec2").describe_capacity_reservations(Filters=filters)["CapacityReservations"]
-        except (ClientError, BotoCoreError) as error:
+        except UNANSWERED as error:
             last = error
             continue
         last = None
@@ -146,13 +146,13 @@ def _cancel(account: Account, reservation_id: str) -> None:
     for _ in _tries():
         try:
             account.client("ec2").cancel_capacity_reservation(CapacityReservationId=reservation_id)
-        except (ClientError, BotoCoreError) as error:
+        except UNANSWERED as error:
             last = error
         # Looked at after a refusal too: EC2 cancels nothing twice, and its first answer may have been lost.
         try:
             if _state(account, reservation_id) in _GONE:
                 return
-        except (ClientError, BotoCoreError) as error:
+        except UNANSWERED as error:
             last = error
     raise NotCancelledError(
         f"{reservation_id} STILL STANDS AND BILLS ({last or 'EC2 does not say that it is cancelled'}). Cancel it:\n"

@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 from botocore.exceptions import EndpointConnectionError
+from botocore.parsers import ResponseParserError
 
 from tests.preflight.aws import ACCOUNT_ID, Aws, Refusal
 from tests.preflight.conftest import Ask, NeedsFactory
@@ -26,9 +27,18 @@ def test_credentials_that_aws_does_not_take_fail(code: str, aws: Aws, ask: Ask, 
     assert (answer.fix or "").splitlines()[-1] == "aws sso login"
 
 
-def test_no_network_says_nothing_about_the_credentials(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [
+        EndpointConnectionError(endpoint_url="https://sts.us-west-2.amazonaws.com"),
+        ResponseParserError("a proxy's page"),
+    ],
+)
+def test_no_network_says_nothing_about_the_credentials(
+    error: Exception, aws: Aws, ask: Ask, needs_of: NeedsFactory
+) -> None:
     def unreachable(_parameters: object) -> None:
-        raise EndpointConnectionError(endpoint_url="https://sts.us-west-2.amazonaws.com")
+        raise error
 
     aws.replies["sts.GetCallerIdentity"] = unreachable
     (answer,) = ask("PF01", needs_of("default"), aws)

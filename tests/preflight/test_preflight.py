@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 from botocore.exceptions import ClientError
+from botocore.parsers import ResponseParserError
 
 from slipway.preflight.account import Account
 from slipway.preflight.answer import Answer, Status
@@ -127,6 +128,18 @@ def test_an_answer_that_is_not_understood_costs_one_check(aws: Aws, needs_of: Ne
     found = preflight(checks, needs_of("default"), aws.account())
     assert [answer.status for answer in found.answers] == ["passed", "not_checked", "passed"]
     assert "KeyError('Zones')" in found.answers[1].message
+
+
+def test_an_answer_that_is_not_of_aws_costs_one_check(aws: Aws, needs_of: NeedsFactory) -> None:
+    """A proxy's page, for example: botocore cannot read it."""
+
+    def page(_parameters: object) -> None:
+        raise ResponseParserError("invalid XML received: <!doctype html>")
+
+    aws.replies["ec2.DescribeAvailabilityZones"] = page
+    found = preflight([CHECKS["PF01"], CHECKS["PF03"]], needs_of("default"), aws.account())
+    (answer,) = found.of("not_checked")
+    assert (answer.check, answer.fix) == ("PF03", "run the preflight again")
 
 
 def test_what_the_organization_refuses_only_the_organization_can_allow() -> None:

@@ -1,12 +1,13 @@
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from botocore.exceptions import ReadTimeoutError
+from botocore.parsers import ResponseParserError
 
 from slipway.preflight import trial_reservations
 from slipway.preflight.check import CHECKS, run
@@ -122,14 +123,19 @@ def lost_answer(_: Mapping[str, Any]) -> Refusal:
     raise ReadTimeoutError(endpoint_url="ec2")
 
 
+def unreadable_answer(_: Mapping[str, Any]) -> Refusal:
+    raise ResponseParserError("a proxy's page")
+
+
+@pytest.mark.parametrize("lost", [lost_answer, unreadable_answer])
 def test_a_reservation_whose_answer_was_lost_is_found_by_its_tag_and_cancelled(
-    needs: Needs, aws: Aws, ask: Ask
+    lost: Callable[[Mapping[str, Any]], Refusal], needs: Needs, aws: Aws, ask: Ask
 ) -> None:
     def described(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
         state = "active" if "Filters" in parameters else "cancelled"
         return {"CapacityReservations": [reservation(TRIAL, State=state)]}
 
-    aws.replies |= {"ec2.CreateCapacityReservation": lost_answer, "ec2.DescribeCapacityReservations": described}
+    aws.replies |= {"ec2.CreateCapacityReservation": lost, "ec2.DescribeCapacityReservations": described}
     (answer,) = ask("PF20", needs, aws)
     assert answer.status == "not_checked"
     made, found, cancelled = [call.parameters for call in aws.calls if "CapacityReservation" in call.operation][:3]

@@ -6,10 +6,10 @@ from functools import partial
 
 from slipway import facts
 from slipway.machines import Machines
-from slipway.preflight.account import Account
+from slipway.preflight.account import UNANSWERED, Account
 from slipway.preflight.answer import Answer
 from slipway.preflight.block_offers import MOST_INSTANCES, SHORTEST_HOURS, BlockOffer, block_offers
-from slipway.preflight.check import UNANSWERED, check, not_checked
+from slipway.preflight.check import check, not_checked
 from slipway.preflight.needs import Needs
 from slipway.preflight.reservations import Reservation, read_reservation
 

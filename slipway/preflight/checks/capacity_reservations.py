@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from slipway.assembly import CLUSTER_TYPE
 from slipway.machines import Machines
-from slipway.preflight.account import Account
+from slipway.preflight.account import UNANSWERED, Account
 from slipway.preflight.answer import Answer, Status
-from slipway.preflight.check import UNANSWERED, check, not_checked
+from slipway.preflight.check import check, not_checked
 from slipway.preflight.needs import Needs
 from slipway.preflight.places import places
 from slipway.preflight.reservations import (

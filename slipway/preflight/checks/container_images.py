@@ -9,9 +9,9 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from slipway.assembly import read_stacks
-from slipway.preflight.account import Account
+from slipway.preflight.account import UNANSWERED, Account
 from slipway.preflight.answer import Answer
-from slipway.preflight.check import UNANSWERED, check, not_checked
+from slipway.preflight.check import check, not_checked
 from slipway.preflight.needs import Needs
 from slipway.preflight.registries import Image, RegistryError, in_ecr, in_public_registry, parse_image
 from slipway.preflight.template_text import OPEN, text_of

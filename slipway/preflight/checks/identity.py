@@ -5,18 +5,19 @@ from typing import Any
 
 from botocore.exceptions import ClientError, HTTPClientError
 from botocore.exceptions import ConnectionError as NoConnectionError
+from botocore.parsers import ResponseParserError
 
 from slipway.assembly import read_artifacts
-from slipway.preflight.account import ALWAYS_ON, SWITCHED_OFF, Account
+from slipway.preflight.account import ALWAYS_ON, SWITCHED_OFF, UNANSWERED, Account
 from slipway.preflight.answer import Answer
 from slipway.preflight.bootstrap_roles import bootstrap_command
-from slipway.preflight.check import UNANSWERED, check
+from slipway.preflight.check import check
 from slipway.preflight.needs import Needs
 
 _OPTED_OUT = "not-opted-in"
 
-_UNREACHABLE = (NoConnectionError, HTTPClientError)
-"""What botocore raises when nobody answers, or only half: that says nothing about the credentials."""
+_UNREACHABLE = (NoConnectionError, HTTPClientError, ResponseParserError)
+"""What botocore raises when nobody answers, or only half, or no AWS: that says nothing about the credentials."""
 
 
 @check(

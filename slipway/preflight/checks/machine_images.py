@@ -7,9 +7,9 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from slipway.preflight.account import Account
+from slipway.preflight.account import UNANSWERED, Account
 from slipway.preflight.answer import Answer
-from slipway.preflight.check import UNANSWERED, check, not_checked
+from slipway.preflight.check import check, not_checked
 from slipway.preflight.image_uses import ImageUse, image_uses
 from slipway.preflight.needs import Needs
 

@@ -9,10 +9,10 @@ from botocore.exceptions import ClientError
 from slipway.deploy_role.needs import UnknownTypeError
 from slipway.deploy_role.needs import read_needs as read_deployment
 from slipway.deploy_role.policies import execution_policies
-from slipway.preflight.account import Account
+from slipway.preflight.account import UNANSWERED, Account
 from slipway.preflight.answer import Answer
 from slipway.preflight.bootstrap_roles import bootstrap_command, deployer_roles, execution_roles
-from slipway.preflight.check import UNANSWERED, check, not_checked
+from slipway.preflight.check import check, not_checked
 from slipway.preflight.needs import Needs
 from slipway.preflight.simulation import denied, denied_of_policy
 

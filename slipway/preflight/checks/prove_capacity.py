@@ -7,9 +7,9 @@ from functools import partial
 from botocore.exceptions import ClientError
 
 from slipway.assembly import ENVIRONMENT_TAG
-from slipway.preflight.account import Account
+from slipway.preflight.account import UNANSWERED, Account
 from slipway.preflight.answer import Answer
-from slipway.preflight.check import UNANSWERED, check, not_checked
+from slipway.preflight.check import check, not_checked
 from slipway.preflight.needs import Needs
 from slipway.preflight.trial_reservations import (
     ENDED_MINUTES,
