@@ -171,3 +171,78 @@ def test_rules_are_compared_by_what_they_delete(
     before: list[dict[str, Any]], after: list[dict[str, Any]], what: list[str]
 ) -> None:
     assert broader(_bucket(*before), _bucket(*after)) == what
+
+
+NOTHING = {"Ref": "AWS::NoValue"}
+PARAMETER = {"Ref": "Parameter"}
+WEEKLY = "Objects are deleted after 7 days (before: never)"
+OLD = "Old versions of objects are deleted after 30 days (before: never)"
+
+
+@pytest.mark.parametrize(
+    ("configuration", "what"),
+    [
+        (NOTHING, []),
+        (_chosen({"Rules": [{"Status": "Enabled", **A_WEEK}]}, NOTHING), [WEEKLY]),
+        ({"Rules": [{"Status": _chosen("Enabled", "Disabled"), **A_WEEK}]}, [WEEKLY]),
+        ({"Rules": [{"Status": "Enabled", "ExpirationInDays": _chosen(7, NOTHING)}]}, [WEEKLY]),
+        ({"Rules": [{"Status": "Enabled", "NoncurrentVersionExpirationInDays": 30}]}, [OLD]),
+        (
+            {
+                "Rules": [
+                    {
+                        "Status": "Enabled",
+                        "NoncurrentVersionExpiration": _chosen(
+                            {"NoncurrentDays": 30, "NewerNoncurrentVersions": PARAMETER}, NOTHING
+                        ),
+                    }
+                ]
+            },
+            [OLD],
+        ),
+    ],
+)
+def test_rules_that_may_be_are_told(configuration: dict[str, Any], what: list[str]) -> None:
+    bucket = resource("AWS::S3::Bucket", LifecycleConfiguration=configuration)
+
+    assert broader(resource("AWS::S3::Bucket"), bucket) == what
+
+
+def test_tags_of_a_rule_have_no_order() -> None:
+    tags = [{"Key": "a", "Value": "1"}, {"Value": "2", "Key": "b"}]
+
+    assert broader(_bucket({**DAY_9, "TagFilters": tags}), _bucket({**DAY_9, "TagFilters": tags[::-1]})) == []
+    assert broader(_bucket(), _bucket({**DAY_9, "TagFilters": tags})) == [
+        "Objects are deleted after 9 days (before: never), with TagFilters a=1 and b=2"
+    ]
+
+
+@pytest.mark.parametrize("resource_type", ["AWS::RDS::DBInstance", "AWS::RDS::DBCluster"])
+def test_a_database_keeps_a_snapshot_by_default(resource_type: str) -> None:
+    default, snapshot, delete = (
+        {"One": {"Type": resource_type, **policy}}
+        for policy in ({}, {"DeletionPolicy": "Snapshot"}, {"DeletionPolicy": "Delete"})
+    )
+
+    assert broader(snapshot, default) == broader(default, snapshot) == []
+    assert len(broader(default, delete)) == 1
+
+
+PATHS = {"Field": "path-pattern", "PathPatternConfig": {"Values": ["/a"]}}
+HEADER = {"Field": "http-header", "HttpHeaderConfig": {"HttpHeaderName": "x", "Values": ["k"]}}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            resource("AWS::ElasticLoadBalancingV2::ListenerRule", Conditions=[PATHS]),
+            resource("AWS::ElasticLoadBalancingV2::ListenerRule", Conditions=[HEADER, PATHS]),
+        ),
+        (_cluster(), _cluster(Iam={"PermissionsBoundary": "limit"})),
+        (resource("AWS::IAM::Role"), resource("AWS::IAM::Role", PermissionsBoundary="limit")),
+        (_launched(SecurityGroups=["sg-1", "sg-2"]), _launched(SecurityGroups=["sg-2"])),
+    ],
+)
+def test_what_limits_more_is_not_told(before: dict[str, Any], after: dict[str, Any]) -> None:
+    assert broader(before, after) == []

@@ -7,7 +7,8 @@ from typing import Any
 Conditions = Mapping[tuple[str, str], frozenset[str]]
 """Operator, key and values: those of a policy's statement, or `is`, a condition of the template, and true or false."""
 
-_NOTHING = "${AWS::NoValue}"
+NOTHING = "${AWS::NoValue}"
+"""What leaves out the property, or the item, that it stands for."""
 
 
 def alternatives(value: Any, conditions: Conditions | None = None) -> Iterator[tuple[Any, Conditions]]:
@@ -21,7 +22,7 @@ def alternatives(value: Any, conditions: Conditions | None = None) -> Iterator[t
             name = condition if isinstance(condition, str) else json.dumps(condition, sort_keys=True)
             yield from alternatives(one, {**conditions, ("is", name): frozenset({"true"})})
             yield from alternatives(other, {**conditions, ("is", name): frozenset({"false"})})
-        case str() if value == _NOTHING:
+        case str() if value == NOTHING:
             yield None, conditions
         case _:
             yield value, conditions

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from slipway.plan.changes.model import Broadening
-from slipway.plan.changes.permissions.alternatives import rows
+from slipway.plan.changes.permissions.alternatives import alternatives, rows
 from slipway.plan.changes.resources import Resource
 
 _FILTERS = ("TagFilters", "ObjectSizeGreaterThan", "ObjectSizeLessThan")
@@ -56,19 +56,39 @@ def lifecycle_broadenings(before: Mapping[str, Resource], after: Mapping[str, Re
 
 
 def _deletions(bucket: Resource) -> Iterator[Deletion]:
-    for rule, _ in rows(bucket.settled.get("Properties", {}).get("LifecycleConfiguration", {}).get("Rules", [])):
-        if rule.get("Status") != "Enabled":
-            continue
-        prefix = str(rule.get("Prefix", ""))
-        filters = ", ".join(f"{name} {rule[name]}" for name in _FILTERS if name in rule)
-        for what, name in (("Objects", "ExpirationInDays"), ("Objects", "ExpirationDate")):
-            if name in rule:
-                yield Deletion(what, prefix, filters, _number(rule[name]))
-        versions = rule.get("NoncurrentVersionExpiration", {})
-        days = versions.get("NoncurrentDays", rule.get("NoncurrentVersionExpirationInDays"))
-        if days is not None:
-            kept = int(versions.get("NewerNoncurrentVersions", 0))
+    for configuration in _choices(bucket.settled.get("Properties", {}).get("LifecycleConfiguration")):
+        for rule, _ in rows(configuration["Rules"]):
+            if "Enabled" in _choices(rule.get("Status")):
+                yield from _of_rule(rule)
+
+
+def _of_rule(rule: Mapping[str, Any]) -> Iterator[Deletion]:
+    prefix = str(rule.get("Prefix", ""))
+    filters = ", ".join(f"{name} {_filter(rule[name])}" for name in _FILTERS if name in rule)
+    for name in ("ExpirationInDays", "ExpirationDate"):
+        for days in _choices(rule.get(name)):
+            yield Deletion("Objects", prefix, filters, _number(days))
+    for days in _choices(rule.get("NoncurrentVersionExpirationInDays")):
+        yield Deletion("Old versions of objects", prefix, filters, _number(days))
+    for versions in _choices(rule.get("NoncurrentVersionExpiration")):
+        # A number that only AWS knows may be 0.
+        kept = min(number if isinstance(number := _number(row), int) else 0 for row in _kept(versions))
+        for days in _choices(versions.get("NoncurrentDays")):
             yield Deletion("Old versions of objects", prefix, filters, _number(days), kept)
+
+
+def _kept(versions: Mapping[str, Any]) -> list[Any]:
+    return [choice or 0 for choice, _ in alternatives(versions.get("NewerNoncurrentVersions"))]
+
+
+def _choices(value: Any) -> list[Any]:
+    return [choice for choice, _ in alternatives(value) if choice is not None]
+
+
+def _filter(value: Any) -> str:
+    """Return tags, which have no order, or a size as text."""
+    tags = (f"{tag['Key']}={tag['Value']}" for tag in value) if isinstance(value, list) else (str(value),)
+    return " and ".join(sorted(tags))
 
 
 def _number(value: Any) -> int | str:

@@ -13,6 +13,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from slipway.assembly import Stack
+from slipway.plan.changes.facts import facts
 from slipway.plan.changes.model import Broadening
 from slipway.plan.changes.permissions.alternatives import alternatives
 from slipway.plan.changes.permissions.paths import paths
@@ -30,7 +31,7 @@ class Protection(BaseModel):
 
     type: str
     path: str
-    read: Literal["leaves", "becomes", "falls", "rises", "comes", "goes", "loses", "gains", "removed"]
+    read: Literal["leaves", "becomes", "falls", "rises", "comes", "goes", "loses", "gains", "widens", "removed"]
     values: tuple[str | bool | int, ...] = ()
     default: str | bool | float | None = None
     what: str
@@ -97,6 +98,8 @@ def _pattern(path: str) -> re.Pattern[str]:
 
 def _settings(resource: Resource) -> dict[str, Any]:
     attributes = {name: value for name, value in resource.settled.items() if name.endswith("Policy")}
+    if default := facts().default_deletion_policy.get(resource.type):
+        attributes.setdefault("DeletionPolicy", default)
     return dict(paths({**attributes, **resource.settled.get("Properties", {})}))
 
 
@@ -125,9 +128,11 @@ def _less(row: Protection, before: Any, after: Any) -> tuple[Any, Any] | None:
             is_weaker = all(one is None for one in was) and any(one is not None for one in will)
         case "goes":
             is_weaker = all(one is not None for one in was) and any(one is None for one in will)
+        case "widens" if before is None:
+            return None
         case _:
             gone, new = _beside(before, after), _beside(after, before)
-            return (gone, new) if (new if row.read == "gains" else gone) else None
+            return (gone, new) if (gone if row.read == "loses" else new) else None
     return (before, after) if is_weaker else None
 
 
