@@ -69,6 +69,10 @@ BROADER: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             "AWS::Logs::ResourcePolicy", PolicyDocument=json.dumps({"Statement": [{**EVERYTHING, "Principal": "*"}]})
         ),
     ),
+    "no longer what a deployment makes": (
+        allowed(Condition={"StringEquals": {"Fn::GetAtt": ["ConditionJson", "Value"]}}),
+        allowed(),
+    ),
     "no policy at an endpoint": (
         resource(ENDPOINT, PolicyDocument={"Statement": [{**READ, "Principal": "*"}]}),
         resource(ENDPOINT),
@@ -80,6 +84,11 @@ SAME_OR_LESS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "a key in another case": (
         _on("Bool", "true", name="aws:MultiFactorAuthPresent"),
         _on("Bool", "true", name="aws:multifactorauthpresent"),
+    ),
+    "nothing beside an action": (allowed(), allowed(Action=["s3:GetObject", NOTHING])),
+    "what a deployment makes": (
+        allowed(),
+        allowed(Condition={"StringEquals": {"Fn::GetAtt": ["ConditionJson", "Value"]}}),
     ),
     "more exceptions": (_on("StringNotEquals", "a"), _on("StringNotEquals", "a", "b")),
     "a narrower pattern": (_on("StringLike", "a*"), _on("StringLike", "ab*")),

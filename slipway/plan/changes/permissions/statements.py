@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from slipway.plan.changes.permissions.alternatives import Conditions, alternatives, rows
+from slipway.plan.changes.permissions.alternatives import NOTHING, Conditions, alternatives, rows
 from slipway.plan.changes.resources import Resource
 
 ATTACHED = frozenset({"attached"})
@@ -190,7 +190,8 @@ def _condition(condition: Mapping[str, Any]) -> Conditions:
     return {
         (operator, name): frozenset(_texts(_list(values)))
         for operator, row in condition.items()
-        for name, values in row.items()
+        # The CDK's CfnJson has the keys made at the deployment, for roles of service accounts for example.
+        for name, values in (row if isinstance(row, dict) else {row: row}).items()
     }
 
 
@@ -200,4 +201,6 @@ def _list(value: Any) -> list[Any]:
 
 def _texts(values: list[Any]) -> Iterator[str]:
     for value in values:
+        if value == NOTHING:
+            continue
         yield (value if isinstance(value, str) else json.dumps(value, sort_keys=True)).replace(*_PARTITION)
