@@ -37,12 +37,12 @@ class Trial:
     """What was found out.
 
     Attributes:
-        there: whether EC2 had the instances: a reservation that is made can still be `pending`, which proves nothing.
+        there: whether EC2 had the instances; none when the reservation was made and still `pending`, which tells nothing.
         seconds: how long they were reserved.
         usd: what that cost by list price; none where the facts have no price.
     """
 
-    there: bool
+    there: bool | None
     seconds: float
     usd: float | None
 
@@ -104,7 +104,8 @@ def try_reservation(account: Account, instance_type: str, instances: int, zone_i
     _cancel(account, made["CapacityReservation"]["CapacityReservationId"])
     seconds = time.monotonic() - began
     each = usd_per_second(instance_type, instances, account.region)
-    there = made["CapacityReservation"]["State"] == "active"
+    state = made["CapacityReservation"]["State"]
+    there = None if state == "pending" else state == "active"
     return Trial(there=there, seconds=seconds, usd=None if each is None else each * seconds)
 
 

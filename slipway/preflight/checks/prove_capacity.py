@@ -68,11 +68,12 @@ def announcement(needs: Needs) -> str | None:
     per_second, dearest = sum(known), max(known, default=0.0)
     unpriced = [wish.instance_type for wish, cost in zip(wanted, costs, strict=True) if cost is None]
     listed = ", ".join(map(_subject, wanted))
-    without = f" ({', '.join(unpriced)} without a price)" if unpriced else ""
+    without = f", without {', '.join(unpriced)}, of which the price is not known" if unpriced else ""
     return (
         f"Capacity is proven by reserving it for some seconds, which bills: {listed}; about "
         f"{per_second * _SECONDS_EXPECTED:.2f} USD for {_SECONDS_EXPECTED} seconds each{without}. If one cannot be "
-        f"cancelled, EC2 ends it within {ENDED_MINUTES} minutes: {dearest * 60 * ENDED_MINUTES:,.2f} USD at most."
+        f"cancelled, EC2 ends it within {ENDED_MINUTES} minutes: {dearest * 60 * ENDED_MINUTES:,.2f} USD at most"
+        f"{without}."
     )
 
 
@@ -119,6 +120,7 @@ def _prove(wish: Wish, environment: str, account: Account, answer: partial[Answe
         NotCancelledError: a reservation was made, or perhaps made, and could not be cancelled.
     """
     tags = {ENVIRONMENT_TAG: environment, "slipway:purpose": "preflight"}
+    undecided: list[str] = []
     for zone_id in wish.zone_ids:
         if account.interrupted.is_set():
             return answer(status="not_checked", message="interrupted", fix="run the preflight again")
@@ -134,6 +136,14 @@ def _prove(wish: Wish, environment: str, account: Account, answer: partial[Answe
             return not_checked("PF20", _subject(wish), error)
         if trial.there:
             return answer(status="passed", message=f"EC2 has them in {zone_id} now; {_cost(trial)}")
+        if trial.there is None:
+            undecided.append(zone_id)
+    if undecided:
+        return answer(
+            status="not_checked",
+            message=f"EC2 was still looking for them in {' and '.join(undecided)} (pending)",
+            fix="run the preflight again",
+        )
     try:
         others = [zone for zone in _offering_zones(wish.instance_type, account) if zone not in wish.zone_ids]
     except UNANSWERED:
