@@ -37,7 +37,8 @@ class Trial:
     """What was found out.
 
     Attributes:
-        there: whether EC2 had the instances; none when the reservation was made and still `pending`, which tells nothing.
+        there: whether EC2 had the instances; none when the reservation was made and still
+            `pending`, which tells nothing.
         seconds: how long they were reserved.
         usd: what that cost by list price; none where the facts have no price.
     """
