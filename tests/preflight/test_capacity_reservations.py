@@ -211,6 +211,8 @@ def test_one_reservation_of_a_group_that_fits_is_enough(
     )
     said = {answer.subject.split()[0]: answer.status for answer in ask("PF09", in_group(needs), aws)}
     assert said == {ON_DEMAND: "passed", "cr-2": "warning", "places": "passed"}
+    (places,) = about(ask("PF09", in_group(needs), aws), "places of")
+    assert places.message.startswith("1603 places")
     aws.replies["ec2.DescribeCapacityReservations"] = reservations(
         *(reservation(name, **changes) for name in (ON_DEMAND, "cr-2"))
     )

@@ -87,8 +87,9 @@ def _places(
     slurm = {(stack.name, logical_id) for stack, logical_id, _ in needs.resources(CLUSTER_TYPE)}
     types = dict.fromkeys(user.instance_type for user in users)
     for instance_type in types:
-        active = [r for r in there if r.state == "active" and r.instance_type == instance_type]
         alike = [user for user in users if user.instance_type == instance_type]
+        # Of a group, those in another zone or for another platform have no place for the nodes.
+        active = [r for r in there if r.state == "active" and any(_serves(r, user, needs.region) for user in alike)]
         # ParallelCluster refuses too high counts for a reservation, not for a group (CapacityReservationSizeValidator).
         exact = not is_group(target) and any((user.stack, user.logical_id) in slurm for user in alike)
         if active:
