@@ -47,7 +47,7 @@ def decide(wanted: Wanted, evidence: Evidence) -> Decision:
     ]
     if not choices:
         raise NoZoneFitsError(_missing(wanted, evidence, fitting))
-    training, others = min(choices, key=lambda choice: _rank(wanted, *choice))
+    training, others = min(choices, key=lambda choice: _rank(wanted, evidence, *choice))
     ids = [zone.id for zone in others]
     # Zones that the file names keep their order: subnets are made in it.
     ordered = sorted(ids, key=lambda zone: (_place(wanted, zone), zone))
@@ -83,11 +83,13 @@ def _serves(wanted: Wanted, zones: tuple[Zone, ...]) -> bool:
     return all(any(name in zone.offered for zone in zones) for name in wanted.serving)
 
 
-def _rank(wanted: Wanted, training: Zone, others: tuple[Zone, ...]) -> tuple[object, ...]:
+def _rank(wanted: Wanted, evidence: Evidence, training: Zone, others: tuple[Zone, ...]) -> tuple[object, ...]:
     zones = (training, *others)
     changed = sum(zone.id not in wanted.current_others for zone in others)
     serving = sum(name in zone.offered for name in wanted.serving for zone in zones)
     return (
+        # Offers come and go: none moves an environment that stands.
+        bool(evidence.standing) and training.id != wanted.current,
         -len(training.blocks),
         training.id != wanted.current,
         changed,

@@ -52,7 +52,7 @@ def test_a_second_run_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_the_zones_of_an_environment_that_stands_are_not_replaced(tmp_path: Path) -> None:
-    """Offers of Capacity Blocks come and go, and a new queue can need another zone."""
+    """A new queue can need another zone."""
     ec2 = boto3.client("ec2", "us-west-2")
     vpc = ec2.create_vpc(CidrBlock="10.40.0.0/16")["Vpc"]["VpcId"]
     tags: Any = [{"ResourceType": "subnet", "Tags": [{"Key": "slipway:environment", "Value": "test"}]}]
