@@ -1,12 +1,13 @@
 """The EC2 instances that a cloud assembly can launch, whoever launches them: Slurm, EKS, ECS."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from slipway.assembly import Stack
 from slipway.lint.cluster import Cluster, max_count, queue_of, reservation, subnets
-from slipway.lint.sections import Section, is_open
+from slipway.lint.sections import Section, UnknownValue, is_open
 from slipway.lint.templates import TemplateCluster, Templates
 
 Purchase = Literal["on_demand", "spot", "capacity_block"]
@@ -78,7 +79,9 @@ class Machines:
 
 
 def machines(stacks: tuple[Stack, ...]) -> Iterator[Machines]:
-    """Yield everything that the stacks of an environment can launch, as far as they name one instance type for it.
+    """Yield everything that the stacks of an environment can launch.
+
+    Groups of which the templates do not say which instance type it is, or how many, are left out: a parameter may.
 
     Args:
         stacks: the stacks of one assembly; a queue's subnet may be in another stack than the queue.
@@ -103,10 +106,16 @@ def _zone_ids(references: list[str], zones: _Zones) -> tuple[str, ...]:
     return tuple(dict.fromkeys(zone for reference in references if (zone := zones.get(reference))))
 
 
-def _one_type(*names: str | None) -> str | None:
-    """Return the one instance type that is named; none of several, of which AWS takes any, or of a parameter."""
+def _one_type(*names: str | None) -> str:
+    """Return the one instance type that is named.
+
+    Raises:
+        UnknownValue: there are several, of which AWS takes any, or only a parameter has it.
+    """
     named = [name for name in names if name]
-    return named[0] if len(named) == 1 and not is_open(named[0]) else None
+    if len(named) != 1 or is_open(named[0]):
+        raise UnknownValue("no single instance type is named")
+    return named[0]
 
 
 # ---- Slurm -----------------------------------------------------------------------------------------------------------
@@ -178,26 +187,30 @@ def _reservation(target: Section) -> str | None:
 
 def _of_kubernetes(templates: Templates, launch_templates: Mapping[str, Section], zones: _Zones) -> Iterator[Machines]:
     for stack, logical_id, group in templates.sections("AWS::EKS::Nodegroup"):
-        launched = launch_templates.get(group.section("LaunchTemplate").written("Id") or "", _NOTHING_SAID)
-        instance_type = _one_type(launched.hint("InstanceType"), *group.texts("InstanceTypes"))
-        if instance_type is None:
-            continue
-        target = launched.section("CapacityReservationSpecification", "CapacityReservationTarget")
-        scaling = group.section("ScalingConfig")
-        yield Machines(
-            stack=stack,
-            logical_id=logical_id,
-            purpose=f"node group {group.section('Labels').hint(NODE_GROUP_LABEL) or logical_id}",
-            instance_type=instance_type,
-            purchase=_EKS_PURCHASES[group.text("CapacityType")],
-            idle_count=scaling.number("MinSize", default=0),
-            peak_count=scaling.number("MaxSize", default=0),
-            availability_zone_ids=_zone_ids(group.texts("Subnets"), zones),
-            capacity_reservation=_reservation(target),
-            volume_gib=_volumes(launched, "VolumeSize", 0) or group.number("DiskSize", default=_EKS_DISK_GIB),
-            extra_iops=_volumes(launched, "Iops", _GP3_IOPS),
-            extra_throughput_mib_s=_volumes(launched, "Throughput", _GP3_THROUGHPUT_MIB_S),
-        )
+        with suppress(UnknownValue):
+            yield _node_group(stack, logical_id, group, launch_templates, zones)
+
+
+def _node_group(
+    stack: str, logical_id: str, group: Section, launch_templates: Mapping[str, Section], zones: _Zones
+) -> Machines:
+    launched = launch_templates.get(group.section("LaunchTemplate").written("Id") or "", _NOTHING_SAID)
+    target = launched.section("CapacityReservationSpecification", "CapacityReservationTarget")
+    scaling = group.section("ScalingConfig")
+    return Machines(
+        stack=stack,
+        logical_id=logical_id,
+        purpose=f"node group {group.section('Labels').hint(NODE_GROUP_LABEL) or logical_id}",
+        instance_type=_one_type(launched.hint("InstanceType"), *group.texts("InstanceTypes")),
+        purchase=_EKS_PURCHASES[group.text("CapacityType")],
+        idle_count=scaling.number("MinSize", default=0),
+        peak_count=scaling.number("MaxSize", default=0),
+        availability_zone_ids=_zone_ids(group.texts("Subnets"), zones),
+        capacity_reservation=_reservation(target),
+        volume_gib=_volumes(launched, "VolumeSize", 0) or group.number("DiskSize", default=_EKS_DISK_GIB),
+        extra_iops=_volumes(launched, "Iops", _GP3_IOPS),
+        extra_throughput_mib_s=_volumes(launched, "Throughput", _GP3_THROUGHPUT_MIB_S),
+    )
 
 
 def _volumes(launched: Section, setting: str, included: int) -> int:
@@ -212,37 +225,36 @@ def _volumes(launched: Section, setting: str, included: int) -> int:
 def _of_models(templates: Templates, launch_templates: Mapping[str, Section], zones: _Zones) -> Iterator[Machines]:
     services = _services(templates)
     names = {service.hint("ServiceName") for service in services.values()}
-    fewest = dict(_fewest_tasks(templates))
     for stack, logical_id, group in templates.sections("AWS::AutoScaling::AutoScalingGroup"):
-        named = group.section("LaunchTemplate").written("LaunchTemplateId")
-        launched = launch_templates.get(named or "", _NOTHING_SAID)
-        instance_type = _one_type(launched.hint("InstanceType"))
-        if instance_type is None:
-            continue
-        service = services.get(templates.reference(stack, logical_id))
-        if service is None:
-            # A group of the user's own: it keeps what it says itself.
-            purpose, tasks = f"Auto Scaling group {logical_id}", group.number("DesiredCapacity", default=0)
-        else:
-            name = service.required("ServiceName")
-            tried_out = name.endswith(_CANDIDATE) and name.removesuffix(_CANDIDATE) in names
-            purpose, tasks = f"inference hosts of {name}", 0 if tried_out else fewest[stack, str(service.path[0])]
-        yield Machines(
-            stack=stack,
-            logical_id=logical_id,
-            purpose=purpose,
-            instance_type=instance_type,
-            purchase="on_demand",
-            # One task is on each host.
-            idle_count=max(tasks, group.number("MinSize", default=0)),
-            peak_count=group.number("MaxSize", default=0),
-            availability_zone_ids=_zone_ids(group.texts("VPCZoneIdentifier"), zones),
-            capacity_reservation=None,
-            volume_gib=_volumes(launched, "VolumeSize", 0),
-            extra_iops=_volumes(launched, "Iops", _GP3_IOPS),
-            extra_throughput_mib_s=_volumes(launched, "Throughput", _GP3_THROUGHPUT_MIB_S),
-            serves_a_model=service is not None,
-        )
+        with suppress(UnknownValue):
+            service = services.get(templates.reference(stack, logical_id))
+            if service is None:
+                # A group of the user's own: it keeps what it says itself.
+                purpose, tasks = f"Auto Scaling group {logical_id}", group.number("DesiredCapacity", default=0)
+            else:
+                name = service.required("ServiceName")
+                tried_out = name.endswith(_CANDIDATE) and name.removesuffix(_CANDIDATE) in names
+                tasks = 0 if tried_out else _fewest_tasks(templates, stack, str(service.path[0]))
+                purpose = f"inference hosts of {name}"
+            launched = launch_templates.get(
+                group.section("LaunchTemplate").written("LaunchTemplateId") or "", _NOTHING_SAID
+            )
+            yield Machines(
+                stack=stack,
+                logical_id=logical_id,
+                purpose=purpose,
+                instance_type=_one_type(launched.hint("InstanceType")),
+                purchase="on_demand",
+                # One task is on each host.
+                idle_count=max(tasks, group.number("MinSize", default=0)),
+                peak_count=group.number("MaxSize", default=0),
+                availability_zone_ids=_zone_ids(group.texts("VPCZoneIdentifier"), zones),
+                capacity_reservation=None,
+                volume_gib=_volumes(launched, "VolumeSize", 0),
+                extra_iops=_volumes(launched, "Iops", _GP3_IOPS),
+                extra_throughput_mib_s=_volumes(launched, "Throughput", _GP3_THROUGHPUT_MIB_S),
+                serves_a_model=service is not None,
+            )
 
 
 def _services(templates: Templates) -> dict[str, Section]:
@@ -259,26 +271,24 @@ def _services(templates: Templates) -> dict[str, Section]:
     }
 
 
-def _fewest_tasks(templates: Templates) -> Iterator[tuple[tuple[str, str], int]]:
-    """Yield how many tasks each service keeps, by stack and logical id."""
-    for stack, logical_id, _ in templates.sections("AWS::ECS::Service"):
-        template = templates.templates[stack]
-        desired = template["Resources"][logical_id]["Properties"].get("DesiredCount")
-        yield (stack, logical_id), _largest(desired, template)
-    for stack, _, target in templates.sections("AWS::ApplicationAutoScaling::ScalableTarget"):
+def _fewest_tasks(templates: Templates, stack: str, service: str) -> int:
+    """Return how many tasks a service keeps.
+
+    Raises:
+        UnknownValue: the template puts the number together in a way that only AWS can read.
+    """
+    for of_stack, _, target in templates.sections("AWS::ApplicationAutoScaling::ScalableTarget"):
         # service/<cluster>/${<logical id>.Name}
-        service = (target.written("ResourceId") or "").rpartition("/")[2].removeprefix("${").removesuffix(".Name}")
-        schedules = [action.section("ScalableTargetAction") for action in target.items("ScheduledActions")]
-        bounds = [bound.number("MinCapacity", default=0) for bound in (target, *schedules)]
-        yield (stack, service), max(bounds)
+        scaled = (target.hint("ResourceId") or "").rpartition("/")[2].removeprefix("${").removesuffix(".Name}")
+        if (of_stack, scaled) == (stack, service):
+            schedules = [action.section("ScalableTargetAction") for action in target.items("ScheduledActions")]
+            return max(bound.number("MinCapacity", default=0) for bound in (target, *schedules))
+    template = templates.templates[stack]
+    return _largest(template["Resources"][service]["Properties"].get("DesiredCount"), template)
 
 
 def _largest(count: Any, template: Mapping[str, Any]) -> int:
-    """Return a number; of one that depends on a condition the larger, of a parameter its default, of none ECS's own.
-
-    Raises:
-        TypeError: the template puts it together in another way; counted as nothing it would look free.
-    """
+    """Return a number; of one that depends on a condition the larger, of a parameter its default, of none ECS's own."""
     match count:
         case None:
             # Template reference, AWS::ECS::Service: what a new service has when nothing is said.
@@ -287,7 +297,9 @@ def _largest(count: Any, template: Mapping[str, Any]) -> int:
             return count
         case {"Fn::If": [_, one, other]}:
             return max(_largest(one, template), _largest(other, template))
-        case {"Ref": str() as name}:
+        case {"Ref": str() as name} if "Default" in template.get("Parameters", {}).get(name, {}):
             return int(template["Parameters"][name]["Default"])
+        case str() if count.isdecimal():
+            return int(count)
         case _:
-            raise TypeError(f"a count of tasks that cannot be read from the template: {count}")
+            raise UnknownValue(f"a count of tasks that cannot be read from the template: {count}")

@@ -155,8 +155,8 @@ def test_a_service_that_says_no_count_has_one_task_as_ecs_gives_it() -> None:
 
 
 def test_a_count_that_cannot_be_read_is_not_taken_for_none() -> None:
-    with pytest.raises(TypeError, match="cannot be read"):
-        list(machines((served(DesiredCount={"Fn::FindInMap": ["Counts", "model", "tasks"]}),)))
+    assert not list(machines((served(DesiredCount={"Fn::FindInMap": ["Counts", "model", "tasks"]}),)))
+    assert not list(machines((served(DesiredCount={"Ref": "Count"}),)))
 
 
 def own_group(**group: Any) -> Stack:
@@ -173,6 +173,14 @@ def test_groups_of_the_users_own_are_machines_too() -> None:
     assert (nodes.purpose, nodes.instance_type, nodes.volume_gib) == ("node group Nodes", "m6i.large", 20)
     assert (hosts.purpose, hosts.instance_type) == ("Auto Scaling group Hosts", "c6i.large")
     assert (hosts.idle_count, hosts.peak_count) == (2, 3)
+
+
+@pytest.mark.parametrize("count", [{"Ref": "Size"}, {"Fn::If": ["IsLarge", "4", "2"]}])
+def test_a_group_that_does_not_say_how_many_is_no_machines(count: Any) -> None:
+    launch = {"LaunchTemplateId": {"Ref": "Launch"}}
+    own = own_group(LaunchTemplate=launch, MinSize=count)
+    own.template["Resources"]["Nodes"]["Properties"]["ScalingConfig"] = {"MinSize": count}
+    assert not list(machines((own,)))
 
 
 def test_groups_that_name_no_single_type_are_no_machines() -> None:

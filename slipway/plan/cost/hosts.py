@@ -43,13 +43,13 @@ MACHINES: Mapping[str, Callable[[str, Mapping[str, Any], Launched], Iterable[Bil
 
 
 def _known(logical_id: str, launched: Launched) -> list[Machines]:
-    """Return the machines of a resource that launches some; each one's type is known.
+    """Return the machines of a resource that launches some.
 
     Raises:
-        ValueError: none is known, because the template does not name one instance type for them.
+        ValueError: the template does not say of which one instance type they are, or how many.
     """
     if not launched.get(logical_id):
-        raise ValueError(f"{logical_id} does not name one instance type")
+        raise ValueError(f"{logical_id} does not name one instance type, or not how many")
     return launched[logical_id]
 
 
