@@ -124,9 +124,10 @@ REVIEWED = $(if $(filter file,$(origin ENVIRONMENT)),$(basename $(notdir $(wildc
 review: setup ## Judge and plan every environment, or ENVIRONMENT, against BASE, into .plan/review
 	@rm -rf .plan/review
 	@test -n "$(strip $(REVIEWED))" || { echo "there is no environment to review in environments/" >&2; exit 1; }
-	@git diff --name-only --diff-filter=D --no-renames --relative "$(BASE)" -- 'environments/*.yaml' 2>/dev/null | while read -r file; do \
+	@since=$$(git merge-base "$(BASE)" HEAD 2>/dev/null) && git diff --name-only --diff-filter=D --no-renames --relative "$$since" \
+	    -- 'environments/*.yaml' | while read -r file; do \
 	  mkdir -p .plan/review; echo "**$$file is deleted**: nothing plans it. Its stacks stay and cost until somebody destroys" \
-	  "them, which needs the file (docs/teardown.md)." | tee -a .plan/review/_deleted.md >&2; done
+	  "them, which needs the file (docs/teardown.md)." | tee -a .plan/review/_deleted.md >&2; done || true
 	@trap 'exit 130' INT TERM; status=0; python -m slipway.judge $(REVIEWED) || status=1; for name in $(REVIEWED); do \
 	  slipway plan --environment "$$name" --base "$(BASE)" --fail-on "$(FAIL_ON)" --markdown ".plan/review/$$name.md" \
 	    --json ".plan/review/$$name.json" --html ".plan/review/$$name.html" || status=1; done; exit $$status

@@ -68,6 +68,19 @@ def test_an_environment_whose_file_is_deleted_is_named(repository: Path) -> None
     assert "judge default group" in (repository / "asked").read_text()
 
 
+def test_an_environment_that_the_base_has_got_meanwhile_is_not_deleted(repository: Path) -> None:
+    git(repository, "branch", "mine")
+    (repository / "environments" / "new.yaml").write_text("name: new\n")
+    git(repository, "add", "environments")
+    git(repository, "commit", "--quiet", "--message", "a third environment")
+    git(repository, "checkout", "--quiet", "mine")
+
+    run = review(repository, "BASE=trunk", "ENVIRONMENT=default")
+
+    assert run.returncode == 0, run.stderr
+    assert not (repository / ".plan" / "review").exists()
+
+
 @pytest.mark.parametrize("branch", ["trunk", "main"])
 def test_the_base_is_the_default_branch_of_the_remote(repository: Path, branch: str) -> None:
     git(repository, "branch", "--move", branch)
