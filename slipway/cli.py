@@ -31,7 +31,7 @@ def _group() -> None:
 # In the order of a first deployment. The short texts fit one line of a terminal of 80 columns.
 app.command("az", short_help="Choose availability zones by what AWS offers there.")(az)
 app.command("plan", short_help="Show what a deployment changes, breaks and costs. No AWS.")(plan)
-app.command("preflight", short_help="Ask AWS what would make a deployment fail. Reads only.")(preflight)
+app.command("preflight", short_help="Ask AWS what would make a deployment fail.")(preflight)
 app.command("deploy-role", short_help="Write least-privilege IAM policies for deployments.")(deploy_role)
 app.command("cluster-update", short_help="Say whether a deployment can update the cluster.")(cluster_update)
 app.command("roll-out", short_help="Serve another version of a model, or a canary.")(roll_out)
