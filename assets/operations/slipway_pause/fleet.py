@@ -4,7 +4,7 @@ ParallelCluster keeps the fleet's status in a DynamoDB table of the cluster and 
 on the head node looks every minute and carries them out: it makes the partitions inactive and terminates the nodes, or
 makes them active again. A head node that does not answer carries nothing out, so nothing here says that it was done.
 Table, item and condition are those of `JsonComputeFleetStatusManager` in aws-parallelcluster
-(pcluster/models/compute_fleet_status_manager.py; the same from 3.2 to 3.15). Its API would need an API Gateway, and its
+(pcluster/models/compute_fleet_status_manager.py; the same from 3.2 to 3.16). Its API would need an API Gateway, and its
 package does not fit into a function.
 """
 
