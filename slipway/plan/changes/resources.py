@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from slipway.assembly import Stack
@@ -95,6 +95,6 @@ def _in_order(value: Any) -> Any:
     sets = facts().sets
     settled = {key: _in_order(item) for key, item in value.items()}
     return {
-        key: sorted(item, key=json.dumps) if key in sets and isinstance(item, list) else item
+        key: sorted(item, key=partial(json.dumps, sort_keys=True)) if key in sets and isinstance(item, list) else item
         for key, item in settled.items()
     }

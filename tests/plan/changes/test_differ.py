@@ -167,6 +167,16 @@ def test_a_pinned_digest_is_no_file_of_ours() -> None:
     assert [row.path for row in change.properties] == ["ContainerDefinitions[engine].Image"]
 
 
+def test_the_order_of_keys_and_of_a_set_is_no_change() -> None:
+    def network(*tags: dict[str, str]) -> tuple[Stack]:
+        return (_stack("one", {"Vpc": {"Type": "AWS::EC2::VPC", "Properties": {"Tags": list(tags)}}}),)
+
+    before = network({"Key": "a", "Value": "2"}, {"Key": "b", "Value": "1"})
+    after = network({"Value": "1", "Key": "b"}, {"Key": "a", "Value": "2"})
+
+    assert compare(before, after).is_empty
+
+
 def test_another_image_starts_pods_anew() -> None:
     def deployment(tag: str) -> Stack:
         spec = {"template": {"spec": {"containers": [{"name": "shell", "image": f"registry.example/jobs:{tag * 64}"}]}}}
