@@ -20,6 +20,10 @@ _NOT_TOGETHER = "require different authorization information"
 """What IAM says, with the actions in groups (`[..] and [..]`), when one simulation cannot answer for all of them: for
 example `iam:PassRole` beside other actions of IAM. Its documentation does not say which these are."""
 
+_ORGANIZATION = ("the organization's policies",)
+"""IAM does not evaluate service control policies that have conditions, and then says that the organization forbids what
+it allows (IAM User Guide, "IAM policy testing"; aws/sagemaker-python-sdk issue 6019)."""
+
 _GROUP = re.compile(r"\[([^\]]*)\]")
 
 
@@ -30,8 +34,8 @@ class Denial:
     Attributes:
         action: the IAM action.
         resource: the ARN, or `*`.
-        missing: condition keys of the principal's policies whose values the simulation does not know, for example
-            `aws:MultiFactorAuthPresent`: with them a real call may be allowed.
+        missing: what decides it and the simulation does not know: condition keys of the principal's policies, for
+            example `aws:MultiFactorAuthPresent`, or the organization's policies. A real call may be allowed.
     """
 
     action: str
@@ -107,12 +111,12 @@ def _denials(result: Mapping[str, Any]) -> Iterator[Denial]:
     for part in parts:
         bounded = not part.get("PermissionsBoundaryDecisionDetail", {}).get("AllowedByPermissionsBoundary", True)
         if part["EvalResourceDecision"] != "allowed" or forbidden or bounded:
-            missing = () if forbidden else tuple(part.get("MissingContextValues", ()))
+            missing = _ORGANIZATION if forbidden else tuple(part.get("MissingContextValues", ()))
             yield Denial(action, part["EvalResourceName"], missing)
 
 
-def denied_of_policy(account: Account, who: str, policy: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the actions of a policy that a principal may not do on the policy's own resources.
+def denied_of_policy(account: Account, who: str, policy: Mapping[str, Any]) -> Iterator[Denial]:
+    """Yield what of a policy a principal may not do on the policy's own resources.
 
     Each statement is asked about with one made-up resource for each of its patterns and with the values of its own
     conditions.
@@ -127,8 +131,7 @@ def denied_of_policy(account: Account, who: str, policy: Mapping[str, Any]) -> I
             for operands in statement.get("Condition", {}).values()
             for key, values in operands.items()
         }
-        for denial in denied(account, who, _listed(statement["Action"]), resources, context):
-            yield denial.action
+        yield from denied(account, who, _listed(statement["Action"]), resources, context)
 
 
 def _one_of(pattern: str, account: Account) -> str:

@@ -124,18 +124,22 @@ def decided(**parts: Any) -> Any:
     return reply
 
 
-@pytest.mark.parametrize(
-    "parts",
-    [
-        {"OrganizationsDecisionDetail": {"AllowedByOrganizations": False}},
-        {"PermissionsBoundaryDecisionDetail": {"AllowedByPermissionsBoundary": False}},
-    ],
-)
-def test_what_the_organization_or_a_boundary_forbids_does_not_pass(
-    parts: dict[str, Any], needs: Needs, aws: Aws, ask: Ask
-) -> None:
-    aws.replies["iam.SimulatePrincipalPolicy"] = decided(**parts)
+def test_what_a_boundary_forbids_does_not_pass(needs: Needs, aws: Aws, ask: Ask) -> None:
+    boundary = {"AllowedByPermissionsBoundary": False}
+    aws.replies["iam.SimulatePrincipalPolicy"] = decided(PermissionsBoundaryDecisionDetail=boundary)
     assert [answer.status for answer in ask("PF14", needs, aws)] == ["failed", "warning"]
+
+
+def test_what_the_organization_forbids_in_a_simulation_is_not_certain(needs: Needs, aws: Aws, ask: Ask) -> None:
+    """IAM says so of everything that a service control policy with a condition is about, a Region for example."""
+    aws.replies["iam.SimulatePrincipalPolicy"] = decided(
+        OrganizationsDecisionDetail={"AllowedByOrganizations": False}, EvalResourceDecision="implicitDeny"
+    )
+    answers = ask("PF14", needs, aws)
+    assert {(answer.status, answer.message) for answer in answers} == {
+        ("not_checked", "it hangs on the organization's policies, which only a real call tells")
+    }
+    assert len(answers) == 2
 
 
 def test_a_denial_that_hangs_on_what_only_a_call_has_is_not_checked(needs: Needs, aws: Aws, ask: Ask) -> None:
@@ -145,7 +149,7 @@ def test_a_denial_that_hangs_on_what_only_a_call_has_is_not_checked(needs: Needs
     )
     answer = ask("PF14", needs, aws)[0]
     assert answer.status == "not_checked"
-    assert answer.message == "its policies look at aws:MultiFactorAuthPresent, which only a real call has"
+    assert answer.message == "it hangs on aws:MultiFactorAuthPresent, which only a real call tells"
     assert (answer.fix or "").startswith("aws sts assume-role --role-session-name preflight --role-arn arn:aws:iam::")
 
 

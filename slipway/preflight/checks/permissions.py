@@ -14,7 +14,7 @@ from slipway.preflight.answer import Answer
 from slipway.preflight.bootstrap_roles import bootstrap_command, deployer_roles, execution_roles
 from slipway.preflight.check import check, not_checked
 from slipway.preflight.needs import Needs
-from slipway.preflight.simulation import denied, denied_of_policy
+from slipway.preflight.simulation import Denial, denied, denied_of_policy
 
 _Answer = partial(Answer, check="PF14")
 
@@ -29,8 +29,8 @@ _Answer = partial(Answer, check="PF14")
 def permissions(needs: Needs, account: Account) -> Iterator[Answer]:
     """Let IAM simulate the calls of the CDK CLI, and those of CloudFormation where the environment is known whole.
 
-    The simulation knows policies of identities, boundaries and service control policies. It does not know the trust
-    policies of the roles: those of the bootstrap trust the account.
+    The simulation knows policies of identities, boundaries and service control policies without conditions, not
+    the trust policies of the roles: those of the bootstrap trust the account.
     """
     roles = _closed(deployer_roles(needs.assembly), account)
     missing = [role for role in roles if not _exists(role, account)]
@@ -86,10 +86,9 @@ def _caller(roles: tuple[str, ...], account: Account) -> Iterator[Answer]:
         return
     names = [denial.resource for denial in refused if not denial.missing]
     if not names:
-        missing = sorted({key for denial in refused for key in denial.missing})
         yield answer(
             status="not_checked",
-            message=f"its policies look at {', '.join(missing)}, which only a real call has",
+            message=_undecided(refused),
             fix=f"aws sts assume-role --role-session-name preflight --role-arn {refused[0].resource}",
         )
         return
@@ -112,12 +111,16 @@ def _execution(role: str, needs: Needs, account: Account) -> Iterator[Answer]:
         yield answer(status="not_checked", message=str(error), fix="add the row, and run the preflight again")
         return
     try:
-        refused = sorted({action for policy in policies for action in denied_of_policy(account, role, policy)})
+        denials = [denial for policy in policies for denial in denied_of_policy(account, role, policy)]
     except UNANSWERED as error:
         yield not_checked("PF14", subject, error)
         return
-    if not refused:
+    if not denials:
         yield answer(status="passed", message="it may do what the resource types of the environment need")
+        return
+    refused = sorted({denial.action for denial in denials if not denial.missing})
+    if not refused:
+        yield answer(status="not_checked", message=_undecided(denials), fix="a deployment tells")
         return
     # The simulated resources are made up: a policy that names the real ones more narrowly is no certain failure.
     yield answer(
@@ -125,6 +128,11 @@ def _execution(role: str, needs: Needs, account: Account) -> Iterator[Answer]:
         message=f"IAM does not allow it {len(refused)} actions that the environment needs: {', '.join(refused)}",
         fix="bootstrap with --cloudformation-execution-policies and the policies that `slipway deploy-role` writes",
     )
+
+
+def _undecided(denials: Sequence[Denial]) -> str:
+    missing = sorted({name for denial in denials for name in denial.missing})
+    return f"it hangs on {', '.join(missing)}, which only a real call tells"
 
 
 def _closed(arns: Sequence[str], account: Account) -> tuple[str, ...]:
