@@ -183,6 +183,7 @@ OLD = "Old versions of objects are deleted after 30 days (before: never)"
     ("configuration", "what"),
     [
         (NOTHING, []),
+        ({"TransitionDefaultMinimumObjectSize": "varies_by_storage_class"}, []),
         (_chosen({"Rules": [{"Status": "Enabled", **A_WEEK}]}, NOTHING), [WEEKLY]),
         ({"Rules": [{"Status": _chosen("Enabled", "Disabled"), **A_WEEK}]}, [WEEKLY]),
         ({"Rules": [{"Status": "Enabled", "ExpirationInDays": _chosen(7, NOTHING)}]}, [WEEKLY]),

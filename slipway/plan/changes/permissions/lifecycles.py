@@ -57,7 +57,7 @@ def lifecycle_broadenings(before: Mapping[str, Resource], after: Mapping[str, Re
 
 def _deletions(bucket: Resource) -> Iterator[Deletion]:
     for configuration in _choices(bucket.settled.get("Properties", {}).get("LifecycleConfiguration")):
-        for rule, _ in rows(configuration["Rules"]):
+        for rule, _ in rows(configuration.get("Rules")):
             if "Enabled" in _choices(rule.get("Status")):
                 yield from _of_rule(rule)
 
@@ -71,14 +71,14 @@ def _of_rule(rule: Mapping[str, Any]) -> Iterator[Deletion]:
     for days in _choices(rule.get("NoncurrentVersionExpirationInDays")):
         yield Deletion("Old versions of objects", prefix, filters, _number(days))
     for versions in _choices(rule.get("NoncurrentVersionExpiration")):
-        # A number that only AWS knows may be 0.
-        kept = min(number if isinstance(number := _number(row), int) else 0 for row in _kept(versions))
         for days in _choices(versions.get("NoncurrentDays")):
-            yield Deletion("Old versions of objects", prefix, filters, _number(days), kept)
+            yield Deletion("Old versions of objects", prefix, filters, _number(days), _kept(versions))
 
 
-def _kept(versions: Mapping[str, Any]) -> list[Any]:
-    return [choice or 0 for choice, _ in alternatives(versions.get("NewerNoncurrentVersions"))]
+def _kept(versions: Mapping[str, Any]) -> int:
+    """Return how many newer versions a version needs; a number that only AWS knows may be 0."""
+    numbers = [_number(choice or 0) for choice, _ in alternatives(versions.get("NewerNoncurrentVersions"))]
+    return min(number if isinstance(number, int) else 0 for number in numbers)
 
 
 def _choices(value: Any) -> list[Any]:
