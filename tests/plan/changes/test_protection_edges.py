@@ -229,6 +229,18 @@ def test_a_database_keeps_a_snapshot_by_default(resource_type: str) -> None:
     assert len(broader(default, delete)) == 1
 
 
+def test_a_rule_that_looks_at_another_header_is_told() -> None:
+    rules = (
+        resource(
+            "AWS::ElasticLoadBalancingV2::ListenerRule",
+            Conditions=[{"Field": "http-header", "HttpHeaderConfig": {"HttpHeaderName": name, "Values": ["k"]}}],
+        )
+        for name in ("x", "y")
+    )
+
+    assert broader(*rules) == ["The rule looks at another header: y"]
+
+
 PATHS = {"Field": "path-pattern", "PathPatternConfig": {"Values": ["/a"]}}
 HEADER = {"Field": "http-header", "HttpHeaderConfig": {"HttpHeaderName": "x", "Values": ["k"]}}
 
