@@ -43,8 +43,8 @@ def ignored_text(environment: str, budget_said: str) -> str:
     """
     return (
         f"The topic that stops environment {environment} got the message with which AWS Budgets tries it when a budget "
-        "is deployed. Nothing was stopped. If nothing was deployed, look at the environment's budget in AWS Budgets. To "
-        f"stop the environment by hand: slipway pause -e {environment}\n\nThe message:\n{budget_said}"
+        "is deployed. Nothing was stopped. If nothing was deployed, look at the environment's budget in AWS Budgets. "
+        f"To stop the environment by hand: slipway pause -e {environment}\n\nThe message:\n{budget_said}"
     )
 
 
