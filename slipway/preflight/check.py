@@ -31,8 +31,9 @@ REFUSALS = frozenset(
 """How services say that the caller may not: `ForbiddenException` is Resource Groups', and `403` is all that a HEAD
 request of S3 can say."""
 
-_BY_ORGANIZATION = "service control policy"
-"""Part of a refusal that no policy of the caller's own can lift (IAM User Guide, "access denied error messages")."""
+BY_ORGANIZATION = "service control policy"
+"""Part of a refusal that no policy of the caller's own can lift: `with an explicit deny in a service control policy`,
+`because no service control policy allows the ... action` (IAM User Guide, "access denied error messages")."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ def not_checked(id: str, subject: str, error: Exception) -> Answer:  # noqa: A00
     """
     refused = isinstance(error, ClientError) and error.response.get("Error", {}).get("Code") in REFUSALS
     allow = f"allow {', '.join(CHECKS[id].actions)}"
-    if _BY_ORGANIZATION in str(error):
+    if BY_ORGANIZATION in str(error):
         allow = f"ask who keeps the organization's policies to {allow}"
     return Answer(
         check=id,

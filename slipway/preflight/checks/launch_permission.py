@@ -7,7 +7,7 @@ from botocore.exceptions import ClientError
 
 from slipway.preflight.account import Account
 from slipway.preflight.answer import Answer
-from slipway.preflight.check import check
+from slipway.preflight.check import BY_ORGANIZATION, check
 from slipway.preflight.needs import Needs
 
 _Answer = partial(Answer, check="PF19")
@@ -17,11 +17,6 @@ _IMAGE = "resolve:ssm:/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-def
 
 _ROOT_DEVICE, _ROOT_GIB = "/dev/xvda", 30
 """The image's volume, and a size above its own."""
-
-_BY_ORGANIZATION = "service control policy"
-"""What EC2 names when the organization forbids it, and not the caller's own policies: `with an explicit deny in a
-service control policy`, `because no service control policy allows the ... action` (IAM User Guide, "Troubleshoot access
-denied error messages")."""
 
 _LIKE_OURS = (":instance/", ":volume/")
 """What of the trial is as the environment's nodes are, tags and all. Its subnet and network interface are of the
@@ -81,7 +76,7 @@ def _judge(error: ClientError, answer: partial[Answer]) -> Answer:
     code, message = error.response["Error"]["Code"], error.response["Error"]["Message"]
     if code == "DryRunOperation":
         return answer(status="passed", message="EC2 would let the caller do it")
-    if code == "UnauthorizedOperation" and _BY_ORGANIZATION in message:
+    if code == "UnauthorizedOperation" and BY_ORGANIZATION in message:
         like_ours = any(part in message for part in _LIKE_OURS)
         return answer(
             status="failed" if like_ours else "warning",
