@@ -44,7 +44,7 @@ def run_in_parallelcluster(module: str, question: Any, directory: Path) -> str:
                 check=True,
             )
     except FileNotFoundError as missing:
-        raise JudgeFailedError(f"{PARALLELCLUSTER_PYTHON} is not there; `make judge` installs it") from missing
+        raise JudgeFailedError(f"{PARALLELCLUSTER_PYTHON} is not there; `make setup` installs it") from missing
     except subprocess.SubprocessError as failure:
         raise JudgeFailedError(f"aws-parallelcluster's side failed ({failure}); its log: {log}") from failure
     return answer.read_text("utf-8")

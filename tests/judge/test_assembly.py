@@ -57,5 +57,5 @@ def test_a_broken_other_side_is_named_with_its_log(tmp_path: Path, monkeypatch: 
 
 def test_a_missing_other_side_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallelcluster_process, "PARALLELCLUSTER_PYTHON", tmp_path / "nothing")
-    with pytest.raises(JudgeFailedError, match="make judge"):
+    with pytest.raises(JudgeFailedError, match="`make setup` installs it"):
         ask_parallelcluster({"stacks": [], "uploads": {}}, tmp_path)

@@ -237,7 +237,7 @@ def test_a_missing_virtual_environment_is_one_line(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(parallelcluster_process, "PARALLELCLUSTER_PYTHON", tmp_path / "nothing")
     deployed = Environment().write(tmp_path / "deployed")
     result = update("--assembly", Environment().write(tmp_path / "wanted"), "--against", deployed)
-    assert_one_line(result, "`make judge` installs it")
+    assert_one_line(result, "`make setup` installs it")
 
 
 @pytest.mark.parametrize(

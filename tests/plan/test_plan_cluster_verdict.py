@@ -113,7 +113,7 @@ def test_without_parallelcluster_the_verdict_is_not_known(
 
     assert update
     assert update.verdict == "not_known"
-    assert "`make judge` installs it" in update.lines[0]
+    assert "`make setup` installs it" in update.lines[0]
 
 
 def test_there_is_no_verdict_without_two_clusters(
