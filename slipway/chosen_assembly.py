@@ -58,7 +58,8 @@ def chosen_assembly(
     refuse_unclear_choice(environment, assembly)
     if assembly is not None:
         return assembly.resolve()
-    directory = FOLDER / purpose / Path(str(environment)).stem
+    # Resolved: of `..` the folder would be one that other commands are in.
+    directory = FOLDER / purpose / Path(str(environment)).resolve().stem
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     try:
