@@ -18,6 +18,9 @@ COMMANDS = ("sacct", "salloc", "sbatch", "scancel", "scontrol", "sinfo", "squeue
 RESUME = """#!/bin/sh
 # Slurm gives it a list of nodes to start, and no environment.
 export PATH={commands}:/usr/bin:/bin {environment}
+# No instance boots in the second of its request. slurmd tells its uptime in rounded seconds: a node that begins at once
+# seems to have booted before it was asked for, and slurmctld waits for another boot until ResumeTimeout.
+sleep 3
 for node in $(scontrol show hostnames "$1"); do
   setsid {slurmd} -D -b -N "$node" -d {slurmstepd} </dev/null >>{log}."$node".out 2>&1 &
 done
