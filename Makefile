@@ -58,6 +58,12 @@ node_modules/.installed: package.json package-lock.json | $(VENV)/.installed
 	tests/browser/install.sh .tools/chromium
 	@touch $@
 
+CONTRACTS := tests/contracts/packages.yaml tests/contracts/real_packages.py tests/unpack_packages.sh
+.tools/contracts/.installed: $(CONTRACTS) | $(VENV)/.installed
+	@echo "set-up: the real packages that stand-ins are compared with, into .tools/contracts (once, a few seconds)"
+	python -m tests.contracts.real_packages
+	@touch $@
+
 # ---- work ----------------------------------------------------------------------------------------------------
 .PHONY: test
 test: setup .tools/checkov/.installed ## Lint, type-check and test everything that needs no emulator
@@ -65,7 +71,7 @@ test: setup .tools/checkov/.installed ## Lint, type-check and test everything th
 	ruff format --check .
 	mypy
 	PYTHONPATH=assets/jobs lint-imports
-	python -m pytest $(SIDE_BY_SIDE) -m "not judge and not rehearsal and not slurm and not browser"
+	python -m pytest $(SIDE_BY_SIDE) -m "not judge and not rehearsal and not slurm and not browser and not contract"
 
 .PHONY: test-slurm
 test-slurm: setup .tools/slurm/.installed .tools/training/.installed ## Run health check, smoke and training jobs on a real Slurm with fake nodes
@@ -75,6 +81,10 @@ test-slurm: setup .tools/slurm/.installed .tools/training/.installed ## Run heal
 .PHONY: test-browser
 test-browser: setup .tools/chromium/.installed ## Open the plan's page in a real Chromium, on a screen and on a phone
 	python -m pytest tests/browser -m browser
+
+.PHONY: test-contracts
+test-contracts: setup .tools/contracts/.installed .tools/slurm/.installed ## Compare the tests' stand-ins with the real packages of other projects
+	python -m pytest tests/contracts -m contract
 
 .PHONY: test-training
 test-training: setup .tools/training/.installed ## Type-check and test the training code and the converter on CPUs
