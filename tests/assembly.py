@@ -17,11 +17,14 @@ _VARIANTS = {path.stem: path for path in sorted((PROJECT / "tests" / "environmen
 SHIPPED = tuple(_SHIPPED)
 """Names of the environments that users start from."""
 
+ENVIRONMENT_FILES = {**_SHIPPED, **_VARIANTS}
+"""The files of all environments that tests synthesize, by name."""
+
 ENVIRONMENTS = (*SHIPPED, *_VARIANTS)
 """Names of all environments that tests synthesize: the shipped ones, and variants that use what those do not."""
 
 SLURM_ENVIRONMENTS = tuple(
-    name for name, path in {**_SHIPPED, **_VARIANTS}.items() if "\ntraining:" in path.read_text(encoding="utf-8")
+    name for name, path in ENVIRONMENT_FILES.items() if "\ntraining:" in path.read_text(encoding="utf-8")
 )
 """Those of them with a Slurm cluster."""
 

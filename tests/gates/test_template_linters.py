@@ -1,4 +1,4 @@
-"""Other people's linters over every template: cfn-lint and checkov."""
+"""Other people's linters over every template: cfn-lint, CloudFormation's own offline validator and checkov."""
 
 import json
 import subprocess
@@ -7,8 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cloudformation_validate import (
+    CompositeEngine,
+    PseudoParameterOverrides,
+    ReportStatus,
+    RuleFilterConfig,
+    Severity,
+    TemplateContent,
+    ValidateConfig,
+)
 
-from tests.assembly import PROJECT, Assembly
+from tests.assembly import ENVIRONMENT_FILES, PROJECT, Assembly
 
 CFN_LINT = Path(sys.executable).with_name("cfn-lint")
 CHECKOV = PROJECT / ".tools" / "checkov" / "bin" / "checkov"
@@ -28,6 +37,65 @@ def test_cfn_lint_has_neither_errors_nor_warnings(each_assembly: Assembly) -> No
 
     assert run.stdout == ""
     assert run.returncode == 0, run.stderr
+
+
+NOT_JUDGED = {
+    "W3005": "cfn-lint judges the same rule, and reads from the template where a DependsOn beside a Ref is wanted",
+    "W9009": "the CDK says in a deprecated property what a cluster's key encrypts",
+}
+"""Rules of cloudformation-validate that are switched off, each with the reason."""
+
+NAMED_ARNS = {
+    "W9002": "the environment file names an administrator or a secret by its ARN",
+    "W9013": "the environment file names a permissions boundary, an administrator or a secret in an account",
+}
+"""Rules that a template may break only where its environment file names an ARN."""
+
+
+@pytest.fixture(scope="module")
+def validator() -> CompositeEngine:
+    """AWS's offline validator: it compiles its rules once."""
+    return CompositeEngine()
+
+
+def validate(validator: CompositeEngine, template: str, region: str, allowed: set[str]) -> list[tuple[str, str]]:
+    """Return the rules that a template breaks, with the message; notes on style are left out."""
+    report = validator.validate_template(
+        TemplateContent(template),
+        ValidateConfig(
+            severity_level=Severity.WARN,
+            exclude=RuleFilterConfig(ids=sorted(allowed)),
+            pseudo_parameter_overrides=PseudoParameterOverrides(region=region),
+        ),
+    )
+    assert report.status is ReportStatus.OK
+    return [
+        (finding.rule_id, f"{finding.entity.logical_id if finding.entity else ''}: {finding.message}")
+        for finding in report.diagnostics
+    ]
+
+
+def test_cloudformation_validate_has_neither_errors_nor_warnings(
+    each_assembly: Assembly, validator: CompositeEngine
+) -> None:
+    environment = each_assembly.environment
+    names_arns = "arn:" in ENVIRONMENT_FILES[environment.name].read_text(encoding="utf-8")
+    allowed = {*NOT_JUDGED, *(NAMED_ARNS if names_arns else ())}
+    found = {
+        path.name: validate(validator, path.read_text(encoding="utf-8"), environment.region, allowed)
+        for path in sorted(each_assembly.directory.glob("*.template.json"))
+    }
+
+    assert found
+    assert {name: findings for name, findings in found.items() if findings} == {}
+
+
+def test_cloudformation_validate_would_find_something(validator: CompositeEngine) -> None:
+    bucket = {"Type": "AWS::S3::Bucket", "Properties": {"BucketNam": "x"}}
+    (finding,) = validate(validator, json.dumps({"Resources": {"Bucket": bucket}}), "us-west-2", set())
+
+    assert finding[0] == "F3002"
+    assert "Did you mean 'BucketName'" in finding[1]
 
 
 def run_checkov(directory: Path) -> dict[str, Any]:
