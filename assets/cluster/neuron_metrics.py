@@ -72,9 +72,8 @@ def core_utilizations(report: dict[str, Any]) -> dict[str, float]:
 
 
 def logical_cores(hardware: dict[str, Any]) -> int:
-    """Return how many NeuronCores processes can hold: on Trn2 one is made of two physical ones as a rule."""
-    physical = number(hardware, "neuron_device_count") * number(hardware, "neuroncore_per_device_count")
-    return int(physical / (number(hardware, "logical_neuroncore_config") or 1))
+    """Return how many NeuronCores processes can hold: logical ones, which neuron-monitor counts itself on Trn2."""
+    return int(number(hardware, "neuron_device_count") * number(hardware, "neuroncore_per_device_count"))
 
 
 def samples(report: dict[str, Any]) -> dict[str, list[float]]:

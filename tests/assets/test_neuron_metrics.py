@@ -74,8 +74,9 @@ def test_a_counter_that_starts_anew_is_no_event() -> None:
     assert minute(report(ecc=2), report(ecc=0))["UncorrectableEccEvents"] == [0]
 
 
-def test_two_physical_cores_of_trn2_make_one() -> None:
-    hardware = {"neuron_device_count": 16, "neuroncore_per_device_count": 8, "logical_neuroncore_config": 2}
+def test_the_cores_of_trn2_are_logical_ones_already() -> None:
+    # aws-neuron-sdk of 2026-08-21 (81ce03a), tools/neuron-sys-tools/neuron-monitor-user-guide.rst, line 292.
+    hardware = {"neuron_device_count": 16, "neuroncore_per_device_count": 4, "logical_neuroncore_config": 2}
 
     assert logical_cores(hardware) == 64
 

@@ -9,23 +9,33 @@ from tests.slurm.trainium_cluster import NODES, TrainiumCluster
 
 pytestmark = pytest.mark.slurm
 
-# Each device has two NeuronCores, as on Trn1.
+# The layout of `neuron-ls --json-output` with the keys that the jobs read: aws-neuron-sdk of 2026-08-21 (81ce03a),
+# tools/neuron-sys-tools/neuron-ls.rst, line 213. A device of Trn1 has 2 NeuronCores; one of Trn2 has 8 physical ones,
+# and with "logical_neuroncore_config": 2 its nc_count is 4 and its neuroncore_ids are 0 to 3.
 NEURON_LS = """
 hidden="$(cat "$STATE/hidden_devices" 2>/dev/null || echo none)"
+cores="$(cat "$STATE/cores" 2>/dev/null || echo '"nc_count": 2')"
 separator='['
 for device in "$ROOT"/dev/neuron[0-9]*; do
   [[ "${device##*/}" != "$hidden" ]] || continue
-  printf '%s\\n    {\\n        "neuron_device": %s,\\n        "nc_count": 2\\n    }' "$separator" "${device##*neuron}"
+  printf '%s\\n    {\\n        "neuron_device": %s,\\n        %s\\n    }' "$separator" "${device##*neuron}" "$cores"
   separator=','
 done
 printf '\\n]\\n'
 """
+# libfabric 2.7.0a1 (af8ddbe): the lines of util/info.c, print_short_info, line 278; prov/efa/src/efa_prov.c, line 84,
+# lists all devices with the fabric efa-direct first, a copy of what then has the fabric efa; the domain of both is the
+# device's name with -rdm (efa_domain.h, line 66). Before 2.1 (NEWS.md, line 1421) there was no efa-direct.
 FI_INFO = """
-for interface in "$ROOT"/sys/class/infiniband/*; do
-  printf 'provider: efa\\n    fabric: efa\\n    domain: %s-rdm\\n    type: FI_EP_RDM\\n' "${interface##*/}"
+for fabric in $(cat "$STATE/fabrics" 2>/dev/null || echo efa-direct efa); do
+  for interface in "$ROOT"/sys/class/infiniband/*; do
+    printf 'provider: efa\\n    fabric: %s\\n    domain: %s-rdm\\n    version: 201.0\\n' "$fabric" "${interface##*/}"
+    printf '    type: FI_EP_RDM\\n    protocol: FI_PROTO_EFA\\n'
+  done
 done
 """
-# Over several nodes it starts a step in the allocation, as the real one does in its Slurm mode.
+# Over several nodes it starts a step in the allocation: aws-neuron-sdk of 2026-08-21, tools/neuron-sys-tools/
+# nccom-test.rst, line 385. The text of a failed check and what it prints beside its table are guesses.
 NCCOM_TEST = """
 [[ ! -e "$STATE/broken_link" ]] || { echo "data integrity check failed"; exit 1; }
 echo "nccom-test $*"
@@ -80,7 +90,11 @@ def test_neuron_ls_fails_where_the_tools_do_not_run(cluster: TrainiumCluster) ->
     assert "0 of 16" in log
 
 
-def test_efa_counts_the_interfaces_of_each_node(cluster: TrainiumCluster) -> None:
+@pytest.mark.parametrize("fabrics", ["efa-direct efa", "efa"])
+def test_efa_counts_each_interface_once_whatever_fabrics_it_has(cluster: TrainiumCluster, fabrics: str) -> None:
+    for machine in cluster.machines.values():
+        machine.remember(fabrics=fabrics)
+
     state, log = run(cluster, "efa")
 
     assert state == "COMPLETED", log
@@ -105,6 +119,15 @@ def test_all_reduce_on_one_node_takes_every_neuron_core(cluster: TrainiumCluster
     assert "--check" not in timed
     assert "--slurm-mode" not in log
     assert log.endswith("PASSED with 32 ranks on 1 node(s)\n")
+
+
+def test_all_reduce_takes_the_logical_neuron_cores_of_trn2(cluster: TrainiumCluster) -> None:
+    cluster.machines[NODES[0]].remember(cores='"nc_count": 4, "logical_neuroncore_config": 2')
+
+    state, log = run(cluster, "all_reduce", nodes=1)
+
+    assert state == "COMPLETED", log
+    assert log.endswith("PASSED with 64 ranks on 1 node(s)\n")
 
 
 def test_all_reduce_over_nodes_runs_in_the_jobs_own_allocation(cluster: TrainiumCluster) -> None:
