@@ -10,6 +10,7 @@ import zipfile
 from functools import cache
 from pathlib import Path
 
+from slipway import facts
 from tests.assets.sandbox import ASSETS, Outcome, Sandbox
 from tests.inference_hosts import SOURCES, hosts
 
@@ -20,7 +21,14 @@ FOLDER = f"/mnt/models/{PREFIX}"
 AMI_FSTAB = "UUID=1 / xfs defaults,noatime 1 1\n"
 DROP_IN = "/etc/systemd/system/ecs.service.d/slipway.conf"
 LOG = "/var/log/slipway-host.log"
-MODEL = {"config.json": '{"model_type": "llama"}', "model.neff": "N" * 4096, "tokenizer/vocabulary.json": "{}"}
+SHARD = "checkpoint/weights/tp0_sharded_checkpoint.safetensors"
+# As optimum-neuron compiles one, for one core: its source is beside the stand-in of tests/jobs/publishing_case.py.
+MODEL = {
+    "config.json": '{"model_type": "llama"}',
+    "neuron_config.json": "{}",
+    "model.pt": "N" * 4096,
+    SHARD: "W" * 512,
+}
 
 # Nothing hangs in these tests that is not meant to: a limit is there to be found too long.
 SHORT = {f"SLIPWAY_{name}_SECONDS": "0" for name in ("DEVICE", "INSTALL", "MOUNT", "GROUP", "REPLACE", "WATCHDOG")}
@@ -68,7 +76,7 @@ PRIVATE_IMAGE = "111122223333.dkr.ecr.us-west-2.amazonaws.com/engines/tgi:3.3.5-
 @cache
 def user_data(source: str, published: bool, warm_pool_count: int) -> str:
     """Return the user data that the construct renders."""
-    needed = ("config.json", "tokenizer/vocabulary.json")
+    needed = facts.inference_engine("tgi").model_files
     found = hosts(source=SOURCES[source], is_published=published, warm_pool_count=warm_pool_count, model_files=needed)
     return found.user_data
 

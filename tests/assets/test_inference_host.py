@@ -17,6 +17,7 @@ from tests.assets.inference_host import (
     PREFIX,
     PRIVATE_IMAGE,
     PUBLIC_IMAGE,
+    SHARD,
     InferenceHost,
     user_data,
 )
@@ -104,7 +105,6 @@ def empty(host: InferenceHost) -> None:
             path.unlink()
 
 
-EMPTY_VOCABULARY = change("tokenizer/vocabulary.json", "")
 FAILED_MOUNT = '[[ "$2" != *.mount ]] || exit 1'
 FAILED_COPY = '[[ "$*" != *sync* ]] || exit 1'
 BROKEN: list[tuple[str, str, str, Callable[[InferenceHost], object]]] = [
@@ -115,11 +115,11 @@ BROKEN: list[tuple[str, str, str, Callable[[InferenceHost], object]]] = [
     ("mountpoint", "provide the model", "start mnt-models", lambda host: host.stub_first("systemctl", FAILED_MOUNT)),
     ("mountpoint", "provide the model", "is not mounted", lambda host: host.stub("mountpoint", "exit 32")),
     ("mountpoint", "check the model's folder", "config.json: [Errno 2]", empty),
-    ("mountpoint", "check the model's folder", "does not start without tokenizer/vocabulary.json", EMPTY_VOCABULARY),
+    ("mountpoint", "check the model's folder", "does not start without model.pt", change("model.pt", "")),
+    ("mountpoint", "check the model's folder", f"{SHARD}: No such file", lose(SHARD)),
     ("mountpoint", "check the model's folder", "config.json holds no JSON object", change("config.json", "[]")),
     ("mountpoint", "check the model's folder", "slipway-manifest.json: [Errno 2]", lose("slipway-manifest.json")),
-    ("mountpoint", "check the model's folder", "model.neff: No such file", lose("model.neff")),
-    ("mountpoint", "check the model's folder", "has 2 bytes instead of 4096", change("model.neff", "NN")),
+    ("mountpoint", "check the model's folder", "has 2 bytes instead of 4096", change("model.pt", "NN")),
     (
         "mountpoint",
         "check the model's folder",
@@ -134,7 +134,7 @@ BROKEN: list[tuple[str, str, str, Callable[[InferenceHost], object]]] = [
     ),
     ("sync", "provide the model", "the bucket has no object below tanuki-8b/v1/", empty),
     ("sync", "provide the model", "slipway-manifest.json: [Errno 2]", lose("slipway-manifest.json")),
-    ("sync", "provide the model", "another SHA-256", change("model.neff", "X" * 4096)),
+    ("sync", "provide the model", "another SHA-256", change("model.pt", "X" * 4096)),
     ("sync", "provide the model", "found 0", lambda host: host.stub_first("lsblk", "[[ $* != *MODEL* ]] || exit 0")),
     (
         "sync",
@@ -144,7 +144,7 @@ BROKEN: list[tuple[str, str, str, Callable[[InferenceHost], object]]] = [
     ),
     ("sync", "provide the model", "gave up within", lambda host: host.stub_first("aws", FAILED_COPY)),
     ("lustre", "provide the model", "does not fit kernel 6.1", lambda host: host.stub("modprobe", "exit 1")),
-    ("lustre", "provide the model", "another SHA-256", change("model.neff", "X" * 4096)),
+    ("lustre", "provide the model", "another SHA-256", change("model.pt", "X" * 4096)),
     ("lustre", "provide the model", "config.json: [Errno 2]", empty),
     ("lustre", "provide the model", "start mnt-models", lambda host: host.stub_first("systemctl", FAILED_MOUNT)),
 ]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.assets.inference_host import FOLDER, LOG, MODEL, PREFIX, InferenceHost
+from tests.assets.inference_host import FOLDER, LOG, MODEL, PREFIX, SHARD, InferenceHost
 
 SENTINEL = "/mnt/models/.slipway-complete"
 FORMAT = "mkfs.xfs -q -L slipway-model /dev/nvme2n1"
@@ -39,23 +39,23 @@ def test_many_requests_run_side_by_side(host: InferenceHost) -> None:
 
 
 def test_copy_that_was_killed_goes_on_where_it_ended(host: InferenceHost) -> None:
-    (host.state / "kill").write_text("model.neff")
+    (host.state / "kill").write_text("model.pt")
     first = host.boot(SLIPWAY_COPY_SECONDS="0")
 
     assert first.status != 0
     assert not (host.root / SENTINEL.lstrip("/")).exists()
-    assert list((host.root / FOLDER.lstrip("/")).glob("model.neff.*"))
+    assert list((host.root / FOLDER.lstrip("/")).glob("model.pt.*"))
 
     second = host.boot()
 
     assert second.status == 0, second.stderr
     assert second.calls_of("mkfs.xfs") == []
     assert len(copied(host)) == len(set(copied(host))) == len(MODEL) + 1
-    assert not list((host.root / FOLDER.lstrip("/")).glob("model.neff.*"))
+    assert not list((host.root / FOLDER.lstrip("/")).glob("model.pt.*"))
 
 
 def test_copy_that_breaks_off_within_the_time_is_tried_again(host: InferenceHost) -> None:
-    (host.state / "kill").write_text("model.neff")
+    (host.state / "kill").write_text("model.pt")
     outcome = host.boot(SLIPWAY_COPY_SECONDS="60")
 
     assert outcome.status == 0, outcome.stderr
@@ -63,17 +63,17 @@ def test_copy_that_breaks_off_within_the_time_is_tried_again(host: InferenceHost
 
 
 def test_file_that_is_damaged_on_the_way_is_copied_again(host: InferenceHost) -> None:
-    (host.state / "damage").write_text("model.neff")
+    (host.state / "damage").write_text("model.pt")
     outcome = host.boot()
 
     assert outcome.status == 0, outcome.stderr
-    assert "model.neff has another SHA-256 than the manifest says" in host.read(LOG)
-    assert host.read(f"{FOLDER}/model.neff") == MODEL["model.neff"]
-    assert copied(host).count("model.neff") == 2
+    assert "model.pt has another SHA-256 than the manifest says" in host.read(LOG)
+    assert host.read(f"{FOLDER}/model.pt") == MODEL["model.pt"]
+    assert copied(host).count("model.pt") == 2
 
 
 def test_file_that_is_damaged_in_the_bucket_leaves_no_sentinel(host: InferenceHost) -> None:
-    (host.bucket / "model.neff").write_text("X" * 4096, encoding="utf-8")
+    (host.bucket / "model.pt").write_text("X" * 4096, encoding="utf-8")
 
     assert host.boot().status != 0
     assert not (host.root / SENTINEL.lstrip("/")).exists()
@@ -107,8 +107,8 @@ def test_model_that_does_not_fit_is_not_copied(host: InferenceHost) -> None:
 
 def test_folder_that_is_not_published_is_checked_by_the_listing(tmp_path: Path) -> None:
     host = InferenceHost(tmp_path, "sync")
-    host.stub_first("aws", '[[ "$*" != *sync* ]] || rm "$STATE/bucket/tanuki-8b/v1/model.neff"')
+    host.stub_first("aws", f'[[ "$*" != *sync* ]] || rm "$STATE/bucket/tanuki-8b/v1/{SHARD}"')
     outcome = host.boot()
 
     assert outcome.status != 0
-    assert "model.neff: No such file" in host.read(LOG)
+    assert f"{SHARD}: No such file" in host.read(LOG)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from assets.cluster.neuron_metrics import metric_data, node
-from tests.assets.inference_host import DROP_IN, FOLDER, LOG, SCRIPTS, InferenceHost
+from tests.assets.inference_host import DROP_IN, FOLDER, LOG, SCRIPTS, SHARD, InferenceHost
 from tests.assets.test_inference_host import SOURCES, answers
 
 PROOF = "slipway-host-proof.service"
@@ -65,7 +65,7 @@ LOST: list[tuple[str, str, Callable[[InferenceHost], object]]] = [
     ("mountpoint", "gave up within 0 s", lambda host: host.stub_first("systemctl", '[[ "$1" != start ]] || exit 1')),
     ("mountpoint", "config.json: [Errno 2]", empty_bucket),
     ("lustre", "is not mounted", lambda host: host.stub("mountpoint", "exit 1")),
-    ("sync", "model.neff: No such file", lambda host: (host.root / FOLDER.lstrip("/") / "model.neff").unlink()),
+    ("sync", f"{SHARD}: No such file", lambda host: (host.root / FOLDER.lstrip("/") / SHARD).unlink()),
     ("sync", "is not mounted", lambda host: host.stub("mountpoint", "exit 1")),
     (
         "mountpoint",

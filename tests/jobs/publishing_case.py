@@ -46,7 +46,14 @@ HOST = {
     "price_as_of": "2026-01-01",
 }
 
-# What optimum-neuron writes, as far as Slipway looks at it. LIES changes an answer, DIE ends the program in between.
+# What optimum-neuron writes, as far as Slipway looks at it. `answers.json` changes keys of neuron_config.json; DIE ends
+# the program early; RANKS are the cores whose weights it writes.
+#
+# Sources: huggingface/optimum-neuron v0.3.0 and v0.4.5. config.json, neuron_config.json, model.pt and the folder of the
+# weights: optimum/neuron/models/inference/backend/pretrained_model.py, lines 155-178 and 151-174. Keys beside those of
+# the configuration's class: optimum/neuron/configuration_utils.py, lines 292-300. The tokenizer:
+# optimum/exporters/neuron/__main__.py, lines 776-779 and 775-778. The names of the weights' files are NeuronX
+# Distributed's: slipway_jobs/publishing/export.py has their source.
 STUB_EXPORTER = f"""#!{sys.executable}
 import json, os, pathlib, sys
 arguments = sys.argv[1:]
@@ -56,8 +63,11 @@ out = pathlib.Path(arguments[-1])
 here = pathlib.Path(__file__).parent.parent
 (here / "calls").open("a").write(json.dumps(arguments) + "\\n")
 answers = json.loads((here / "answers.json").read_text())
-(out / "checkpoint").mkdir(parents=True)
-(out / "checkpoint" / "model-00001.safetensors").write_bytes(b"weights" * 100)
+weights = out / "checkpoint" / "weights"
+weights.mkdir(parents=True)
+cores = int(given.get("--num_cores") or given["--tensor_parallel_size"])
+for rank in answers.pop("RANKS", range(cores)):
+    (weights / f"tp{{rank}}_sharded_checkpoint.safetensors").write_bytes(b"weights" * 100)
 (out / "model.pt").write_bytes(os.urandom(64))
 if answers.pop("DIE", None):
     sys.exit(3)
@@ -65,8 +75,7 @@ for name in ("config.json", "tokenizer_config.json"):
     (out / name).write_bytes((pathlib.Path(given["--model"]) / name).read_bytes())
 (out / "neuron_config.json").write_text(json.dumps({{
     "batch_size": int(given["--batch_size"]), "sequence_length": int(given["--sequence_length"]),
-    "tp_degree": int(given.get("--num_cores") or given["--tensor_parallel_size"]), "torch_dtype": "bfloat16",
-    **answers}}))
+    "tp_degree": cores, "torch_dtype": "bfloat16", "_serialized_key": "NxDNeuronConfig", **answers}}))
 """
 
 

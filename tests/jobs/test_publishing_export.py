@@ -73,8 +73,10 @@ def test_the_exporter_of_the_engines_release_compiles(
     assert (manifest.compiled.engine, manifest.compiled.neuron_release) == (engine, release)
     assert manifest.compiled.exporter == f"optimum-neuron {case.exporter.version}"
     assert (manifest.compiled.batch_size, manifest.compiled.sequence_length) == (4, 1024)
-    assert {"neuron_config.json", "model.pt", "checkpoint/model-00001.safetensors"} <= set(manifest.files)
-    assert "model.safetensors" not in manifest.files
+    assert set(manifest.files) == {
+        *("config.json", "neuron_config.json", "model.pt", "tokenizer_config.json"),
+        *(f"checkpoint/weights/tp{rank}_sharded_checkpoint.safetensors" for rank in range(2)),
+    }
 
 
 def test_a_second_attempt_takes_the_finished_export(s3: Any, case: PublishCase) -> None:
@@ -101,6 +103,9 @@ def test_a_second_attempt_takes_the_finished_export(s3: Any, case: PublishCase) 
         ({"optimum_neuron_version": "0.4.5"}, "optimum_neuron_version '0.4.5'; '0.3.0' was asked for"),
         ({"neuronxcc_version": "2.21.33363.0"}, "the exporter's is '2.19.8089.0'"),
         ({"target": "trn2"}, "target 'trn2'; None was asked for"),
+        ({"RANKS": []}, "for 2 cores has no checkpoint/weights/tp0_[a-z_]*.safetensors, checkpoint/weights/tp1_"),
+        ({"RANKS": [0]}, "for 2 cores has no checkpoint/weights/tp1_sharded_checkpoint.safetensors"),
+        ({"RANKS": [0, 1, 2]}, "for 2 cores has checkpoint/weights/tp2_sharded_checkpoint.safetensors too"),
         ({"DIE": True}, "optimum-cli ended with status 3"),
     ],
 )

@@ -147,7 +147,9 @@ def publish_version(
     configuration: Mapping[str, Any] = MODEL,
     **changes: Any,
 ) -> None:
-    """Publish a version of a model with the job kit's own code.
+    """Publish a version of a model with the job kit's own code, in the layout that optimum-neuron compiles to.
+
+    The source of the layout is beside the stand-in of tests/jobs/publishing_case.py.
 
     Args:
         s3: boto3 client.
@@ -163,6 +165,10 @@ def publish_version(
     (folder / "config.json").write_text(json.dumps(configuration))
     (folder / "neuron_config.json").write_text(json.dumps({"version": version}))
     (folder / "model.pt").write_bytes(hashlib.sha256(version.encode()).digest() * 20)
+    weights = folder / "checkpoint" / "weights"
+    weights.mkdir(parents=True)
+    for rank in range(compiled.tensor_parallel_size if compiled else 0):
+        (weights / f"tp{rank}_sharded_checkpoint.safetensors").write_bytes(version.encode() * 20)
     files = model_files(folder, print)
     prefix = VersionPrefix(s3, bucket, f"{model}/{version}", print)
     prefix.fill(folder, files)

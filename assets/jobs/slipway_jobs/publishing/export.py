@@ -25,7 +25,17 @@ DONE = "done"
 _HOURS = 6.0
 _CONFIGURATION = "neuron_config.json"
 _NEEDED = ("config.json", _CONFIGURATION, "model.pt", "tokenizer_config.json")
-"""What an engine reads, beside the weights in checkpoint/."""
+"""What an engine reads, beside the weights."""
+
+_WEIGHTS = "checkpoint"
+_SHARD = "weights/tp{rank}_sharded_checkpoint.safetensors"
+"""One file of weights for each core, below `_WEIGHTS`; an engine loads ranks 0 to cores - 1 and nothing else.
+
+Sources: huggingface/optimum-neuron v0.3.0 and v0.4.5, optimum/neuron/models/inference/backend/pretrained_model.py
+(`save`, `get_shards_path`, `get_shard_name`). The writer is `shard_checkpoint` of aws-neuron/neuronx-distributed,
+src/neuronx_distributed/trace/model_builder.py: lines 1762 and 1773 in Neuron SDK 2.24.0 (commit c9ee222), 1793 and 1804
+in tag v2.26.0.
+"""
 
 
 @dataclass(frozen=True)
@@ -101,8 +111,7 @@ def differences(folder: Path, export: Export, exporter: Exporter) -> Iterator[st
     missing = [name for name in _NEEDED if not (folder / name).is_file()]
     if missing:
         yield f"the export has no {', '.join(missing)}"
-    if not any(folder.glob("checkpoint/*.safetensors")):
-        yield "the export has no weights (checkpoint/*.safetensors)"
+    yield from _other_shards(folder / _WEIGHTS, export.tensor_parallel_size)
     try:
         found: dict[str, Any] = json.loads((folder / _CONFIGURATION).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -123,3 +132,13 @@ def differences(folder: Path, export: Export, exporter: Exporter) -> Iterator[st
     compiler = str(found.get("neuronxcc_version"))
     if compiler.partition("+")[0] != exporter.compiler:
         yield f"{_CONFIGURATION} says neuronxcc_version {compiler!r}; the exporter's is {exporter.compiler!r}"
+
+
+def _other_shards(folder: Path, cores: int) -> Iterator[str]:
+    """Yield the files of weights that are missing, and those that no core loads."""
+    wanted = [_SHARD.format(rank=rank) for rank in range(cores)]
+    found = sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
+    if missing := [name for name in wanted if name not in found]:
+        yield f"the export for {cores} cores has no {', '.join(f'{_WEIGHTS}/{name}' for name in missing)}"
+    if surplus := [name for name in found if name not in wanted]:
+        yield f"the export for {cores} cores has {', '.join(f'{_WEIGHTS}/{name}' for name in surplus)} too"
