@@ -15,6 +15,7 @@ from neuron_constructs.inference.engine_api_key import EngineApiKey
 from neuron_constructs.inference.machine_clients import MachineClients, MachineClientsProps
 from neuron_constructs.inference.node_problem_detection import NodeProblemDetection, NodeProblemDetectionProps
 from neuron_constructs.inference.token_check import TokenCheck, TokenClaim
+from neuron_constructs.log_groups import list_log_groups_command
 from slipway.assembly import ENVIRONMENT_TAG
 from slipway.spec import endpoint as endpoint_spec
 from slipway.spec.environment import Environment
@@ -108,6 +109,13 @@ class InferenceStack(EnvironmentStack):
             ),
         )
         cdk.CfnOutput(self, "ModelBucket", value=storage.model_bucket.bucket_name, description="Where models go")
+        cdk.CfnOutput(
+            self,
+            "LogGroups",
+            # CloudFormation names a group after its stack and its logical id.
+            value=list_log_groups_command(f"{self.stack_name}-", region=environment.region),
+            description="Lists the log groups of engines and hosts; a name tells the model and the part",
+        )
         self.add_metadata(METADATA, self._describe(authentication.kind))
 
     def _tag_hosts(self, environment: Environment) -> None:

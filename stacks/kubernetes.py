@@ -15,6 +15,7 @@ from neuron_constructs.kubernetes.pod_identity import pod_role
 from neuron_constructs.kubernetes.software import ClusterSoftware, ClusterSoftwareProps, JobNodes, LustreVolume
 from neuron_constructs.kubernetes.training_image import TrainingImage, TrainingImageProps
 from neuron_constructs.provided_functions import own_provided_functions
+from neuron_constructs.session_manager import first_instance, forward_port_command
 from slipway import facts
 from slipway.assembly import ENVIRONMENT_TAG
 from slipway.spec.environment import Environment
@@ -193,8 +194,12 @@ class KubernetesStack(EnvironmentStack):
             cdk.CfnOutput(
                 self,
                 "Tunnel",
-                value=_tunnel_command(
-                    region, name, core_nodes, cdk.Fn.select(2, cdk.Fn.split("/", self.cluster.cluster_endpoint))
+                value=forward_port_command(
+                    first_instance({"eks:cluster-name": name, "eks:nodegroup-name": core_nodes}, region=region),
+                    region=region,
+                    host=cdk.Fn.select(2, cdk.Fn.split("/", self.cluster.cluster_endpoint)),
+                    port=443,
+                    local_port=8443,
                 ),
                 description="How kubectl reaches the API, which has no public address: keep it running",
             )
@@ -210,17 +215,3 @@ class KubernetesStack(EnvironmentStack):
             value=f"kubectl port-forward -n {names.NAMESPACE} svc/tensorboard 6006",
             description="TensorBoard of all runs, then on http://localhost:6006",
         )
-
-
-def _tunnel_command(region: str, cluster: str, core_nodes: str, api_host: str) -> str:
-    """Return a command that forwards local port 8443 to the API through a core node, with Session Manager."""
-    instance = (
-        f"$(aws ec2 describe-instances --region {region} --filters Name=tag:eks:cluster-name,Values={cluster} "
-        f"Name=tag:eks:nodegroup-name,Values={core_nodes} "
-        "Name=instance-state-name,Values=running --query 'Reservations[0].Instances[0].InstanceId' --output text)"
-    )
-    return (
-        f"aws ssm start-session --region {region} --target {instance} "
-        "--document-name AWS-StartPortForwardingSessionToRemoteHost "
-        f"--parameters host={api_host},portNumber=443,localPortNumber=8443"
-    )

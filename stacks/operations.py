@@ -17,7 +17,9 @@ from neuron_constructs.operations.neuron_devices import watch_neuron_devices
 from neuron_constructs.operations.notifications import Notifications
 from neuron_constructs.operations.served_model import WatchedModel
 from neuron_constructs.operations.watch import Watch, WatchedPart
+from neuron_constructs.session_manager import forward_port_command
 from slipway import facts
+from slipway.spec.endpoint import Endpoint
 from slipway.spec.environment import Environment
 from slipway.spec.scaling import DEFAULT_TARGETS
 from stacks.budget import add_budget
@@ -62,7 +64,7 @@ class OperationsStack(EnvironmentStack):
         email = environment.operations.alarm_email
         notifications = Notifications(self, "Notifications", account=self.account, email=email)
         add_budget(self, environment, notifications, kubernetes=kubernetes, inference=inference)
-        Watch(
+        watch = Watch(
             self,
             "Watch",
             parts=[
@@ -76,6 +78,34 @@ class OperationsStack(EnvironmentStack):
         )
         cdk.CfnOutput(
             self, "NotificationTopic", value=notifications.topic.topic_arn, description="Subscribe to alarms here"
+        )
+        console = f"https://{environment.region}.console.aws.amazon.com/cloudwatch/home?region={environment.region}"
+        cdk.CfnOutput(
+            self,
+            "Dashboard",
+            value=f"{console}#dashboards/dashboard/{watch.dashboard_name}",
+            description="All of the environment on one page",
+        )
+        if training and inference and environment.inference:
+            self._say_how_to_ask_from_outside(environment, environment.inference.endpoint, training, inference)
+
+    def _say_how_to_ask_from_outside(
+        self, environment: Environment, wanted: Endpoint, training: TrainingStack, inference: InferenceStack
+    ) -> None:
+        if wanted.exposure == "public" or wanted.allowed_cidrs:
+            return
+        port, local_port = (443, 8443) if wanted.certificate_arn else (80, 8000)
+        cdk.CfnOutput(
+            self,
+            "EndpointTunnel",
+            value=forward_port_command(
+                training.cluster.head_node_instance_id,
+                region=environment.region,
+                host=inference.endpoint.load_balancer.load_balancer_dns_name,
+                port=port,
+                local_port=local_port,
+            ),
+            description=f"Forwards port {local_port} of your computer to the endpoint, through the head node",
         )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+import aws_cdk as cdk
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
@@ -82,6 +83,7 @@ class StorageStack(EnvironmentStack):
         self.home = self._home(training_subnet)
         self.accounting_database = self._accounting_database(tuple(private_subnets.values()))
         self._allow_access_to_buckets()
+        self._say_where_data_goes()
         own_provided_functions(self, retention=log_retention(environment))
 
     def _bucket(self, role: str) -> s3.Bucket:
@@ -94,6 +96,14 @@ class StorageStack(EnvironmentStack):
                 access_log_prefix=f"s3/{role.lower()}/",
             ),
         ).bucket
+
+    def _say_where_data_goes(self) -> None:
+        for name, bucket, description in (
+            ("DataBucket", self.data_bucket, "Text to train on: /fsx/data shows it"),
+            ("CheckpointBucket", self.checkpoint_bucket, "What is written below /fsx/checkpoints"),
+            ("ModelBucket", self.model_bucket, "Published versions of models"),
+        ):
+            cdk.CfnOutput(self, name, value=bucket.bucket_name, description=description)
 
     def _lustre(self, subnet: ec2.ISubnet) -> Lustre:
         wanted = self._environment.storage.lustre

@@ -17,7 +17,10 @@ from neuron_constructs.cluster.job_kit import job_kit_sources
 from neuron_constructs.cluster.node_access import NodeAccess
 from neuron_constructs.cluster.node_images import NodeImages, NodeImagesProps
 from neuron_constructs.cluster.node_scripts import NodeScripts, NodeScriptsProps
+from neuron_constructs.log_groups import list_log_groups_command
 from neuron_constructs.provided_functions import own_provided_functions
+from neuron_constructs.session_manager import first_instance, login_shell_command
+from slipway import facts
 from slipway.assembly import ENVIRONMENT_TAG
 from slipway.spec.environment import Environment
 from slipway.spec.training import Training
@@ -146,12 +149,25 @@ class TrainingStack(EnvironmentStack):
         return (policy.managed_policy_arn,)
 
     def _say_how_to_log_in(self) -> None:
-        instance_id = self.cluster.head_node_instance_id
+        region, cluster = self._environment.region, self._training.cluster_name
+        nodes = {"HeadNode": ("the head node", self.cluster.head_node_instance_id)}
+        if self._training.login_nodes:
+            tags = {"parallelcluster:cluster-name": cluster, "parallelcluster:node-type": "LoginNode"}
+            nodes["LoginNode"] = ("a login node", first_instance(tags, region=region))
+        user = facts.operating_system(self._training.operating_system).cluster_user
+        own_name = f", with your name in the directory for {user}" if self._training.directory_service else ""
+        for name, (place, instance_id) in nodes.items():
+            cdk.CfnOutput(
+                self,
+                f"{name}Session",
+                value=login_shell_command(instance_id, region=region, user=user),
+                description=f"How to log in to {place}{own_name} (AWS CLI with the Session Manager plugin)",
+            )
         cdk.CfnOutput(
             self,
-            "HeadNodeSession",
-            value=f"aws ssm start-session --region {self._environment.region} --target {instance_id}",
-            description="How to log in to the head node (AWS CLI with the Session Manager plugin)",
+            "LogGroups",
+            value=list_log_groups_command(f"/aws/parallelcluster/{cluster}-", region=region),
+            description="Lists the log groups of the cluster's nodes; the newest is the last one",
         )
 
     def _say_how_to_start(self) -> None:

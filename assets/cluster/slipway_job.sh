@@ -2,8 +2,24 @@
 # The command slipway-job: /apps/slipway/bin/slipway-job on head and login nodes.
 set -euo pipefail
 
+here="$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")"
+
+# refuse_local_user: all nodes know the cluster's own user and the users of a directory service. Any other user of this
+# node, such as the ssm-user of a plain Session Manager session, exists here alone; jobs and files of root are nobody's.
+refuse_local_user() {
+  local user cluster_user
+  user="$(id --user --name)" || exit 2
+  cluster_user="$(sed -n 's/^cfn_cluster_user=//p' "${here}/../../../etc/parallelcluster/cfnconfig")" || exit 2
+  if [[ "$user" != "$cluster_user" ]] && getent --service=files passwd "$user" >/dev/null; then
+    echo "slipway-job: jobs cannot run as ${user}. Become ${cluster_user}, or your own name in the directory service:" \
+      "sudo su - ${cluster_user}" >&2
+    exit 2
+  fi
+}
+
+refuse_local_user
 # The directory of the kit, not the link to it: a command that runs while the kit is updated stays with one kit, and a
 # submitted run writes the path down.
-kit="$(readlink -f "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../jobs/current")"
+kit="$(readlink -f "${here}/../jobs/current")"
 # -I: neither the user's Python packages and variables nor files of the folder they are in take the kit's place.
 exec "${kit}/venv/bin/python" -I -m slipway_jobs "$@"

@@ -30,3 +30,8 @@ def stack_log_group(
     acknowledge(group, {"NIST.800.53.R5-CloudWatchLogGroupEncrypted": _OWN_KEYS_SUFFICE})
     skip_checkov(group.node.default_child, {"CKV_AWS_158": _OWN_KEYS_SUFFICE})
     return group
+
+
+def list_log_groups_command(prefix: str, *, region: str) -> str:
+    """Return the command that lists the log groups whose names begin with a prefix, for the outputs of stacks."""
+    return f"aws logs describe-log-groups --region {region} --log-group-name-prefix {prefix}"

@@ -62,6 +62,7 @@ class OperatingSystem(Row):
         package_manager: Tool that installs system packages.
         neuron_repository: Address of AWS's repository with the Neuron system packages for it.
         image_builder_image: Name of the maker's x86_64 image among Amazon's images in EC2 Image Builder.
+        cluster_user: The user whom all nodes of a cluster know; it may use sudo.
     """
 
     name: Text
@@ -70,6 +71,7 @@ class OperatingSystem(Row):
     package_manager: Literal["apt", "dnf"]
     neuron_repository: Text
     image_builder_image: Text
+    cluster_user: Text
 
 
 @cache

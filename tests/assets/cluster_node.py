@@ -35,6 +35,10 @@ OS_RELEASES = {
     "rocky9": 'ID="rocky"\nVERSION_ID="9.5"\n',
 }
 
+# aws-parallelcluster-cookbook of 2024-10-22 (f75d84c), cookbooks/aws-parallelcluster-environment/templates/init/
+# cfnconfig.erb: the lines that the nodes' programs read.
+CFNCONFIG = "stack_name=team\ncfn_preinstall_args=()\ncfn_region=us-east-1\ncfn_cluster_user=ubuntu\n"
+
 # The real kit is larger; what the set-up does with it is the same.
 JOB_KIT = {
     "README.md": "kit\n",
@@ -194,6 +198,7 @@ class ClusterNode(Sandbox):
 
     def _create_files(self, operating_system: str) -> None:
         self.write("/etc/os-release", OS_RELEASES[operating_system])
+        self.write("/etc/parallelcluster/cfnconfig", CFNCONFIG)
         self.write("/etc/hosts", "127.0.0.1 localhost\n")
         self.write("/etc/dnf/dnf.conf", "[main]\ngpgcheck=1\n")
         for folder in ("etc/apt/apt.conf.d", "etc/apt/sources.list.d", "etc/yum.repos.d", "fsx", "apps", "scratch"):

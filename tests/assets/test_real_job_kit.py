@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import hashlib
 import re
 import subprocess
@@ -73,6 +74,7 @@ def test_command_runs_with_the_kit_and_its_packages_from_any_folder(
 ) -> None:
     outcome = set_up(node, source)
     assert outcome.status == 0, outcome.stderr
+    node.write("/etc/parallelcluster/cfnconfig", f"cfn_cluster_user={getpass.getuser()}\n")
     # What a user's folder and variables hold must not take the kit's place.
     (tmp_path / "slipway_package.py").write_text("raise SystemExit('not this one')\n")
 

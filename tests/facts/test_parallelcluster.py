@@ -34,6 +34,13 @@ def release() -> facts.ParallelClusterRelease:
     return facts.parallelcluster_release(constants("constants.py")["COOKBOOK_PACKAGES_VERSIONS"]["parallelcluster"])
 
 
+def test_cluster_users() -> None:
+    users = {name: entry["user"] for name, entry in constants("constants.py")["OS_MAPPING"].items()}
+
+    for name, system in facts.operating_systems().items():
+        assert system.cluster_user == users[name]
+
+
 def test_regions(release: facts.ParallelClusterRelease) -> None:
     supported = (PACKAGES[0] / "resources" / "supported-regions").read_text(encoding="utf-8").split()
     assert sorted(release.regions) == sorted(supported)

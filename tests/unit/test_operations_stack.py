@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.assembly import PROJECT, Assembly, load, synthesize
+from tests.conftest import AssemblyFactory
 
 
 def node_files() -> Iterator[Path]:
@@ -251,3 +252,27 @@ def test_it_waits_for_the_clusters_whose_silence_it_tells(each_assembly: Assembl
     dependencies = manifest["artifacts"][f"slipway-{environment.name}-operations"]["dependencies"]
 
     assert {f"slipway-{environment.name}-{role}" for role, there in clusters.items() if there} <= set(dependencies)
+
+
+def test_the_address_of_the_dashboard_is_an_output(each_assembly: Assembly) -> None:
+    region = each_assembly.environment.region
+    address, dashboard = each_assembly.template("operations")["Outputs"]["Dashboard"]["Value"]["Fn::Join"][1]
+
+    assert address == (f"https://{region}.console.aws.amazon.com/cloudwatch/home?region={region}#dashboards/dashboard/")
+    assert [dashboard["Ref"]] == list(each_assembly.resources("operations", "AWS::CloudWatch::Dashboard"))
+
+
+@pytest.mark.parametrize(("name", "ports"), [("default", (80, 8000)), ("team", None), ("public", None)])
+def test_an_internal_endpoint_is_reached_through_the_head_node(
+    name: str, ports: tuple[int, int] | None, assemblies: AssemblyFactory
+) -> None:
+    output = assemblies(name).template("operations")["Outputs"].get("EndpointTunnel")
+
+    assert (output is None) is (ports is None)
+    if output:
+        start, head_node, document, load_balancer, numbers = output["Value"]["Fn::Join"][1]
+        assert start.endswith("--target ")
+        assert "headnode" in json.dumps(head_node).lower()
+        assert "LoadBalancer" in json.dumps(load_balancer)
+        assert document.endswith(" --document-name AWS-StartPortForwardingSessionToRemoteHost --parameters host=")
+        assert numbers == ",portNumber={},localPortNumber={}".format(*ports or ())

@@ -85,3 +85,11 @@ def test_jobs_may_read_data_and_write_checkpoints_and_models_and_no_more(default
     assert len(writable) == 2
     assert not any("*" in action for action in actions)
     assert not any(action.startswith(("s3:DeleteBucket", "s3:PutBucket")) for action in actions)
+
+
+def test_the_buckets_that_people_use_are_outputs(each_assembly: Assembly) -> None:
+    outputs = each_assembly.template("storage")["Outputs"]
+    buckets = each_assembly.resources("storage", "AWS::S3::Bucket")
+
+    for role in ("Data", "Checkpoint", "Model"):
+        assert outputs[f"{role}Bucket"]["Value"]["Ref"] in [name for name in buckets if name.startswith(role)]

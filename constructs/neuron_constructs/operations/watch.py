@@ -99,6 +99,8 @@ def error_alarms(source: Source, meanings: Mapping[str, tuple[str, str]]) -> lis
 class Watch(Construct):
     """Alarms that tell a topic, and a dashboard that shows them and the graphs."""
 
+    dashboard_name: str
+
     def __init__(
         self,
         scope: Construct,
@@ -119,6 +121,7 @@ class Watch(Construct):
         action = actions.SnsAction(topic)
         watched: list[cloudwatch.IAlarm] = [_alarm(self, alarm, action) for part in parts for alarm in part.alarms]
         dashboard = cloudwatch.Dashboard(self, "Dashboard", default_interval=cdk.Duration.days(1))
+        self.dashboard_name = dashboard.dashboard_name
         dashboard.add_widgets(cloudwatch.AlarmStatusWidget(title="Alarms", alarms=watched, width=24))
         for part in parts:
             dashboard.add_widgets(cloudwatch.TextWidget(markdown=f"## {part.title}", width=24, height=1))
