@@ -82,17 +82,24 @@ class ModelExport:
             raise PublishRefused([*problems, f"remove {output} to have it compiled again"])
         return output
 
-    def _compile(self, work: Path) -> None:
-        programs, export, exporter = self.environment / "bin", self.export, self.exporter
-        command = [
-            *(str(programs / "optimum-cli"), "export", "neuron", "--model", str(self.source)),
+    def command(self, work: Path) -> list[str]:
+        """Return the program that compiles, with its arguments.
+
+        Args:
+            work: the folder that it writes.
+        """
+        export, exporter = self.export, self.exporter
+        return [
+            *(str(self.environment / "bin" / "optimum-cli"), "export", "neuron", "--model", str(self.source)),
             *("--task", "text-generation"),
             *("--batch_size", str(export.batch_size), "--sequence_length", str(export.sequence_length)),
             *(exporter.cores_option, str(export.tensor_parallel_size), *exporter.options, str(work)),
         ]
+
+    def _compile(self, work: Path) -> None:
         variables = {
             # optimum-cli starts `python3` by its name, and the compiler as `neuronx-cc`.
-            "PATH": f"{programs}:/usr/bin:/bin",
+            "PATH": f"{self.environment / 'bin'}:/usr/bin:/bin",
             # There is no chip to ask. Inferentia2 and Trn1 have the same NeuronCores.
             "NEURON_PLATFORM_TARGET_OVERRIDE": "trn1",
             # The model is a folder: nothing to look up, and nothing of it to tell.
@@ -100,9 +107,10 @@ class ModelExport:
             "PYTHONPATH": "",
         }
         self.tell(
-            f"optimum-neuron {exporter.version} compiles (neuronx-cc {exporter.compiler}), at most {_HOURS:.0f} h"
+            f"optimum-neuron {self.exporter.version} compiles (neuronx-cc {self.exporter.compiler}), "
+            f"at most {_HOURS:.0f} h"
         )
-        if problem := run_bounded(command, seconds=_HOURS * 3600, tell=self.tell, environment=variables):
+        if problem := run_bounded(self.command(work), seconds=_HOURS * 3600, tell=self.tell, environment=variables):
             raise PublishRefused([f"the export failed: {problem}"])
 
 
