@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from slipway.spec.document import Document, Flaw, Position, UnreadableDocument, unreadable
+from slipway.spec.document import Document, Flaw, Position, ShallowLoader, UnreadableDocument, unreadable
 from slipway.spec.problems import Path, short
 
 MAXIMUM_DEPTH = 50
@@ -36,13 +36,11 @@ def read_document(text: str) -> Document:
             `MAXIMUM_VALUES` values.
     """
     try:
-        loader = yaml.SafeLoader(text)
+        loader = ShallowLoader(text, MAXIMUM_DEPTH)
         root = loader.get_single_node()
         return _Reader(loader).read(root)
     except (yaml.reader.ReaderError, yaml.MarkedYAMLError) as error:
         raise unreadable(error, text) from error
-    except RecursionError as error:  # PyYAML's own parser, before any limit of ours
-        raise UnreadableDocument(_too_deep(Position(1, 1))) from error
 
 
 class _Reader:
@@ -65,8 +63,9 @@ class _Reader:
         if self.values_left < 0:
             message = f"more than {MAXIMUM_VALUES} values, aliases counted"
             raise UnreadableDocument(Flaw(place, (), message, "No cluster needs that."))
-        if len(path) > MAXIMUM_DEPTH:
-            raise UnreadableDocument(_too_deep(place))
+        if len(path) > 2 * MAXIMUM_DEPTH:  # an alias of itself; a list in a mapping need not be indented
+            message = f"more than {2 * MAXIMUM_DEPTH} levels of nesting, aliases counted"
+            raise UnreadableDocument(Flaw(place, (), message, "No cluster needs that."))
         function = node.tag[1:] if node.tag.startswith("!") and not node.tag.startswith("!!") else ""
         value = self._plain_value(node, path, function)
         return _long_form(function, value) if function else value
@@ -130,7 +129,3 @@ def _long_form(function: str, value: Any) -> dict[str, Any]:
 def _position(node: yaml.Node) -> Position:
     assert node.start_mark is not None  # PyYAML's types allow none for nodes that are made by hand
     return Position(node.start_mark.line + 1, node.start_mark.column + 1)
-
-
-def _too_deep(place: Position) -> Flaw:
-    return Flaw(place, (), f"more than {MAXIMUM_DEPTH} levels of nesting", "No cluster needs that.")

@@ -15,7 +15,7 @@ import yaml
 from slipway.spec.problems import Path, short
 
 MAXIMUM_DEPTH = 20
-"""Deepest nesting of mappings and lists. An environment file needs six."""
+"""Deepest nesting of mappings and lists below the whole file. An environment file needs six."""
 
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})")
 _FLOAT = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]{1,3})?")
@@ -118,7 +118,8 @@ def read_document(text: str) -> Document:
         UnreadableDocument: The text is not YAML, or is nested deeper than `MAXIMUM_DEPTH`.
     """
     try:
-        return _Reader(yaml.parse(text, Loader=yaml.SafeLoader)).read()
+        loader = ShallowLoader(text, MAXIMUM_DEPTH)
+        return _Reader(iter(loader.get_event, None)).read()
     except (yaml.reader.ReaderError, yaml.MarkedYAMLError) as error:
         raise unreadable(error, text) from error
 
@@ -130,6 +131,50 @@ def unreadable(error: yaml.reader.ReaderError | yaml.MarkedYAMLError, text: str)
     position = _position_of_index(text, int(error.position))
     message = f"the character U+{ord(text[error.position]):04X} is not allowed in YAML"
     return UnreadableDocument(Flaw(position, (), message, "Remove it."))
+
+
+class ShallowLoader(yaml.SafeLoader):
+    """PyYAML's safe loader with a bound on nesting, which holds while it looks for tokens.
+
+    Each token costs PyYAML a look at every open bracket (`Scanner.stale_possible_simple_keys` of 6.0.3): 90,000 open
+    brackets would take it an hour, long before its parser or ours sees the first of them.
+    """
+
+    def __init__(self, text: str, maximum_depth: int) -> None:
+        """Begin to read a text.
+
+        Args:
+            text: The whole file.
+            maximum_depth: Deepest nesting of mappings and lists below the outermost one.
+        """
+        super().__init__(text)
+        self.maximum_depth = maximum_depth
+
+    def fetch_flow_collection_start(self, TokenClass: type[yaml.Token]) -> None:  # noqa: N803 (PyYAML's name)
+        """Enter a `[` or `{`.
+
+        Raises:
+            UnreadableDocument: It is nested too deep.
+        """
+        self._bound(self.column, self.flow_level + 1)
+        super().fetch_flow_collection_start(TokenClass)
+
+    def add_indent(self, column: int) -> bool:
+        """Enter an indented mapping or list, if one begins here.
+
+        Raises:
+            UnreadableDocument: It is nested too deep.
+        """
+        deeper: bool = super().add_indent(column)
+        if deeper:
+            self._bound(column, self.flow_level)
+        return deeper
+
+    def _bound(self, column: int, flow_level: int) -> None:
+        if len(self.indents) + flow_level > self.maximum_depth + 1:
+            message = f"more than {self.maximum_depth} levels of nesting"
+            place = Position(self.line + 1, column + 1)
+            raise UnreadableDocument(Flaw(place, (), message, "No field needs that: check brackets and indentation."))
 
 
 class _Reader:
@@ -153,9 +198,6 @@ class _Reader:
 
     def _value(self, event: yaml.Event, path: Path) -> Any:
         self.document.values[path] = _position(event)
-        if len(path) > MAXIMUM_DEPTH:
-            message = f"more than {MAXIMUM_DEPTH} levels of nesting"
-            raise UnreadableDocument(Flaw(_position(event), path[:3], message, "No field needs that."))
         if isinstance(event, yaml.AliasEvent):
             return self._refuse(
                 event, path, f"the alias `*{short(str(event.anchor))}` is not supported", "Write the value itself."

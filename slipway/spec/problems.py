@@ -9,6 +9,9 @@ from difflib import get_close_matches
 Path = tuple[str | int, ...]
 """Way from the root of the file to one value: keys of mappings and indexes of lists."""
 
+MOST_TOLD = 20
+"""Problems of one file that are told at once."""
+
 _LONGEST_SHOWN = 60
 _PLAIN_KEY = re.compile(rf"[A-Za-z0-9_:./@+=-]{{1,{_LONGEST_SHOWN}}}")
 
@@ -65,11 +68,18 @@ class Finding:
 
 
 class InvalidEnvironment(ValueError):  # noqa: N818 (a user's mistake, not an error of the program)
-    """An environment file that cannot be used. `problems` holds everything that is wrong with it, sorted by line."""
+    """An environment file that cannot be used.
+
+    `problems` holds everything that is wrong with it, sorted by line. As text it is the first `MOST_TOLD` of them, each
+    on its line, and how many more there are.
+    """
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = sorted_by_place(problems)
-        super().__init__("\n".join(str(problem) for problem in self.problems))
+        lines = [str(problem) for problem in self.problems[:MOST_TOLD]]
+        if more := len(self.problems) - len(lines):
+            lines.append(f"{self.problems[0].file}: {more:,} more problems. Mend these first.")
+        super().__init__("\n".join(lines))
 
 
 def sorted_by_place(problems: Iterable[Problem]) -> list[Problem]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, get_args
 
 from pydantic import ValidationError
@@ -87,8 +88,17 @@ def _unknown_key(mistake: _Mistake) -> _Words:
 
 
 def _other_place(name: str) -> str:
-    places = [dotted(path[:-1]) or "the top level" for path, _ in all_fields(Environment) if path[-1] == name]
-    return f"It belongs to {listed(f'`{place}`' for place in dict.fromkeys(places))}." if places else ""
+    places = _places().get(name)
+    return f"It belongs to {listed(f'`{place}`' for place in places)}." if places else ""
+
+
+@cache
+def _places() -> dict[str, dict[str, None]]:
+    """Return the sections that have a field, by the field's name."""
+    places: dict[str, dict[str, None]] = {}
+    for path, _ in all_fields(Environment):
+        places.setdefault(str(path[-1]), {})[dotted(path[:-1]) or "the top level"] = None
+    return places
 
 
 def _text(mistake: _Mistake) -> _Words:

@@ -15,6 +15,14 @@ class _Absent:
     """Stands for the value of a field that is not valid."""
 
 
+class _Invalid:
+    """What is wrong, found by path in one step however much it is."""
+
+    def __init__(self, paths: AbstractSet[Path]) -> None:
+        self.paths = paths
+        self.at_or_below = {path[:length] for path in paths for length in range(1, len(path) + 1)}
+
+
 def valid_parts(value: dict[str, Any], invalid: AbstractSet[Path]) -> Environment:
     """Build an environment that lacks every field that is not valid.
 
@@ -25,13 +33,13 @@ def valid_parts(value: dict[str, Any], invalid: AbstractSet[Path]) -> Environmen
     Returns:
         An environment; reading a field that is absent from it raises `InvalidPart`.
     """
-    environment = _section(Environment, value, (), invalid)
+    environment = _section(Environment, value, (), _Invalid(invalid))
     assert isinstance(environment, Environment)
     return environment
 
 
-def _section(section: type[Section], value: object, path: Path, invalid: AbstractSet[Path]) -> Section:
-    usable = isinstance(value, dict) and path not in invalid
+def _section(section: type[Section], value: object, path: Path, invalid: _Invalid) -> Section:
+    usable = isinstance(value, dict) and path not in invalid.paths
     found = {
         name: _field(field, value, (*path, name), invalid) if usable else _Absent
         for name, field in section.model_fields.items()
@@ -44,15 +52,15 @@ def _section(section: type[Section], value: object, path: Path, invalid: Abstrac
     return part
 
 
-def _field(field: FieldInfo, holder: Any, path: Path, invalid: AbstractSet[Path]) -> Any:
-    if path in invalid:
+def _field(field: FieldInfo, holder: Any, path: Path, invalid: _Invalid) -> Any:
+    if path in invalid.paths:
         return _Absent
     if path[-1] not in holder:
         return _Absent if field.is_required() else field.get_default(call_default_factory=True)
     value = holder[path[-1]]
     sections = sections_in(field.annotation)
     if value is None or not sections:
-        return _Absent if any(wrong[: len(path)] == path for wrong in invalid) else value
+        return _Absent if path in invalid.at_or_below else value
     if holds_list(field.annotation):
         return tuple(_section(sections[0], item, (*path, index), invalid) for index, item in enumerate(value))
     if len(sections) > 1:

@@ -57,7 +57,8 @@ def test_a_key_that_is_no_text_is_a_flaw() -> None:
         ("a: !!python/object:os.system x", "could not determine a constructor"),
         ("a: \x07", "U+0007 is not allowed"),
         ("a: " + "[" * 80 + "]" * 80, "levels of nesting"),
-        ("a: " + "[" * 20_000, "levels of nesting"),
+        ("a: " + "[" * 20_000, "more than 50 levels of nesting"),
+        ("a: " + "{" * 90_000, "more than 50 levels of nesting"),
         ("&a [*a]", "levels of nesting"),
     ],
 )

@@ -272,6 +272,13 @@ TAGS = [
     Case("tag-key-not-reserved", {"tags": {"slipway:x": "x"}}, "tags.slipway:x", "reserved", {"tags": {"team:x": "x"}}),
     Case("tag-key-allowed", {"tags": {"a*b": "x"}}, "tags['a*b']", "does not accept", {"tags": {"a b+c/d@e": "x"}}),
     Case("tag-key-allowed", {"tags": {"k" * 129: "x"}}, f"tags['{'k' * 56}...]", "got 129", {"tags": {"k" * 128: "x"}}),
+    Case(
+        "tag-keys-distinct",
+        {"tags": {"Owner": "x", "team": "x", "owner": "x"}},
+        "tags.owner",
+        "differs from the tag 'Owner' only in capitals, and IAM takes them for the same key. Keep one of the two.",
+        {"tags": {"Owner": "x", "owners": "x"}},
+    ),
     Case("tag-value-allowed", {"tags": {"team": "a;b"}}, "tags.team", "does not accept", {"tags": {"team": ""}}),
     Case("tag-value-allowed", {"tags": {"team": "v" * 257}}, "tags.team", "got 257", {"tags": {"team": "v" * 256}}),
 ]

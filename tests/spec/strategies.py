@@ -19,6 +19,8 @@ _TAG_TEXT = (
     st.text("abcXYZ019_.:/=+@-", max_size=30).map(lambda text: f"t-{text}").filter(lambda text: "://" not in text)
 )
 
+_TAGS = st.lists(st.tuples(_TAG_TEXT, _TAG_TEXT), max_size=5, unique_by=lambda tag: tag[0].lower()).map(dict)
+
 
 @st.composite
 def environments(draw: st.DrawFn) -> Values:
@@ -46,7 +48,7 @@ def environments(draw: st.DrawFn) -> Values:
     }
     optional: Values = {
         "lifecycle": draw(st.sampled_from(["ephemeral", "persistent"])),
-        "tags": draw(st.dictionaries(_TAG_TEXT, _TAG_TEXT, max_size=5)),
+        "tags": draw(_TAGS),
         "operations": draw(_operations()),
         "permissions_boundary_arn": "arn:aws:iam::111122223333:policy/developer-boundary",
     }

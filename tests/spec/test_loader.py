@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slipway.spec import Problem, load_environment
+from slipway.spec import InvalidEnvironment, Problem, load_environment
 from slipway.spec.loader import LARGEST_FILE_BYTES
 from tests.spec.files import MINIMAL, changed, load, problems_of, write
 
@@ -24,6 +24,9 @@ UNREADABLE = {
     "control character": (b"name: x\nregion: \x07\n", 2, 9, "the character U+0007 is not allowed in YAML"),
     "deep lists": (b"a: " + b"[" * 1000, 1, 24, "more than 20 levels of nesting"),
     "deep mappings": (b"".join(b" " * n + b"a:\n" for n in range(100)), 22, 22, "more than 20 levels of nesting"),
+    # Quadratic in PyYAML's scanner: an hour.
+    "90,000 braces": (b"a: " + b"{" * 90_000, 1, 24, "more than 20 levels of nesting"),
+    "90,000 braces as keys": (b"? {" * 30_000, 1, 63, "more than 20 levels of nesting"),
     "alias of itself": (b"&a [*a]\n", 1, 1, "the anchor `&a` is not supported"),
     "list as key": (b"? [a]\n: b\n", 1, 3, "a key must be plain text"),
     "bracket at the end": (b"name: [\n", 1, 1, "not valid YAML"),
@@ -83,6 +86,17 @@ def test_large_file_is_not_read(tmp_path: Path) -> None:
     file.write_bytes(b"#" * (LARGEST_FILE_BYTES + 1))
     [problem] = problems_of(file)
     assert problem.message == f"is larger than {LARGEST_FILE_BYTES} bytes"
+
+
+def test_the_first_twenty_of_many_problems_are_told_and_the_rest_counted(tmp_path: Path) -> None:
+    file = tmp_path / "environment.yaml"
+    file.write_text("".join(f"key{n}: 1\n" for n in range(5_000)), encoding="utf-8")
+    with pytest.raises(InvalidEnvironment) as invalid:
+        load_environment(file)
+    *told, rest = str(invalid.value).splitlines()
+    assert told == [str(problem) for problem in invalid.value.problems[:20]]
+    assert rest == f"{file}: {len(invalid.value.problems) - 20:,} more problems. Mend these first."
+    assert len(invalid.value.problems) > 5_000
 
 
 def test_problem_is_one_line_that_editors_can_follow(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from slipway.spec.environment import Environment
-from slipway.spec.problems import Finding, listed
+from slipway.spec.problems import Finding, listed, shown
 from slipway.spec.rules.registry import environment_rule
 
 # `aws:` is AWS's own, `parallelcluster:` the nodes', `slipway:` the environment's.
@@ -35,6 +35,18 @@ def tag_key_allowed(environment: Environment) -> Iterator[Finding]:
         elif not _TEXT.fullmatch(key) or key != key.strip():
             message = "a tag's key has characters that AWS does not accept"
             yield Finding(("tags", key), message, f"Write {_WORDS} only.", at_key=True)
+
+
+@environment_rule
+def tag_keys_distinct(environment: Environment) -> Iterator[Finding]:
+    """No two tags have keys that differ only in capitals: IAM refuses a role with both."""
+    # IAM user guide, rules for tagging in IAM and AWS STS: "tag key names are not case sensitive".
+    seen: dict[str, str] = {}
+    for key in environment.tags:
+        before = seen.setdefault(key.lower(), key)
+        if before != key:
+            message = f"differs from the tag {shown(before)} only in capitals, and IAM takes them for the same key"
+            yield Finding(("tags", key), message, "Keep one of the two.", at_key=True)
 
 
 @environment_rule
