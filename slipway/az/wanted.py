@@ -8,7 +8,8 @@ from pydantic import ValidationError
 
 from slipway import facts
 from slipway.spec import Environment, load_environment
-from slipway.spec.document import UnreadableDocument, read_document
+from slipway.spec.document import read_document
+from slipway.spec.unreadable import UnreadableDocument
 
 _LUSTRE, _OPEN_ZFS = "FSx for Lustre", "FSx for OpenZFS"
 

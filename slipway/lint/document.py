@@ -8,8 +8,9 @@ from typing import Any
 
 import yaml
 
-from slipway.spec.document import Document, Flaw, Position, ShallowLoader, UnreadableDocument, unreadable
+from slipway.spec.document import Document, ShallowLoader
 from slipway.spec.problems import Path, short
+from slipway.spec.unreadable import Flaw, Position, UnreadableDocument, unreadable
 
 MAXIMUM_DEPTH = 50
 """Deepest nesting of mappings and lists."""

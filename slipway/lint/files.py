@@ -14,9 +14,10 @@ from slipway.lint.rules import RULES, run_rules
 from slipway.lint.rules.capacity import Demand, demand
 from slipway.lint.sections import Section, UnknownValue, with_open_texts
 from slipway.lint.templates import Templates
-from slipway.spec.document import Document, Flaw, UnreadableDocument
+from slipway.spec.document import Document
 from slipway.spec.problems import Finding, dotted
 from slipway.spec.problems import Path as YamlPath
+from slipway.spec.unreadable import Flaw, UnreadableDocument
 
 LARGEST_FILE_BYTES = 1_000_000
 """Largest file: CloudFormation's limit for a template."""

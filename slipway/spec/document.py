@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from slipway.spec.problems import Path, short
+from slipway.spec.unreadable import Flaw, Position, UnreadableDocument, unreadable
 
 MAXIMUM_DEPTH = 20
 """Deepest nesting of mappings and lists below the whole file. An environment file needs six."""
@@ -24,53 +25,6 @@ _CONSTANTS = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
-# PyYAML's words, and clearer ones with a way out; {beginning} is the line where the construct begins.
-_CLEARER_WORDS = (
-    ("found character '\\t'", "a tab stands where YAML wants spaces", "Write spaces."),
-    (
-        "mapping values are not allowed here",
-        "a ':' stands where none can be",
-        "Check the indentation here and in the line before, write a space behind each ':', quote a value with ': '.",
-    ),
-    ("that cannot start any token", "a text cannot begin with this character", "Put the text in quotation marks."),
-    ("expected '<document start>'", "this stands behind the end of the document", "Keep one mapping in the file."),
-    ("but found another document", "a second document begins here", "Keep one document in each file."),
-    ("could not find expected ':'", "a ':' is missing", "Write `key: value`."),
-    (
-        "found unexpected end of stream",
-        "the text that begins in line {beginning} is not closed",
-        "Add the quotation mark at its end.",
-    ),
-    ("expected ',' or ']'", "the list that begins in line {beginning} is not closed", "Add the `]` at its end."),
-    ("expected ',' or '}'", "the mapping that begins in line {beginning} is not closed", "Add the `}` at its end."),
-    ("expected <block end>", "the indentation does not fit the lines before", "Indent each level by two spaces."),
-)
-
-
-@dataclass(frozen=True)
-class Position:
-    """A place in the file; both count from 1."""
-
-    line: int
-    column: int
-
-
-@dataclass(frozen=True)
-class Flaw:
-    """Something wrong with the YAML itself."""
-
-    position: Position
-    path: Path
-    message: str
-    fix: str
-
-
-class UnreadableDocument(Exception):  # noqa: N818
-    """The text is not one YAML document; `flaw` says where it stops being one."""
-
-    def __init__(self, flaw: Flaw) -> None:
-        self.flaw = flaw
-        super().__init__(flaw.message)
 
 
 @dataclass
@@ -104,6 +58,18 @@ class Document:
                 return self.values[part]
         return self.values.get((), Position(1, 1))
 
+    def value_at(self, path: Path) -> Any:
+        """Return the value at a path; None where nothing stands."""
+        value = self.value
+        for part in path:
+            if isinstance(value, dict):
+                value = value.get(str(part))
+            elif isinstance(value, tuple) and isinstance(part, int) and part < len(value):
+                value = value[part]
+            else:
+                return None
+        return value
+
 
 def read_document(text: str) -> Document:
     """Read one YAML document.
@@ -122,15 +88,6 @@ def read_document(text: str) -> Document:
         return _Reader(iter(loader.get_event, None)).read()
     except (yaml.reader.ReaderError, yaml.MarkedYAMLError) as error:
         raise unreadable(error, text) from error
-
-
-def unreadable(error: yaml.reader.ReaderError | yaml.MarkedYAMLError, text: str) -> UnreadableDocument:
-    """Say in clearer words why PyYAML cannot read a text."""
-    if isinstance(error, yaml.MarkedYAMLError):
-        return UnreadableDocument(_flaw_of(error, text))
-    position = _position_of_index(text, int(error.position))
-    message = f"the character U+{ord(text[error.position]):04X} is not allowed in YAML"
-    return UnreadableDocument(Flaw(position, (), message, "Remove it."))
 
 
 class ShallowLoader(yaml.SafeLoader):
@@ -274,22 +231,3 @@ def _resolved(text: str) -> str | int | float | bool | None:
 def _position(event: yaml.Event) -> Position:
     assert event.start_mark is not None  # PyYAML's types allow none for events that are made by hand
     return Position(event.start_mark.line + 1, event.start_mark.column + 1)
-
-
-def _position_of_index(text: str, index: int) -> Position:
-    before = text[:index]
-    return Position(before.count("\n") + 1, index - (before.rfind("\n") + 1) + 1)
-
-
-def _flaw_of(error: yaml.MarkedYAMLError, text: str) -> Flaw:
-    """Put PyYAML's words into clearer ones, and keep the place inside the file."""
-    problem = error.problem or error.context or "the text cannot be read"
-    mark = error.problem_mark or error.context_mark
-    beginning = (error.context_mark.line if error.context_mark else 0) + 1
-    message, fix = next(
-        ((message.format(beginning=beginning), fix) for words, message, fix in _CLEARER_WORDS if words in problem),
-        (problem, "Check indentation, brackets and quotation marks around this place."),
-    )
-    last_line = max(1, len(text.splitlines()))
-    position = Position(min(mark.line + 1, last_line), mark.column + 1) if mark else Position(1, 1)
-    return Flaw(position, (), f"not valid YAML: {message}", fix)

@@ -5,8 +5,9 @@ import pathlib
 from pydantic import ValidationError
 
 from slipway.spec.credentials import credential_findings
-from slipway.spec.document import Document, Flaw, UnreadableDocument, read_document
+from slipway.spec.document import Document, read_document
 from slipway.spec.environment import Environment
+from slipway.spec.look_alikes import look_alike_hint
 from slipway.spec.problems import (
     Finding,
     InvalidEnvironment,
@@ -19,10 +20,11 @@ from slipway.spec.problems import (
 )
 from slipway.spec.rules import NOTICES, RULES, findings_of
 from slipway.spec.schema_findings import schema_findings
+from slipway.spec.unreadable import Flaw, UnreadableDocument
 from slipway.spec.valid_parts import valid_parts
 
 LARGEST_FILE_BYTES = 100_000
-"""Largest environment file. A cluster with all 50 queues needs a fifth of it; any file up to it takes about a second."""
+"""Largest environment file. A cluster with all 50 queues needs a fifth of it, and any text up to it takes a second."""
 
 
 def load_environment(path: pathlib.Path) -> Environment:
@@ -153,6 +155,7 @@ def _flaw_problem(path: pathlib.Path, flaw: Flaw) -> Problem:
 
 def _problem(path: pathlib.Path, finding: Finding, document: Document) -> Problem:
     place = document.position(finding.path, of_key=finding.at_key)
-    return Problem(
-        str(path), place.line, place.column, dotted(finding.path), finding.message, finding.fix, finding.rule
-    )
+    written = finding.path[-1] if finding.at_key else document.value_at(finding.path)
+    hint = look_alike_hint(written) if isinstance(written, str) else ""
+    fix = f"{hint} {finding.fix}".strip()
+    return Problem(str(path), place.line, place.column, dotted(finding.path), finding.message, fix, finding.rule)

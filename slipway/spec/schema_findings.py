@@ -84,6 +84,8 @@ def _missing(mistake: _Mistake) -> _Words:
 def _unknown_key(mistake: _Mistake) -> _Words:
     name = str(mistake.path[-1])
     allowed = [field for section in mistake.sections for field in section.model_fields]
+    if _no_space_after_colon(name):
+        return "is not a known key", "Write a space after the `:`."
     return "is not a known key", _other_place(name) or near_names(name, allowed) or f"Possible here: {listed(allowed)}."
 
 
@@ -122,6 +124,8 @@ def _whole_number(mistake: _Mistake) -> _Words:
         return message, f"Write {short(str(int(value)))}."
     if isinstance(value, str) and re.fullmatch(r"0|[1-9][0-9]{0,17}", value):
         return message, "Write it without quotation marks."
+    if isinstance(value, str) and re.fullmatch(r"[1-9][0-9]+", value):
+        return f"is too large {mistake.got}", "Write a smaller number."
     if isinstance(value, str) and value.startswith("0"):
         return message, "Write digits only, the first not 0."
     return message, "Write digits only."
@@ -144,7 +148,13 @@ def _list(mistake: _Mistake) -> _Words:
     return f"must be a list {mistake.got}", "Begin each item with `- `."
 
 
+def _no_space_after_colon(text: str) -> bool:
+    return re.match(r"[A-Za-z_][A-Za-z0-9_]*:(?!//)\S", text) is not None
+
+
 def _mapping(mistake: _Mistake) -> _Words:
+    if isinstance(mistake.value, str) and _no_space_after_colon(mistake.value):
+        return f"must be a mapping {mistake.got}", "Write a space after the `:`."
     return f"must be a mapping {mistake.got}", "Write its keys on the lines below, indented by two spaces."
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from slipway.lint.document import MAXIMUM_VALUES, read_document
-from slipway.spec.document import Position, UnreadableDocument
+from slipway.spec.unreadable import Position, UnreadableDocument
 
 
 @pytest.mark.parametrize(
