@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from slipway.spec.section import Cidr, Form, Section
+from slipway.spec.section import ONE_LINE_PATTERN, Cidr, Form, Section
 
 SecretArn = Annotated[
     str,
@@ -20,7 +20,11 @@ SecretArn = Annotated[
 class Ssh(Section):
     """SSH to the head node and login nodes. Without it people log in through Session Manager of AWS Systems Manager."""
 
-    key_name: Annotated[str, Field(min_length=1, max_length=255)]
+    key_name: Annotated[
+        str,
+        # EC2 API, CreateKeyPair, KeyName.
+        Form(r"[!-~]([ -~]{0,253}[!-~])?", "1 to 255 ASCII characters without spaces at the ends", "operators"),
+    ]
     """Name of an EC2 key pair of the Region; on Ubuntu an ED25519 one: ParallelCluster refuses RSA there."""
 
     allowed_cidr: Cidr
@@ -56,8 +60,8 @@ class DirectoryService(Section):
     domain_addr: Annotated[
         str,
         Form(
-            r"ldaps://[^\s,]+(,ldaps://[^\s,]+)*",
-            "one or more ldaps:// addresses separated by commas",
+            r"ldaps://HOST(,ldaps://HOST)*".replace("HOST", r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(:[0-9]{1,5})?/?"),
+            "one or more ldaps:// addresses separated by commas, without spaces",
             "ldaps://corp.example.com",
         ),
     ]
@@ -66,16 +70,38 @@ class DirectoryService(Section):
     password_secret_arn: SecretArn
     """ARN of the secret that holds the reading user's password as plain text."""
 
-    domain_read_only_user: Annotated[str, Field(min_length=1)]
+    domain_read_only_user: Annotated[
+        str,
+        Form(
+            rf"[A-Za-z0-9.-]+={ONE_LINE_PATTERN}",
+            "a distinguished name on one line",
+            "cn=reader,ou=users,dc=corp,dc=example,dc=com",
+        ),
+    ]
     """Distinguished name of the user that may only read the directory."""
 
-    ldap_tls_ca_cert: str | None = None
+    ldap_tls_ca_cert: (
+        Annotated[
+            str,
+            Form(
+                r"(/\.?[A-Za-z0-9_+@-][A-Za-z0-9_.+@-]*)+",
+                "an absolute path without `..`, of letters, digits, `_`, `.`, `+`, `@` and `-`",
+                "/etc/ssl/certs/corp.pem",
+            ),
+        ]
+        | None
+    ) = None
     """Path on the nodes of the bundle with the directory's certificate authority; the system's own when left out."""
 
     ldap_tls_req_cert: Literal["hard", "demand"] = "hard"
     """OpenLDAP's TLS_REQCERT; both refuse a directory whose certificate is not valid, the other words would not."""
 
-    ldap_access_filter: str | None = None
+    ldap_access_filter: (
+        Annotated[
+            str, Form(ONE_LINE_PATTERN, "an LDAP filter on one line", "memberOf=cn=ml,ou=groups,dc=example,dc=com")
+        ]
+        | None
+    ) = None
     """LDAP filter of the users who may log in."""
 
     generate_ssh_keys_for_users: bool = True

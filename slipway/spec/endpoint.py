@@ -4,11 +4,18 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from slipway.spec.section import Cidr, Form, Section
+from slipway.spec.section import HOST_NAME_PATTERN, Cidr, Form, Section
 
 HttpsUrl = Annotated[
     str,
-    Form(r"https://[^\s]+", "an https:// address of at most 256 characters", "https://login.example.com/", longest=256),
+    # The characters of RFC 3986, without user and fragment.
+    Form(
+        r"https://[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?"
+        r"(/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*)?(\?[A-Za-z0-9._~!$&'()*+,;=:@%/?-]*)?",
+        "an https:// address of at most 256 characters",
+        "https://login.example.com/",
+        longest=256,
+    ),
 ]
 """An address that is reached over TLS; the load balancer takes 256 characters."""
 
@@ -80,13 +87,11 @@ class DnsRecord(Section):
 
     name: Annotated[
         str,
-        Form(r"([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}", "a host name in lower case", "llm.example.com"),
+        Form(HOST_NAME_PATTERN, "a host name in lower case", "llm.example.com", longest=253),
     ]
     """Name of the endpoint; the certificate must cover it."""
 
-    zone_name: Annotated[
-        str, Form(r"([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}", "a domain name in lower case", "example.com")
-    ]
+    zone_name: Annotated[str, Form(HOST_NAME_PATTERN, "a domain name in lower case", "example.com", longest=253)]
     """Name of the hosted zone, in which the name is."""
 
     zone_id: Annotated[str, Form(r"Z[A-Z0-9]{5,31}", "the id of a hosted zone", "Z0123456789ABCDEFGHIJ")]

@@ -7,11 +7,22 @@ from pydantic import Field
 
 from slipway.spec.endpoint import Endpoint
 from slipway.spec.scaling import Scaling
-from slipway.spec.section import Form, Section
+from slipway.spec.section import HOST_NAME_PATTERN, Form, Section
 
 MOST_SERVICES = 12
 """Models and canaries of one endpoint. CloudFormation takes a million bytes and 500 resources in a stack, and each of
 them needs about 60,000 and 26."""
+
+
+# distribution/reference, regexp.go of 00a09fa: only a registry's host and a tag may have capitals. A registry is told
+# from a folder by a dot or a port.
+_IMAGE_LABEL = r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?"
+_IMAGE_HOST = rf"({_IMAGE_LABEL}(\.{_IMAGE_LABEL})+(:[0-9]+)?|{_IMAGE_LABEL}:[0-9]+)"
+_IMAGE_FOLDER = r"[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*"
+_IMAGE_PATTERN = (
+    rf"({_IMAGE_HOST}/)?{_IMAGE_FOLDER}(/{_IMAGE_FOLDER})*"
+    r"(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}|@sha256:[0-9a-f]{64})"
+)
 
 
 class Mountpoint(Section):
@@ -77,7 +88,7 @@ class Route(Section):
         Annotated[
             str,
             Form(
-                r"([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}",
+                HOST_NAME_PATTERN,
                 "a host name in lower case of at most 128 characters",
                 "tanuki.llm.example.com",
                 longest=128,
@@ -124,8 +135,8 @@ class ServedModel(Section):
         Annotated[
             str,
             Form(
-                r"[^\s@:/]+(:[0-9]+)?(/[^\s@:/]+)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}|@sha256:[0-9a-f]{64})",
-                "a container image with a tag or digest",
+                _IMAGE_PATTERN,
+                "a container image in lower case with a tag or digest",
                 "111122223333.dkr.ecr.us-west-2.amazonaws.com/tgi:3.3.5-neuron",
             ),
         ]

@@ -66,8 +66,8 @@ class NodeGroup(Section):
     min_count: Annotated[int, Field(ge=0)] = 0
     """Nodes that always run, and are paid, from the first minute."""
 
-    max_count: Annotated[int, Field(ge=1)] = 1
-    """Most nodes that the autoscaler may start."""
+    max_count: Annotated[int, Field(ge=1, le=65_536)] = 1
+    """Most nodes that the autoscaler may start; a subnet has no addresses for more than 65,536."""
 
     capacity_type: Literal["on_demand", "spot", "capacity_block"] = "on_demand"
     """How the nodes are bought. `capacity_block` needs `capacity_reservation_id`."""

@@ -9,16 +9,22 @@ from slipway.spec.section import Form, Section
 LogRetentionDays = Literal[1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1827, 3653]
 """The retention times that both CloudWatch Logs and ParallelCluster accept, in days."""
 
+# What a browser's <input type=email> takes (WHATWG HTML, valid e-mail address), with a dot in the domain.
+_EMAIL_PATTERN = (
+    r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@"
+    r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)+"
+)
+
 
 class Operations(Section):
     """Alarms, budget and logs of the whole environment."""
 
     alarm_email: (
-        Annotated[str, Form(r"[^@\s]+@[^@\s]+\.[^@\s]+", "an e-mail address", "ml-platform@example.com")] | None
+        Annotated[str, Form(_EMAIL_PATTERN, "an e-mail address", "ml-platform@example.com", longest=254)] | None
     ) = None
     """Address that is told about alarms and the budget. AWS asks it to confirm once."""
 
-    monthly_budget_usd: Annotated[int, Field(ge=1)] | None = None
+    monthly_budget_usd: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
     """Monthly budget in US dollars for what carries the environment's tag; an alarm at 50, 80 and 100 percent."""
 
     at_budget: Literal["notify", "stop"] = "notify"

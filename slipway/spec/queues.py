@@ -38,8 +38,8 @@ class ComputeResource(Section):
     min_count: Annotated[int, Field(ge=0)] = 0
     """Nodes that always run, and are paid, from the first minute. Creation fails when EC2 does not have them."""
 
-    max_count: Annotated[int, Field(ge=1)] = 1
-    """Most nodes that Slurm may launch."""
+    max_count: Annotated[int, Field(ge=1, le=65_536)] = 1
+    """Most nodes that Slurm may launch; a subnet has no addresses for more than 65,536."""
 
     efa: bool | None = None
     """Elastic Fabric Adapter. Left out, it is on exactly where the instance type has it."""

@@ -64,3 +64,9 @@ AvailabilityZoneId = Annotated[
 
 Cidr = Annotated[str, Form(r"([0-9]{1,3}\.){3}[0-9]{1,3}/[0-9]{1,2}", "an IPv4 range in CIDR notation", "10.40.0.0/16")]
 """An IPv4 range such as `10.40.0.0/16`."""
+
+HOST_NAME_PATTERN = r"([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+([a-z]{2,63}|xn--[a-z0-9-]{1,58}[a-z0-9])"
+"""A DNS name in lower case; its top-level domain may be an internationalized one in punycode, such as `xn--p1ai`."""
+
+ONE_LINE_PATTERN = r"[^\x00-\x1f\x7f]+"
+"""Text without line breaks and other control characters."""

@@ -13,7 +13,8 @@ Lifecycle = Literal["ephemeral", "persistent"]
 class Lustre(Section):
     """The file system at /fsx: FSx for Lustre, deployment type PERSISTENT_2 on SSD."""
 
-    capacity_gib: Annotated[int, Field(ge=1200)]
+    # A file server for each 1,200 GiB, and a /16, the largest subnet, has room for 64,000 of them.
+    capacity_gib: Annotated[int, Field(ge=1200, le=76_800_000)]
     """Storage capacity in GiB: 1200, 2400, or a multiple of 2400. It can grow later, never shrink."""
 
     throughput_mb_s_per_tib: int

@@ -42,6 +42,13 @@ ACCESS = [
         ssh("10.0.0.0/8"),
     ),
     Case(
+        "ssh-not-for-everyone",
+        ssh("0.0.0.0/1"),
+        f"{SSH}.allowed_cidr",
+        "everyone in 0.0.0.0/1 may connect. Name the network that people come from",
+        ssh("10.0.0.0/8"),
+    ),
+    Case(
         "login-node-type-known",
         {LOGIN: {"instance_type": "m6i.larg"}},
         f"{LOGIN}.instance_type",
@@ -88,6 +95,34 @@ ACCESS = [
         f"{DIRECTORY}.additional_sssd_configs.access_provider",
         "ParallelCluster needs `ldap` here (got 'simple')",
         directory(ldap_access_filter="memberOf=cn=ml,dc=example,dc=com"),
+    ),
+    Case(
+        "directory-settings-on-one-line",
+        directory(additional_sssd_configs={"ldap_page_size": "500\naccess_provider = permit"}),
+        f"{DIRECTORY}.additional_sssd_configs.ldap_page_size",
+        'must be text on one line (got "500\\naccess_provider = permit")',
+        directory(additional_sssd_configs={"ldap_page_size": "500", "ldap_user_gecos": ""}),
+    ),
+    Case(
+        "directory-settings-on-one-line",
+        directory(additional_sssd_configs={"ldap page]": "500"}),
+        f"{DIRECTORY}.additional_sssd_configs['ldap page]']",
+        "is not a key of sssd.conf (got 'ldap page]')",
+        directory(additional_sssd_configs={"ldap_user_extra_attrs": "mail, lastUSN:lastUSN"}),
+    ),
+    Case(
+        "directory-filter-balanced",
+        directory(ldap_access_filter="(&(objectClass=person)(uid=a)"),
+        f"{DIRECTORY}.ldap_access_filter",
+        "has 3 opening and 2 closing parentheses",
+        directory(ldap_access_filter="(&(objectClass=person)(cn=a \\28b))"),
+    ),
+    Case(
+        "directory-filter-balanced",
+        directory(ldap_access_filter="(uid=a)(uid=b)"),
+        f"{DIRECTORY}.ldap_access_filter",
+        "must be one filter inside one pair of parentheses (got '(uid=a)(uid=b)')",
+        directory(ldap_access_filter="(|(uid=a)(uid=b))"),
     ),
     Case(
         "directory-secret-in-region",

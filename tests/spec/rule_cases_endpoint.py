@@ -61,6 +61,13 @@ ENDPOINT_CASES = [
         {f"{ENDPOINT}.allowed_cidrs": ["0.0.0.0/0"], f"{ENDPOINT}.authentication": API_KEY},
     ),
     Case(
+        "everyone-only-authenticated",
+        {f"{ENDPOINT}.allowed_cidrs": ["10.0.0.0/8", "128.0.0.0/1"]},
+        "inference.endpoint.allowed_cidrs",
+        "everyone in 128.0.0.0/1 may connect without authentication",
+        {f"{ENDPOINT}.allowed_cidrs": ["10.0.0.0/8", "128.0.0.0/8"]},
+    ),
+    Case(
         "public-endpoint-reachable",
         {
             **SAFE_PUBLIC,

@@ -92,6 +92,27 @@ SCALING = [
         timed("0/30 20 ? JAN-MAR MON-FRI 2026-2030"),
     ),
     Case(
+        "schedule-comes",
+        timed("0 20 31 FEB,4,11 ? *"),
+        f"{SCHEDULE}.cron",
+        "the day never comes: no month in it has that many days (got '0 20 31 FEB,4,11 ? *')",
+        timed("0 20 31 2,4,12 ? *"),
+    ),
+    Case(
+        "schedule-comes",
+        timed("0 20 29 2 ? 2027"),
+        f"{SCHEDULE}.cron",
+        "the day never comes",
+        timed("0 20 29 2 ? 2027-2028"),
+    ),
+    Case(
+        "schedule-comes",
+        timed("0 20 ? * MON-FRI 1999"),
+        f"{SCHEDULE}.cron",
+        "the year 1999 is past (got '0 20 ? * MON-FRI 1999'). Write `*` as the year, the last field.",
+        timed("0 20 31W NOV-FEB ? 1999/10"),
+    ),
+    Case(
         "time-zone-known",
         scheduled({"time_zone": "Asia/Tokio"}),
         f"{SCHEDULE}.time_zone",

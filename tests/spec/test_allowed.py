@@ -64,6 +64,22 @@ def test_on_demand_with_and_without_reservations(
     assert training.queues[0].reserved is bool(reservation)
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("inference.models.0.route.host", "llm.xn--e1afmkfd.xn--p1ai"),
+        ("inference.models.0.image", "ubuntu:22.04"),
+        ("inference.models.0.image", "Registry.Example.com:5000/team_a/a--b/engine:V1.0_x"),
+        ("inference.models.0.image", f"localhost:5000/engine@sha256:{'0' * 64}"),
+        ("operations.alarm_email", "ml.platform+trn1@mail.example.xn--p1ai"),
+        ("operations.monthly_budget_usd", 1_000_000_000),
+        ("training.ssh", {"key_name": "the team's key (2026)", "allowed_cidr": "10.0.0.0/8"}),
+    ],
+)
+def test_an_unusual_value_that_aws_takes(field: str, value: object, tmp_path: Path) -> None:
+    load(tmp_path, changed(MINIMAL, {field: value}))
+
+
 @pytest.mark.parametrize("instance_type", ["trn1.32xlarge", "c6i.4xlarge"])
 def test_an_image_of_ones_own_for_any_queue(instance_type: str, tmp_path: Path) -> None:
     image = {f"{RESOURCE}.instance_type": instance_type, f"{QUEUE}.custom_ami_id": "ami-0123456789abcdef0"}

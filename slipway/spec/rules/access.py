@@ -1,21 +1,26 @@
 """Rules and notices about logins: SSH, login nodes, the directory of users."""
 
+import re
 from collections.abc import Iterator
 
 from slipway import facts
 from slipway.spec.access import DirectoryService, LoginNodes, Ssh
 from slipway.spec.environment import Environment
 from slipway.spec.problems import Finding, listed, shown
-from slipway.spec.ranges import PRIVATE_RANGES, parse_range, range_finding
+from slipway.spec.ranges import PRIVATE_RANGES, parse_range, range_finding, too_wide
 from slipway.spec.rules.arns import other_region
 from slipway.spec.rules.offerings import not_offered, plain_types, unknown_type
 from slipway.spec.rules.registry import environment_notice, environment_rule
 from slipway.spec.rules.slurm import slurm_cluster
-from slipway.spec.section import InvalidPart
+from slipway.spec.section import ONE_LINE_PATTERN, InvalidPart
 
 _ALLOWED_CIDR = ("training", "ssh", "allowed_cidr")
 _LOGIN_NODE_TYPE = ("training", "login_nodes", "instance_type")
 _DIRECTORY = ("training", "directory_service")
+
+_SSSD_KEY = "For example `ldap_page_size`."
+# RFC 4515: parentheses in a value are written as \28 and \29.
+_LDAP_FILTER = "For example `(&(objectClass=person)(memberOf=cn=ml,dc=example))`; in a value write \\28 and \\29."
 
 
 def _ssh(environment: Environment) -> Ssh:
@@ -62,11 +67,11 @@ def ssh_range_valid(environment: Environment) -> Iterator[Finding]:
 
 @environment_rule
 def ssh_not_for_everyone(environment: Environment) -> Iterator[Finding]:
-    """SSH is not open to 0.0.0.0/0."""
-    allowed = parse_range(_ssh(environment).allowed_cidr)
-    if allowed is not None and allowed.prefixlen == 0:
+    """SSH is open neither to 0.0.0.0/0 nor to another range wider than /8."""
+    for allowed in too_wide([_ssh(environment).allowed_cidr]):
+        strangers = "everyone" if allowed.prefixlen == 0 else f"everyone in {allowed}"
         fix = "Name the network that people come from: the VPC's range, or that of a VPN."
-        yield Finding(_ALLOWED_CIDR, "everyone may connect", fix)
+        yield Finding(_ALLOWED_CIDR, f"{strangers} may connect", fix)
 
 
 @environment_notice
@@ -121,6 +126,43 @@ def directory_settings_free(environment: Environment) -> Iterator[Finding]:
         if value != "ldap":
             path = (*_DIRECTORY, "additional_sssd_configs", key)
             yield Finding(path, f"ParallelCluster needs `ldap` here (got {shown(value)})", "Remove this line.")
+
+
+@environment_rule
+def directory_settings_on_one_line(environment: Environment) -> Iterator[Finding]:
+    """A key of additional_sssd_configs has lower-case letters, digits and `_`, and its value no line break."""
+    for key, value in _directory(environment).additional_sssd_configs.items():
+        path = (*_DIRECTORY, "additional_sssd_configs", key)
+        if not re.fullmatch(r"[a-z0-9_]+", key):
+            yield Finding(path, f"is not a key of sssd.conf (got {shown(key)})", _SSSD_KEY, at_key=True)
+        elif not re.fullmatch(rf"({ONE_LINE_PATTERN})?", value):
+            yield Finding(path, f"must be text on one line (got {shown(value)})", "Write each key by itself.")
+
+
+@environment_rule
+def directory_filter_balanced(environment: Environment) -> Iterator[Finding]:
+    """ldap_access_filter is one LDAP filter: each parenthesis is closed, and none stands in a value."""
+    written = _directory(environment).ldap_access_filter
+    if written is None:
+        return
+    path, filter_ = (*_DIRECTORY, "ldap_access_filter"), re.sub(r"\\[0-9A-Fa-f]{2}", "", written)
+    opened, closed = filter_.count("("), filter_.count(")")
+    if opened != closed:
+        message = f"has {opened} opening and {closed} closing parentheses (got {shown(written)})"
+        yield Finding(path, message, _LDAP_FILTER)
+    elif "(" in filter_ and not _is_one_group(filter_):
+        message = f"must be one filter inside one pair of parentheses (got {shown(written)})"
+        yield Finding(path, message, _LDAP_FILTER)
+
+
+def _is_one_group(filter_: str) -> bool:
+    """Whether the first parenthesis is closed by the last character and not before."""
+    depth = 0
+    for index, character in enumerate(filter_):
+        depth += (character == "(") - (character == ")")
+        if depth == 0:
+            return index == len(filter_) - 1
+    return False
 
 
 @environment_rule

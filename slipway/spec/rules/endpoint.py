@@ -1,17 +1,15 @@
 """Rules and notices about where the endpoint can be reached from, and by which name."""
 
 from collections.abc import Iterator
-from ipaddress import IPv4Network, collapse_addresses
 
 from slipway.spec.environment import Environment
 from slipway.spec.problems import Finding
-from slipway.spec.ranges import PRIVATE_RANGES, parse_range, range_finding
+from slipway.spec.ranges import PRIVATE_RANGES, parse_range, range_finding, too_wide
 from slipway.spec.rules.arns import other_region
 from slipway.spec.rules.inference import inference_of
 from slipway.spec.rules.registry import environment_notice, environment_rule
 
 _ENDPOINT = ("inference", "endpoint")
-_EVERYONE = IPv4Network("0.0.0.0/0")
 
 
 @environment_rule
@@ -82,12 +80,13 @@ def allowed_ranges_distinct(environment: Environment) -> Iterator[Finding]:
 
 @environment_rule
 def everyone_only_authenticated(environment: Environment) -> Iterator[Finding]:
-    """The allowed ranges together are not 0.0.0.0/0 unless the endpoint has authentication."""
+    """Without authentication the allowed ranges are, together too, neither 0.0.0.0/0 nor another one wider than /8."""
     endpoint = inference_of(environment).endpoint
-    ranges = [parsed for text in endpoint.allowed_cidrs if (parsed := parse_range(text)) is not None]
-    if endpoint.authentication is None and list(collapse_addresses(ranges)) == [_EVERYONE]:
+    wide = too_wide(endpoint.allowed_cidrs)
+    if endpoint.authentication is None and wide:
+        strangers = "everyone" if wide[0].prefixlen == 0 else f"everyone in {wide[0]}"
         fix = "Name the networks that may connect, or add `authentication:`."
-        yield Finding((*_ENDPOINT, "allowed_cidrs"), "everyone may connect without authentication", fix)
+        yield Finding((*_ENDPOINT, "allowed_cidrs"), f"{strangers} may connect without authentication", fix)
 
 
 @environment_rule

@@ -8,7 +8,7 @@ from slipway import facts
 from slipway.spec.environment import Environment
 from slipway.spec.kubernetes import Kubernetes
 from slipway.spec.problems import Finding, Path, listed, shown
-from slipway.spec.ranges import PRIVATE_RANGES, parse_range, range_finding
+from slipway.spec.ranges import PRIVATE_RANGES, WIDEST_PREFIX_LENGTH, parse_range, range_finding
 from slipway.spec.rules.arns import other_partition, other_region
 from slipway.spec.rules.offerings import not_offered, plain_types, unknown_type
 from slipway.spec.rules.registry import environment_notice, environment_rule
@@ -23,8 +23,6 @@ _PUBLIC_RANGES = ("kubernetes", "public_access_cidrs")
 _ADMINISTRATORS = ("kubernetes", "administrator_arns")
 _TOKEN_SECRET = ("kubernetes", "hugging_face_token_secret_arn")
 
-# Wider than any one network's range: the largest that was ever given to one owner is a /8.
-_WIDEST_PREFIX_LENGTH = 8
 # EKS API, VpcConfigRequest: the most ranges with access to the public endpoint.
 _MOST_PUBLIC_RANGES = 40
 # How long before the end of standard support a notice begins, counted from the facts' date: synth reads no clock.
@@ -144,7 +142,7 @@ def public_access_not_for_everyone(environment: Environment) -> Iterator[Finding
     """The cluster's API is not open to the whole internet, nor to a range wider than /8."""
     for index, text in enumerate(kubernetes_cluster(environment).public_access_cidrs):
         allowed = parse_range(text)
-        if allowed is not None and allowed.prefixlen < _WIDEST_PREFIX_LENGTH:
+        if allowed is not None and allowed.prefixlen < WIDEST_PREFIX_LENGTH:
             fix = "Name the networks that people come from, such as 203.0.113.0/24, or remove this list."
             yield Finding((*_PUBLIC_RANGES, index), f"{text} would let strangers try the cluster's API", fix)
 
@@ -154,7 +152,7 @@ def public_access_from_internet(environment: Environment) -> Iterator[Finding]:
     """The ranges that reach the cluster's API over the internet hold no private address: EKS refuses it."""
     for index, text in enumerate(kubernetes_cluster(environment).public_access_cidrs):
         allowed = parse_range(text)
-        if allowed is None or allowed.prefixlen < _WIDEST_PREFIX_LENGTH:
+        if allowed is None or allowed.prefixlen < WIDEST_PREFIX_LENGTH:
             continue
         overlapped = [private for private in PRIVATE_RANGES if allowed.overlaps(private)]
         if overlapped:

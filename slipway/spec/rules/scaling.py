@@ -12,6 +12,7 @@ from slipway import facts
 from slipway.spec.environment import Environment
 from slipway.spec.inference import ServedModel
 from slipway.spec.problems import Finding, Path, near_names, shown
+from slipway.spec.rules.cron import YEAR, cron_numbers, has_a_day
 from slipway.spec.rules.registry import model_notice, model_rule
 from slipway.spec.scaling import Scaling
 
@@ -83,6 +84,21 @@ def schedule_possible(environment: Environment, path: Path, model: ServedModel) 
                 "Write minute, hour, day of month, month, day of week, year: `0 20 ? * MON-FRI *` is 20:00 on weekdays."
             )
             yield Finding((*path, "scaling", "schedules", index, "cron"), message, fix)
+
+
+@model_rule
+def schedule_comes(environment: Environment, path: Path, model: ServedModel) -> Iterator[Finding]:
+    """A schedule's day exists in one of its months, in a year that is not past: 31 February never comes."""
+    first_year = facts.inference_engine(model.engine).as_of.year  # synth reads no clock
+    for index, schedule in enumerate(model.scaling.schedules):
+        last_year = max(cron_numbers(schedule.cron, YEAR), default=first_year)
+        here = (*path, "scaling", "schedules", index, "cron")
+        if last_year < first_year:
+            message = f"the year {last_year} is past (got {shown(schedule.cron)})"
+            yield Finding(here, message, "Write `*` as the year, the last field.")
+        elif not has_a_day(schedule.cron, first_year):
+            message = f"the day never comes: no month in it has that many days (got {shown(schedule.cron)})"
+            yield Finding(here, message, "Write a day that the months have, or `L` for the last one.")
 
 
 @model_rule
