@@ -28,7 +28,7 @@ SOURCES = ["mountpoint", "sync", "lustre"]
 FSTAB = {
     "mountpoint": f"s3://llm-models/{PREFIX}/ {FOLDER} mount-s3 _netdev,nosuid,nodev,nofail,ro,allow-other,"
     "memory-target=2048 0 0",
-    "sync": "LABEL=slipway-model /mnt/models xfs nofail,nosuid,nodev,noatime 0 0",
+    "sync": "LABEL=slipway /mnt/models xfs nofail,nosuid,nodev,noatime 0 0",
     "lustre": "fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com@tcp:/abcdefgh/models /mnt/models lustre "
     "_netdev,nofail,nosuid,nodev,ro,flock 0 0",
 }

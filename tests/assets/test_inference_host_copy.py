@@ -9,7 +9,7 @@ import pytest
 from tests.assets.inference_host import FOLDER, LOG, MODEL, PREFIX, SHARD, InferenceHost
 
 SENTINEL = "/mnt/models/.slipway-complete"
-FORMAT = "mkfs.xfs -q -L slipway-model /dev/nvme2n1"
+FORMAT = "mkfs.xfs -q -L slipway /dev/nvme2n1"
 
 
 @pytest.fixture

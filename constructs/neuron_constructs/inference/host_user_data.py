@@ -19,8 +19,8 @@ _MOST_SETUP_SECONDS = 6000
 HOLD_SECONDS = 300
 """Seconds for which a host whose set-up failed is kept for a look at it. They bound the pace of replacements."""
 
-VOLUME_LABEL = "slipway-model"
-"""Label of the file system of a host's own copy of the model."""
+VOLUME_LABEL = "slipway"
+"""Label of the file system of a host's own copy of the model: 12 characters at most (mkfs.xfs, option -L)."""
 
 _SOURCES = {MountedBucket: "mountpoint", LocalCopy: "sync", MountedLustre: "lustre"}
 
