@@ -110,6 +110,11 @@ def queue_of(resource: Section) -> Section:
     return resource.parent
 
 
+def capacity_type(resource: Section) -> str:
+    """Return how the nodes of a compute resource are bought, in ParallelCluster's words."""
+    return queue_of(resource).text("CapacityType") or "ONDEMAND"
+
+
 def max_count(cluster: Cluster, resource: Section) -> int:
     """Return the most nodes of a compute resource."""
     return resource.number("MaxCount", default=cluster.limits.default_max_count)

@@ -73,7 +73,7 @@ class _Reader:
 
     def _plain_value(self, node: yaml.Node, path: Path, function: str) -> Any:
         if isinstance(node, yaml.MappingNode):
-            return self._mapping(node, path)
+            return self._placeholder(node) or self._mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
             return [self._value(item, (*path, index)) for index, item in enumerate(node.value)]
         assert isinstance(node, yaml.ScalarNode)
@@ -84,6 +84,16 @@ class _Reader:
         except ValueError:  # what looks like a date or a number and is none, such as 2026-13-40
             return node.value
         return value if isinstance(value, _PLAIN) else node.value
+
+    def _placeholder(self, node: yaml.MappingNode) -> str | None:
+        """Return the text `{{ os }}`, which is a mapping with a mapping as its only key to YAML."""
+        if len(node.value) != 1 or not isinstance(inner := node.value[0][0], yaml.MappingNode):
+            return None
+        if not (node.flow_style and inner.flow_style and len(inner.value) == 1):
+            return None
+        name, value = inner.value[0]
+        plain = isinstance(name, yaml.ScalarNode) and isinstance(value, yaml.ScalarNode) and not value.value
+        return f"{{{{ {name.value} }}}}" if plain else None
 
     def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, Any]:
         merged: dict[str, Any] = {}

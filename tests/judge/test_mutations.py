@@ -96,6 +96,10 @@ def more_at_least_than_at_most(draft: Draft) -> None:
     draft.queue("trn1")["ComputeResources"][0].update(MinCount=5, MaxCount=4)
 
 
+def efa_without_a_word_about_placement(draft: Draft) -> None:
+    del draft.queue("trn1")["Networking"]["PlacementGroup"]
+
+
 def capacity_block_without_reservation(draft: Draft) -> None:
     draft.queue("trn1")["CapacityType"] = "CAPACITY_BLOCK"
 
@@ -193,6 +197,7 @@ DEFECTS = [
     Defect("port 988 closed", closed_lustre_port(988), "ExistingFsxNetworkingValidator", "988"),
     Defect("port 1020 closed", closed_lustre_port(1020), "closed lustre ports", "1018, 1019, 1020"),
     Defect("min above max", more_at_least_than_at_most, "ComputeResourceSizeValidator", "Max count must be greater"),
+    Defect("EFA anywhere", efa_without_a_word_about_placement, "EfaPlacementGroupValidator", "must be explicit"),
     Defect("block without id", capacity_block_without_reservation, "CapacityTypeValidator", "id is required"),
     Defect("zone without Trainium", zone_without_trainium, "types not offered", "is not offered in usw2-az3"),
     Defect("unreadable script", unreadable_script, "unreadable scripts", "head node: neither S3Access nor a policy"),

@@ -61,6 +61,13 @@ def in_zone(zone_id: str, file_system_zone_id: str = "") -> Changes:
     }
 
 
+def small_queues(count: int, resources: int = 1) -> list[Changes]:
+    """Return many queues of nodes without accelerator."""
+    nodes = [{"Name": f"r{number}", "InstanceType": "m6i.large", "MaxCount": 1} for number in range(resources)]
+    networking = {"SubnetIds": ["subnet-a"]}
+    return [{"Name": f"q{n}", "Networking": networking, "ComputeResources": nodes} for n in range(count)]
+
+
 PERSISTENT = {"DeploymentType": "PERSISTENT_2", "DeletionPolicy": "Retain"}
 RESERVED = {f"{QUEUE}.CapacityReservationTarget": {"CapacityReservationId": "cr-0123456789abcdef0"}}
 UNGROUPED = {f"{QUEUE}.Networking.PlacementGroup": {"Enabled": False}}

@@ -15,6 +15,7 @@ from tests.lint.case import (
     Case,
     in_zone,
     login_pool,
+    small_queues,
 )
 from tests.lint.configurations import PRIVATE
 
@@ -36,6 +37,23 @@ NODES = [
         UNGROUPED,
         "nodes with EFA have no placement group",
         {f"{QUEUE}.Networking.PlacementGroup": {"Name": "ours"}},
+    ),
+    Case(
+        "placement-group-chosen-with-efa",
+        {f"{QUEUE}.Networking.PlacementGroup": None},
+        "nothing says whether they stand in a placement group",
+        UNGROUPED,
+    ),
+    Case(
+        # Reserved nodes, and a single one, too.
+        "placement-group-chosen-with-efa",
+        {**RESERVED, f"{QUEUE}.Networking.PlacementGroup": None, f"{RESOURCE}.MaxCount": 1},
+        "nothing says whether they stand in a placement group",
+        {
+            **RESERVED,
+            f"{QUEUE}.Networking.PlacementGroup": None,
+            f"{RESOURCE}.Networking.PlacementGroup.Enabled": False,
+        },
     ),
     Case(
         "no-placement-group-around-reservation",
@@ -62,6 +80,12 @@ NODES = [
         {f"{RESOURCE}.MinCount": "1"},
         "creation waits for 1 nodes that nothing reserves",
         {f"{RESOURCE}.MinCount": 1, **RESERVED, **UNGROUPED},
+    ),
+    Case(
+        "counts-in-order",
+        {f"{RESOURCE}.MinCount": 5, **RESERVED, **UNGROUPED},
+        "MinCount is 5 and MaxCount 4",
+        {f"{RESOURCE}.MinCount": 4, **RESERVED, **UNGROUPED},
     ),
     Case(
         "head-node-carries-all-nodes",
@@ -104,7 +128,6 @@ CAPACITY = [
         "capacity-block-runs-whole",
         {**UNGROUPED, f"{QUEUE}.CapacityType": "CAPACITY_BLOCK", f"{RESOURCE}.MinCount": 4},
         "no CapacityReservationId names the block",
-        also=frozenset({"no-static-nodes-at-first", "placement-group-with-efa"}),
     ),
     Case(
         "reservation-is-no-block",
@@ -162,6 +185,20 @@ RELEASE = [
         {"Image.Os": "rocky9"},
         "no training stack for trn1 runs on rocky9",
         {"Image.Os": "ubuntu2404"},
+    ),
+    Case(
+        "queues-within-limits",
+        {"Scheduling.SlurmQueues": small_queues(51)},
+        "51 queues, and ParallelCluster 3.16.1 allows 50",
+        {"Scheduling.SlurmQueues": small_queues(50)},
+        {"vcpu_quotas": {"on_demand_standard": 256}},
+    ),
+    Case(
+        "queues-within-limits",
+        {"Scheduling.SlurmQueues": small_queues(17, resources=3)},
+        "51 compute resources, and ParallelCluster 3.16.1 allows 50",
+        {"Scheduling.SlurmQueues": small_queues(25, resources=2)},
+        {"vcpu_quotas": {"on_demand_standard": 256}},
     ),
     Case("scheduler-exists", {"Scheduling.Scheduler": "awsbatch"}, "ParallelCluster 3.16.0 removed awsbatch"),
     Case("scheduler-exists", {"Scheduling.Scheduler": "pbs"}, "there is no scheduler pbs"),

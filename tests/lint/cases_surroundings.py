@@ -30,6 +30,12 @@ ACCESS = [
     Case("ssh-closed-to-the-world", {f"{HEAD}.Ssh.AllowedIps": "0.0.0.0/0"}, "port 22 is open to 0.0.0.0/0"),
     Case(
         "ssh-closed-to-the-world",
+        {f"{HEAD}.Ssh.AllowedIps": "128.0.0.0/1"},
+        "port 22 is open to 128.0.0.0/1",
+        {f"{HEAD}.Ssh.AllowedIps": "10.0.0.0/8"},
+    ),
+    Case(
+        "ssh-closed-to-the-world",
         {f"{HEAD}.Ssh": {"KeyName": "mine"}},
         "which is the default",
         {f"{HEAD}.Ssh": {"KeyName": "mine", "AllowedIps": "127.0.0.1/32"}},

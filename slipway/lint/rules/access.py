@@ -6,10 +6,16 @@ from slipway.lint.cluster import Cluster, subnets
 from slipway.lint.registry import rule
 from slipway.lint.sections import Section
 from slipway.spec.problems import Finding, shown
+from slipway.spec.ranges import too_wide
 
 _GUIDE = "https://docs.aws.amazon.com/parallelcluster/latest/ug"
-_WORLD = ("0.0.0.0/0", "::/0")
+_WORLD = "::/0"
 _SESSION_MANAGER_POLICY = "AmazonSSMManagedInstanceCore"
+
+
+def _is_world(allowed: str) -> bool:
+    """Whether a range is everyone's, or one so wide that strangers are in it."""
+    return allowed == _WORLD or bool(too_wide([allowed]))
 
 
 @rule(
@@ -57,7 +63,7 @@ def ssh_closed_to_the_world(cluster: Cluster, head: Section) -> Iterator[Finding
     allowed = head.section("Ssh").text("AllowedIps")
     if allowed is None:
         yield head.finding("port 22 is open to 0.0.0.0/0, which is the default", "Ssh")
-    elif allowed in _WORLD:
+    elif _is_world(allowed):
         yield head.finding(f"port 22 is open to {allowed}", "Ssh", "AllowedIps")
 
 
@@ -71,7 +77,7 @@ def ssh_closed_to_the_world(cluster: Cluster, head: Section) -> Iterator[Finding
 def login_nodes_closed_to_the_world(cluster: Cluster, pool: Section) -> Iterator[Finding]:
     """Login nodes are open to named addresses only."""
     allowed = pool.section("Ssh").text("AllowedIps")
-    if allowed in _WORLD:
+    if allowed is not None and _is_world(allowed):
         yield pool.finding(f"port 22 is open to {allowed}", "Ssh", "AllowedIps")
 
 
@@ -85,8 +91,9 @@ def login_nodes_closed_to_the_world(cluster: Cluster, pool: Section) -> Iterator
 def remote_desktop_closed_to_the_world(cluster: Cluster, node: Section) -> Iterator[Finding]:
     """DCV is open to named addresses only."""
     dcv = node.section("Dcv")
-    if dcv.flag("Enabled", default=False) and dcv.text("AllowedIps") in (None, *_WORLD):
-        yield node.finding("the remote desktop is open to 0.0.0.0/0", "Dcv")
+    allowed = dcv.text("AllowedIps") or "0.0.0.0/0"
+    if dcv.flag("Enabled", default=False) and _is_world(allowed):
+        yield node.finding(f"the remote desktop is open to {allowed}", "Dcv")
 
 
 @rule(

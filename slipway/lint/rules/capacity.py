@@ -5,7 +5,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from slipway import facts
-from slipway.lint.cluster import Cluster, accelerated, instance_types, max_count, queue_of, reservation
+from slipway.lint.cluster import (
+    Cluster,
+    accelerated,
+    capacity_type,
+    instance_types,
+    max_count,
+    queue_of,
+    reservation,
+)
 from slipway.lint.registry import rule
 from slipway.lint.sections import Section, UnknownValue
 from slipway.spec.problems import Finding, listed
@@ -24,7 +32,7 @@ _USAGE_CLASSES = {"ONDEMAND": "on-demand", "SPOT": "spot", "CAPACITY_BLOCK": "ca
 )
 def types_sold_so(cluster: Cluster, resource: Section) -> Iterator[Finding]:
     """EC2 sells the nodes' types in the way that the queue buys them."""
-    wanted = _capacity_type(resource)
+    wanted = capacity_type(resource)
     for name in instance_types(resource):
         sold = facts.instance_type(name).usage_classes
         if _USAGE_CLASSES.get(wanted, sold[0]) not in sold:
@@ -40,13 +48,14 @@ def types_sold_so(cluster: Cluster, resource: Section) -> Iterator[Finding]:
 )
 def capacity_block_runs_whole(cluster: Cluster, resource: Section) -> Iterator[Finding]:
     """A queue with a Capacity Block has MinCount equal to MaxCount, and names the block."""
-    if _capacity_type(resource) != "CAPACITY_BLOCK":
+    if capacity_type(resource) != "CAPACITY_BLOCK":
         return
     fewest, most = resource.number("MinCount", default=0), max_count(cluster, resource)
     if fewest != most or not most:
         yield resource.finding(f"MinCount is {fewest} and MaxCount {most}", "MinCount")
     if not reservation(resource).has("CapacityReservationId"):
-        yield resource.finding("no CapacityReservationId names the block", "CapacityReservationTarget")
+        fix = "Write `CapacityReservationTarget: {CapacityReservationId: cr-...}` with the block's id."
+        yield resource.finding("no CapacityReservationId names the block", "CapacityReservationTarget", fix=fix)
 
 
 @rule(
@@ -61,17 +70,13 @@ def capacity_block_runs_whole(cluster: Cluster, resource: Section) -> Iterator[F
 )
 def reservation_is_no_block(cluster: Cluster, resource: Section) -> Iterator[Finding]:
     """A reservation for a type without an on-demand price is used as a Capacity Block."""
-    if _capacity_type(resource) == "CAPACITY_BLOCK" or not reservation(resource).has("CapacityReservationId"):
+    if capacity_type(resource) == "CAPACITY_BLOCK" or not reservation(resource).has("CapacityReservationId"):
         return
     for name in instance_types(resource):
         price = facts.on_demand_price(name, cluster.region)
         if price and price.usd is None and facts.instance_type(name).capacity_block:
             where = queue_of(resource)
             yield where.finding(f"{name} in {cluster.region}: {price.note}", "CapacityType")
-
-
-def _capacity_type(resource: Section) -> str:
-    return queue_of(resource).text("CapacityType") or "ONDEMAND"
 
 
 @dataclass
@@ -101,7 +106,7 @@ def demand(cluster: Cluster) -> Demand:
     for pool in cluster.login_pools():
         _add(total, cluster, pool.required("InstanceType"), pool.number("Count", default=0), spot=False)
     for resource in cluster.compute_resources():
-        kind = _capacity_type(resource)
+        kind = capacity_type(resource)
         if kind == "CAPACITY_BLOCK":
             continue
         # With several types EC2 takes any of them: the largest is the most it can come to.

@@ -7,6 +7,7 @@ from slipway.lint.cluster import (
     Cluster,
     accelerated,
     accelerated_resources,
+    capacity_type,
     instance_types,
     max_count,
     queue_of,
@@ -64,12 +65,29 @@ def efa_where_it_exists(cluster: Cluster, resource: Section) -> Iterator[Finding
 )
 def placement_group_with_efa(cluster: Cluster, resource: Section) -> Iterator[Finding]:
     """On-demand and Spot nodes with EFA stand in a placement group."""
-    if reservation(resource).value or not resource.section("Efa").flag("Enabled", default=False):
+    if reservation(resource).value or not _wants_placement_group(resource) or max_count(cluster, resource) < 2:
         return
     group = _placement_group(resource)
-    named = group.has("Id") or group.has("Name")
-    if not named and not group.flag("Enabled", default=False) and max_count(cluster, resource) > 1:
+    if group.has("Enabled") and not _named(group) and not group.flag("Enabled", default=False):
         yield group.finding("nodes with EFA have no placement group", "Enabled")
+
+
+@rule(
+    Cluster.compute_resources,
+    severity="error",
+    reason="ParallelCluster refuses the configuration, but only after it has asked EC2.",
+    fix=(
+        "Write `PlacementGroup: {Enabled: true}` in the queue's Networking, or `{Enabled: false}` where the nodes come "
+        "from a capacity reservation."
+    ),
+    source="aws-parallelcluster 3.16.1, validators/cluster_validators.py, EfaPlacementGroupValidator",
+)
+def placement_group_chosen_with_efa(cluster: Cluster, resource: Section) -> Iterator[Finding]:
+    """A queue with EFA says whether its nodes stand in a placement group; Capacity Blocks and two zones need not."""
+    group = _placement_group(resource)
+    if _wants_placement_group(resource) and not _named(group) and not group.has("Enabled"):
+        message = "nodes with EFA, and nothing says whether they stand in a placement group"
+        yield queue_of(resource).finding(message, "Networking", "PlacementGroup")
 
 
 @rule(
@@ -87,6 +105,17 @@ def no_placement_group_around_reservation(cluster: Cluster, resource: Section) -
     group = _placement_group(resource)
     if reservation(resource).value and not group.has("Id") and group.flag("Enabled", default=False):
         yield group.finding("a new placement group around a capacity reservation", "Enabled")
+
+
+def _wants_placement_group(resource: Section) -> bool:
+    """Whether nodes have EFA and can stand close together: not in two zones, and a Capacity Block does anyway."""
+    several_zones = len(subnets(queue_of(resource))) > 1
+    block = capacity_type(resource) == "CAPACITY_BLOCK"
+    return resource.section("Efa").flag("Enabled", default=False) and not block and not several_zones
+
+
+def _named(group: Section) -> bool:
+    return group.has("Id") or group.has("Name")
 
 
 def _placement_group(resource: Section) -> Section:
@@ -150,8 +179,25 @@ def jobs_get_whole_nodes(cluster: Cluster, queue: Section) -> Iterator[Finding]:
 def no_static_nodes_at_first(cluster: Cluster, resource: Section) -> Iterator[Finding]:
     """Nodes with Neuron devices are not static unless they are reserved."""
     wanted = resource.number("MinCount", default=0)
+    if capacity_type(resource) == "CAPACITY_BLOCK":  # it is paid and has to be static
+        return
     if wanted and not reservation(resource).value and accelerated(resource):
         yield resource.finding(f"creation waits for {wanted} nodes that nothing reserves", "MinCount")
+
+
+@rule(
+    Cluster.compute_resources,
+    severity="error",
+    reason="ParallelCluster refuses the configuration.",
+    fix="Raise MaxCount, or lower MinCount.",
+    source="aws-parallelcluster 3.16.1, validators/cluster_validators.py, ComputeResourceSizeValidator",
+)
+def counts_in_order(cluster: Cluster, resource: Section) -> Iterator[Finding]:
+    """MaxCount is not less than MinCount."""
+    fewest, most = resource.number("MinCount", default=0), max_count(cluster, resource)
+    # capacity-block-runs-whole asks for more: the same number.
+    if most < fewest and capacity_type(resource) != "CAPACITY_BLOCK":
+        yield resource.finding(f"MinCount is {fewest} and MaxCount {most}", "MaxCount")
 
 
 @rule(

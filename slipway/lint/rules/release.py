@@ -85,6 +85,25 @@ def operating_system_has_training_stack(cluster: Cluster, queue: Section) -> Ite
 @rule(
     Cluster.whole,
     severity="error",
+    reason="ParallelCluster refuses the configuration.",
+    fix="Remove some, or make a second cluster.",
+    source="aws-parallelcluster 3.16.1, constants.py, lines 143 to 146",
+)
+def queues_within_limits(cluster: Cluster, root: Section) -> Iterator[Finding]:
+    """A cluster has at most 50 queues, and 50 compute resources over all of them."""
+    release = cluster.release
+    for count, most, what in (
+        (len(cluster.queues()), release.max_queues, "queues"),
+        (len(cluster.compute_resources()), release.max_compute_resources, "compute resources"),
+    ):
+        if count > most:
+            message = f"{count} {what}, and ParallelCluster {release.version} allows {most}"
+            yield root.finding(message, "Scheduling", "SlurmQueues")
+
+
+@rule(
+    Cluster.whole,
+    severity="error",
     reason="ParallelCluster refuses the configuration: it has Slurm only.",
     fix="Write `Scheduler: slurm`; for AWS Batch use its own compute environments.",
     source=_REMOVED,
