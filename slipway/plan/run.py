@@ -75,7 +75,7 @@ def _comparison(base: Base, stacks: tuple[Stack, ...], plan: Plan, programs: _Pr
     keys = (name.partition("/") for name in names)
     return Comparison(
         base=base.title,
-        notes=(*base.notes, *_left_behind(changes)),
+        notes=(*base.notes, *_left_behind(changes), *_skipped(changes, plan.environment)),
         changes=changes,
         cluster_update=programs.cluster_update.result(),
         cost=cost,
@@ -85,9 +85,19 @@ def _comparison(base: Base, stacks: tuple[Stack, ...], plan: Plan, programs: _Pr
 
 
 def _left_behind(changes: Changes) -> Iterator[str]:
-    """Say what becomes of stacks that the app no longer has: `cdk deploy` passes over them."""
+    """Say what becomes of stacks that the app no longer has: `cdk deploy` leaves them alone."""
     if changes.removed_stacks:
         yield (
             f"No deployment deletes {', '.join(changes.removed_stacks)}: the environment no longer has them, so they "
             "stay and go on to cost until somebody deletes them. The plan reads as if that were done."
+        )
+
+
+def _skipped(changes: Changes, environment: str) -> Iterator[str]:
+    """Say how to deploy the stacks that `cdk deploy` would skip."""
+    if changes.skipped_stacks:
+        yield (
+            f"Without `--force` the CDK CLI skips {', '.join(changes.skipped_stacks)}: the template stays the same, "
+            "only values from other stacks change. Deploy with "
+            f"`npx cdk deploy --all --force --concurrency 4 --require-approval never -c environment={environment}`."
         )

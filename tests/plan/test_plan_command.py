@@ -85,6 +85,24 @@ def test_stacks_that_are_no_longer_there_are_said_to_stay(default: Assembly, tmp
     assert note.startswith("No deployment deletes slipway-default-operations: ")
 
 
+def test_the_command_is_given_that_deploys_what_the_cdk_cli_would_skip(default: Assembly, tmp_path: Path) -> None:
+    folder = tmp_path / "other"
+    shutil.copytree(default.directory, folder)
+    file = folder / "slipway-default-network.template.json"
+    template = json.loads(file.read_text())
+    for resource in template["Resources"].values():
+        if resource["Type"] == "AWS::EC2::Subnet":
+            resource["Properties"]["CidrBlock"] = "10.9.0.0/20"
+    file.write_text(json.dumps(template))
+
+    result = run("--assembly", folder, "--against", default.directory, "--json", "-")
+
+    assert result.exit_code == 0, result.output
+    (note,) = json.loads(result.stdout)["comparison"]["notes"]
+    assert "the CDK CLI skips slipway-default-storage" in note
+    assert "`npx cdk deploy --all --force --concurrency 4 --require-approval never -c environment=default`" in note
+
+
 def test_another_content_of_a_function_takes_time(default: Assembly, tmp_path: Path) -> None:
     folder = tmp_path / "other"
     shutil.copytree(default.directory, folder)

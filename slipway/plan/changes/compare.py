@@ -19,6 +19,7 @@ from slipway.plan.changes.properties import Difference, differences
 from slipway.plan.changes.references import marked, renamed
 from slipway.plan.changes.renames import find_renames
 from slipway.plan.changes.resources import Resource, read_resources
+from slipway.plan.changes.skipped import skipped_stacks
 
 _EFFECTS: Mapping[Impact, Effect] = {
     "WILL_CREATE": "add",
@@ -49,12 +50,14 @@ def compare(base: tuple[Stack, ...], head: tuple[Stack, ...]) -> Changes:
     """
     comparison = _Comparison.of(base, head)
     old, new = tuple(stack.name for stack in base), tuple(stack.name for stack in head)
+    resources = tuple(comparison.changes())
     return Changes(
         added_stacks=tuple(name for name in new if name not in old),
         removed_stacks=tuple(name for name in old if name not in new),
-        resources=tuple(comparison.changes()),
+        resources=resources,
         broadenings=(*broadenings(comparison.before, comparison.after), *stack_broadenings(base, head)),
         asset_changes=tuple(comparison.asset_changes()),
+        skipped_stacks=skipped_stacks(base, head, {change.stack for change in resources}),
     )
 
 

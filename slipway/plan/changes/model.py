@@ -82,6 +82,9 @@ class Changes(BaseModel):
     asset_changes: tuple[str, ...] = ()
     """Resources of which nothing but the content of a file that is uploaded changes, as `stack/logical id`."""
 
+    skipped_stacks: tuple[str, ...] = ()
+    """Stacks that change only by values of other stacks: `cdk deploy` skips them unless it is given `--force`."""
+
     @property
     def is_empty(self) -> bool:
         """Whether a deployment would change nothing."""
