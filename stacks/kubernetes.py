@@ -160,6 +160,7 @@ class KubernetesStack(EnvironmentStack):
                     instance_type=group.instance_type,
                     subnet=network.network.private_subnets[environment.network.training_availability_zone_id],
                     kubernetes_version=self._kubernetes.version,
+                    neuron_runtime=facts.training_stack(self._kubernetes.training_stack).runtime,
                     min_count=group.min_count,
                     max_count=group.max_count,
                     capacity_type=group.capacity_type,

@@ -150,6 +150,10 @@ class ServedModel(Construct):
                 service={
                     "engine": wanted.engine,
                     "neuron_release": self.engine.release_in(wanted.image),
+                    "neuron_runtime": self.engine.runtime_in(wanted.image),
+                    "neuron_driver": wanted.host_image.neuron_driver
+                    if wanted.host_image
+                    else facts.machine_image(self.engine.machine_image).neuron_driver,
                     "instance_type": wanted.instance_type,
                     "logical_neuron_cores": host.logical_neuron_cores,
                     "neuron_memory_gib": host.neuron_memory_gib,
@@ -231,6 +235,8 @@ class ServedModel(Construct):
                 image=self._image.container_image,
                 image_uri=self._image.uri,
                 image_needs_log_in=self._image.needs_log_in,
+                ami_id=wanted.host_image.ami_id if wanted.host_image else None,
+                neuron_runtime=self.engine.runtime_in(wanted.image),
                 instance_type=wanted.instance_type,
                 model=model,
                 compiled=facts.CompiledShape(**wanted.compiled.model_dump()) if wanted.compiled else None,

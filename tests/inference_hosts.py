@@ -113,6 +113,8 @@ def hosts(app: cdk.App | None = None, **changes: Any) -> Hosts:
         cluster=ecs.Cluster(stack, "Cluster", vpc=vpc, cluster_name="llm"),
         service_name="tanuki-8b",
         instance_type="inf2.xlarge",
+        machine_image=ec2.MachineImage.generic_linux({"us-west-2": "ami-0123456789abcdef0"}),
+        neuron_runtime="2.26.42.0",
         image="ghcr.io/huggingface/text-generation-inference:3.3.5-neuron",
         image_needs_log_in=False,
         max_count=2,

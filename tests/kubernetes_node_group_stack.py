@@ -50,6 +50,7 @@ def node_groups(cases: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Built]:
         "subnet": vpc.private_subnets[0],
         "instance_type": "trn1.2xlarge",
         "kubernetes_version": "1.35",
+        "neuron_runtime": "2.30.51.0",
         "min_count": 0,
         "max_count": 2,
         "capacity_type": "on_demand",

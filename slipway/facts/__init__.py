@@ -63,9 +63,13 @@ from slipway.facts.kubernetes import (
 from slipway.facts.lustre import LustreDeployment, lustre_deployment, lustre_deployments
 from slipway.facts.neuron import (
     OperatingSystem,
+    RuntimeDrivers,
     TrainingStack,
+    driver_problem,
+    drivers_for,
     operating_system,
     operating_systems,
+    runtime_drivers,
     training_stack,
     training_stacks,
 )
@@ -118,6 +122,7 @@ __all__ = [
     "Price",
     "Quota",
     "Region",
+    "RuntimeDrivers",
     "ScriptSource",
     "SettingsProblem",
     "TrainingStack",
@@ -135,6 +140,8 @@ __all__ = [
     "database_engines",
     "database_instance_type",
     "database_instance_types",
+    "driver_problem",
+    "drivers_for",
     "efa_installer",
     "efa_installers",
     "helm_chart",
@@ -171,6 +178,7 @@ __all__ = [
     "quotas",
     "region",
     "regions",
+    "runtime_drivers",
     "script_sources",
     "training_stack",
     "training_stacks",

@@ -12,6 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from slipway.facts.engine_settings import CompiledShape, EngineSettings, Template, template_fields
 from slipway.facts.rows import FrozenList, FrozenMapping, Row, Text, find, load_rows
 
+NeuronVersion = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+){3}$")]
+"""Version of a Neuron system package without its build, for example ``2.28.0.0``."""
+
 _Port = Annotated[int, Field(ge=1, le=65535)]
 _Seconds = Annotated[int, Field(ge=0)]
 _COMPARISONS = {"at most": operator.le, "equal to": operator.eq, "below": operator.lt}
@@ -55,6 +58,9 @@ class InferenceEngine(Row):
         name: The engine's name in environment files.
         image: Container image with a pinned tag. An environment may name another image with the same contract.
         neuron_release: Neuron SDK release in that image. The engine loads only models that this release compiled.
+        neuron_runtime: Version of the Neuron runtime library in that image. It works with some drivers only, see
+            ``drivers_for``.
+        machine_image: The hosts' image, a row of ``machine_images`` whose driver works with that library.
         instance_families: Families (see ``instance_family``) the image runs on.
         architectures: Model architectures it serves, as ``architectures`` in a model's ``config.json`` names them.
         model_files: Files of the model's folder without which the server would look for the model elsewhere, or compile
@@ -88,6 +94,8 @@ class InferenceEngine(Row):
     name: Text
     image: Text
     neuron_release: Annotated[str, Field(pattern=r"^[0-9]+\.[0-9]+\.[0-9]+$")]
+    neuron_runtime: NeuronVersion
+    machine_image: Text
     instance_families: FrozenList[Text]
     architectures: FrozenList[Text]
     model_files: FrozenList[Text]
@@ -121,8 +129,14 @@ class InferenceEngine(Row):
         Returns:
             The release; none where the image has another tag or a digest, which tell nothing.
         """
-        tag = self.image.rpartition(":")[2]
-        return self.neuron_release if image is None or image.endswith(f":{tag}") else None
+        return self.neuron_release if self._is_own(image) else None
+
+    def runtime_in(self, image: str | None) -> str | None:
+        """Return the Neuron runtime library in an image, as ``release_in`` does the release."""
+        return self.neuron_runtime if self._is_own(image) else None
+
+    def _is_own(self, image: str | None) -> bool:
+        return image is None or image.endswith(f":{self.image.rpartition(':')[2]}")
 
     def command_for(self, settings: EngineSettings) -> list[str]:
         """Return the container's arguments; empty where the image's own are right."""
@@ -194,15 +208,17 @@ class InferenceEngine(Row):
 
 
 class MachineImage(Row):
-    """A machine image (AMI) that AWS publishes under an SSM parameter.
+    """A release of a machine image (AMI) that AWS publishes under an SSM parameter.
 
     Attributes:
-        name: Slipway's name of the image.
-        ssm_parameter: Parameter that holds the id of the newest image; it changes with every AWS release.
+        name: Slipway's name of the release.
+        ssm_parameter: Parameter that holds the release's id in each Region; it names the release and never changes.
+        neuron_driver: Version of the Neuron driver in it.
     """
 
     name: Text
     ssm_parameter: Annotated[str, Field(pattern="^/aws/service/")]
+    neuron_driver: NeuronVersion
 
 
 @cache
@@ -227,7 +243,7 @@ def machine_images() -> Mapping[str, MachineImage]:
 
 
 def machine_image(name: str) -> MachineImage:
-    """Return one machine image, for example ``ecs-neuron-al2023``.
+    """Return one machine image, for example ``ecs-neuron-al2023-20260618``.
 
     Raises:
         UnknownFact: Slipway uses no such image.

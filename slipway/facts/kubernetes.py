@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from slipway.facts.hardware import instance_type
+from slipway.facts.neuron import drivers_for
 from slipway.facts.rows import FrozenMapping, Row, Text, find, load_rows
 
 _Count = Annotated[int, Field(ge=1)]
@@ -23,7 +24,8 @@ class KubernetesVersion(Row):
         name: Minor version, for example ``1.35``.
         standard_support_until: Last day of standard support; the control plane costs more afterwards.
         extended_support_until: Last day of extended support; EKS upgrades the cluster by itself afterwards.
-        ami_release: Release of the EKS optimized Amazon Linux 2023 images, as a managed node group names it.
+        ami_releases: Neuron driver of each release of the EKS optimized Amazon Linux 2023 images, by the release as a
+            managed node group names it, the newest first.
         kernel: Linux kernel of the images.
         cluster_autoscaler: Tag of the cluster autoscaler's image, whose minor version is that of the cluster.
         add_ons: Versions of the EKS add-ons, by the add-on's name.
@@ -32,10 +34,24 @@ class KubernetesVersion(Row):
     name: Text
     standard_support_until: date
     extended_support_until: date
-    ami_release: Text
+    ami_releases: FrozenMapping[Text]
     kernel: Text
     cluster_autoscaler: Text
     add_ons: FrozenMapping[Text]
+
+    @property
+    def newest_ami_release(self) -> str:
+        """The release for nodes without Neuron devices."""
+        return next(iter(self.ami_releases))
+
+    def ami_release_for(self, runtime: str) -> str | None:
+        """Return the newest release whose Neuron driver works with a runtime library; none where no release has one.
+
+        Args:
+            runtime: Version of the library in the nodes' containers.
+        """
+        drivers = drivers_for(runtime)
+        return next((release for release, driver in self.ami_releases.items() if drivers.has(driver)), None)
 
 
 class HelmChart(Row):

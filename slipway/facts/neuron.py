@@ -51,6 +51,44 @@ class TrainingStack(Row):
         """Whether the job kit's training code runs with the set."""
         return bool(self.job_packages)
 
+    @property
+    def driver(self) -> str:
+        """Version of the Neuron driver that Slurm nodes install."""
+        return self.system_packages["aws-neuronx-dkms"]
+
+    @property
+    def runtime(self) -> str:
+        """Version of the Neuron runtime library, on Slurm nodes and in the training image alike."""
+        return self.system_packages["aws-neuronx-runtime-lib"]
+
+
+class RuntimeDrivers(Row):
+    """The Neuron drivers with which runtime libraries work, from one version of the library up to the next row's.
+
+    With any other driver ``nrt_init()`` fails: every process that wants a NeuronCore ends at its start.
+
+    Attributes:
+        name: First runtime library that the row is about, for example ``2.32``.
+        driver_from: First driver that works; none where every older one does.
+        driver_below: First driver that no longer works; none where no newer one is known to fail.
+    """
+
+    name: Text
+    driver_from: Text | None
+    driver_below: Text | None
+
+    def has(self, driver: str) -> bool:
+        """Whether a driver works with these runtime libraries."""
+        version = version_numbers(driver)
+        too_old = self.driver_from is not None and version < version_numbers(self.driver_from)
+        too_new = self.driver_below is not None and version >= version_numbers(self.driver_below)
+        return not (too_old or too_new)
+
+    def __str__(self) -> str:
+        """Say which drivers work: ``from 2.27 and below 2.29``."""
+        bounds = {"from": self.driver_from, "below": self.driver_below}
+        return " and ".join(f"{word} {bound}" for word, bound in bounds.items() if bound is not None)
+
 
 class OperatingSystem(Row):
     """An operating system of the cluster's nodes, as far as the Neuron packages depend on it.
@@ -87,6 +125,38 @@ def training_stack(name: str) -> TrainingStack:
         UnknownFact: Slipway has no complete set of pinned packages of that name.
     """
     return find("training stack", name, training_stacks())
+
+
+@cache
+def runtime_drivers() -> Mapping[str, RuntimeDrivers]:
+    """Return which drivers work with which runtime libraries, by the first library of each row, oldest first."""
+    return load_rows(RuntimeDrivers, "runtime_drivers.yaml")
+
+
+def drivers_for(runtime: str) -> RuntimeDrivers:
+    """Return which drivers work with a runtime library.
+
+    Args:
+        runtime: Version of the library, for example ``2.30.51.0``.
+
+    Raises:
+        UnknownFact: The library is older than every row.
+    """
+    rows = [row for row in runtime_drivers().values() if version_numbers(row.name) <= version_numbers(runtime)]
+    return rows[-1] if rows else find("runtime library", runtime, runtime_drivers())
+
+
+def driver_problem(driver: str, runtime: str) -> str | None:
+    """Return why a driver does not work with a runtime library, in one sentence; none where it does."""
+    drivers = drivers_for(runtime)
+    if drivers.has(driver):
+        return None
+    return f"Neuron driver {driver} with runtime library {runtime}: nrt_init() fails, that library needs one {drivers}"
+
+
+def version_numbers(version: str) -> tuple[int, ...]:
+    """Return a version of digits and points as numbers, which compare as versions do."""
+    return tuple(int(number) for number in version.split("."))
 
 
 @cache

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from slipway.spec.endpoint import Endpoint
+from slipway.spec.queues import AmiId
 from slipway.spec.scaling import Scaling
 from slipway.spec.section import HOST_NAME_PATTERN, Form, Section
 
@@ -100,6 +101,17 @@ class Route(Section):
     any other must be led to the load balancer by you. The certificate must cover it."""
 
 
+class HostImage(Section):
+    """Another release of the ECS-optimized Amazon Linux 2023 image for Neuron, or a copy of one. Its driver stays."""
+
+    ami_id: AmiId
+    """Its id in the environment's Region."""
+
+    neuron_driver: Annotated[str, Form(r"[0-9]+(\.[0-9]+){1,3}", "a version", "2.28.0.0")]
+    """Version of the Neuron driver in it: `modinfo --field version neuron` says it on a host. It is compared with the
+    runtime library of the engine's image at synth, and each host compares the one it loads."""
+
+
 class ServedModel(Section):
     """One model: its engine, its hosts, and how many of them."""
 
@@ -147,6 +159,10 @@ class ServedModel(Section):
     mirror_image: bool = False
     """Keep a copy of the image in an Amazon ECR repository of the stack, and run that one. The output
     `<Model>MirrorCommand` makes the copy: before it has run, no task starts."""
+
+    host_image: HostImage | None = None
+    """Machine image of the hosts. Left out, it is the pinned release of Amazon's ECS-optimized image that has a driver
+    for the engine (`slipway/facts/data/machine_images.yaml`)."""
 
     instance_type: str = "inf2.xlarge"
     """EC2 instance type of the hosts. One task runs on each and has all of its Neuron devices."""

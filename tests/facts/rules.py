@@ -61,6 +61,7 @@ def all_rows() -> Iterator[Row]:
         facts.prices(),
         facts.quotas(),
         facts.regions(),
+        facts.runtime_drivers(),
         facts.script_sources(),
     )
     return chain.from_iterable(table.values() for table in tables)
@@ -267,6 +268,28 @@ def parallelcluster_releases_are_sound() -> Iterator[str]:
                 yield f"{release.version}: {pattern} should match {good} and not {bad}"
         if release.head_node_bootstrap_timeout_seconds >= release.custom_resource_timeout_seconds:
             yield f"{release.version}: CloudFormation gives up before the head node may"
+
+
+def drivers_work_with_their_runtime_libraries() -> Iterator[str]:
+    for stack in facts.training_stacks().values():
+        if problem := facts.driver_problem(stack.driver, stack.runtime):
+            yield f"{stack.name}: {problem}"
+        if stack.job_kit:
+            versions = facts.kubernetes_versions().values()
+            unfit = [version.name for version in versions if version.ami_release_for(stack.runtime) is None]
+            yield from (f"{stack.name}: no image of Kubernetes {version} has a driver for it" for version in unfit)
+    for engine in facts.inference_engines().values():
+        image = facts.machine_images().get(engine.machine_image)
+        if image is None:
+            yield f"{engine.name}: no machine image {engine.machine_image}"
+        elif problem := facts.driver_problem(image.neuron_driver, engine.neuron_runtime):
+            yield f"{engine.name}: {problem}"
+
+
+def machine_images_do_not_float() -> Iterator[str]:
+    for image in facts.machine_images().values():
+        if "recommended" in image.ssm_parameter or image.name.rpartition("-")[2] not in image.ssm_parameter:
+            yield f"{image.name}: {image.ssm_parameter} names no release"
 
 
 def engines_can_run() -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Engines' rows: their templates, and the replay of what a server refuses at its start."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from slipway.facts import CompiledShape, EngineSettings, SettingsProblem
 
 from .conftest import SpoiledFacts
 
+DOCS = Path(__file__).parents[2] / "docs"
 SHAPE = CompiledShape(batch_size=4, sequence_length=4096, tensor_parallel_size=2)
 ENGINES = tuple(facts.inference_engines().values())
 TGI = facts.inference_engine("tgi")
@@ -57,6 +59,15 @@ def test_templates_leave_no_field_open(engine: facts.InferenceEngine) -> None:
     assert not any(brace in text for text in rendered for brace in "{}")
     assert any("/models/m/v1" in text for text in rendered)
     assert engine.model_id_for(every) in {"/models/m/v1", "m"}
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.name)
+def test_the_documentation_names_the_hosts_image_and_driver(engine: facts.InferenceEngine) -> None:
+    image = facts.machine_image(engine.machine_image)
+    name = image.ssm_parameter.split("/")[-2].partition("-kernel")[0]
+    row = f"| `{engine.name}` | {engine.neuron_runtime} | `{name}` | {image.neuron_driver} |"
+
+    assert row in (DOCS / "endpoint.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.name)

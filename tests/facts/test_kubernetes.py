@@ -33,7 +33,9 @@ def test_a_version_pins_every_add_on(version: facts.KubernetesVersion) -> None:
 
 @EACH_VERSION
 def test_images_and_proxy_are_of_the_version(version: facts.KubernetesVersion) -> None:
-    assert re.fullmatch(rf"{re.escape(version.name)}\.\d+-\d{{8}}", version.ami_release)
+    releases = [*version.ami_releases]
+    assert all(re.fullmatch(rf"{re.escape(version.name)}\.\d+-\d{{8}}", release) for release in releases)
+    assert releases == sorted(releases, reverse=True), "the newest is not the first"
     assert version.add_ons["kube-proxy"].startswith(f"v{version.name}.")
 
 

@@ -234,6 +234,42 @@ SPOILED = [
         rules.engines_can_run, "inference_engines.yaml", "[inf2, trn1]", "[inf2, cpu]", "cpu has no Neuron devices"
     ),
     Spoiled(
+        rules.drivers_work_with_their_runtime_libraries,
+        "training_stacks.yaml",
+        "aws-neuronx-dkms: 2.26.10.0",
+        "aws-neuronx-dkms: 2.29.0.0",
+        "xla-2.28.1: Neuron driver 2.29.0.0 with runtime library 2.30.51.0: nrt_init() fails, that library needs one "
+        "below 2.29",
+    ),
+    Spoiled(
+        rules.drivers_work_with_their_runtime_libraries,
+        "kubernetes_versions.yaml",
+        ", 1.36.2-20260625: 2.28.0.0",
+        "",
+        "xla-2.28.1: no image of Kubernetes 1.36 has a driver for it",
+    ),
+    Spoiled(
+        rules.drivers_work_with_their_runtime_libraries,
+        "inference_engines.yaml",
+        "machine_image: ecs-neuron-al2023-20260618",
+        "machine_image: ecs-neuron-al2023-20260805",
+        "tgi: Neuron driver 2.29.0.0 with runtime library 2.26.42.0",
+    ),
+    Spoiled(
+        rules.drivers_work_with_their_runtime_libraries,
+        "machine_images.yaml",
+        "ecs-neuron-al2023-20260805:",
+        "ecs-neuron-al2023-20260806:",
+        "vllm-aws: no machine image",
+    ),
+    Spoiled(
+        rules.machine_images_do_not_float,
+        "machine_images.yaml",
+        "neuron/al2023-ami-ecs-neuron-hvm-2023.0.20260618-kernel-6.1-x86_64/",
+        "neuron/recommended/",
+        "names no release",
+    ),
+    Spoiled(
         rules.lustre_deployments_are_sound,
         "lustre_deployments.yaml",
         'version: "2.15"',

@@ -53,6 +53,13 @@ INFERENCE = [
         {MODELS: several(6, canary=True)},
     ),
     Case(
+        "host-driver-fits-engine",
+        {f"{MODEL}.host_image": {"ami_id": "ami-0123456789abcdef0", "neuron_driver": "2.31.7.0"}},
+        f"{FIRST}.host_image.neuron_driver",
+        "Neuron driver 2.31.7.0 with runtime library 2.28.23.0: nrt_init() fails, that library needs one below 2.29",
+        {f"{MODEL}.host_image": {"ami_id": "ami-0123456789abcdef0", "neuron_driver": "2.28.0.0"}},
+    ),
+    Case(
         "canary-rolled-out",
         {f"{MODEL}.canary": True, f"{MODEL}.prefix": "imported/tanuki"},
         f"{FIRST}.canary",

@@ -11,6 +11,7 @@ import yaml
 
 from neuron_constructs.kubernetes.node_interfaces import network_interfaces
 from slipway import facts
+from tests.facts.conftest import SpoiledFacts, spoiled_facts  # noqa: F401 - a fixture
 from tests.kubernetes_node_group_stack import TAGS, Built, node_groups
 
 RESERVATION = "cr-0123456789abcdef0"
@@ -60,8 +61,27 @@ def test_the_image_fits_the_instance_type(built: Mapping[str, Built], name: str)
     group = of_type(built, name).group
 
     assert group["AmiType"] == ("AL2023_x86_64_NEURON" if TYPES[name].neuron_devices else "AL2023_x86_64_STANDARD")
-    assert group["ReleaseVersion"] == facts.kubernetes_version("1.35").ami_release
+    # The newest image has driver 2.29, which the runtime library of xla-2.28.1 does not work with.
+    assert group["ReleaseVersion"] == ("1.35.6-20260625" if TYPES[name].neuron_devices else "1.35.6-20260714")
     assert group["Version"] == "1.35"
+
+
+def test_the_image_is_chosen_by_the_runtime_library_of_jobs() -> None:
+    runtimes = {stack.name.replace(".", "-"): stack.runtime for stack in facts.training_stacks().values()}
+    built = node_groups({name: {"neuron_runtime": runtime} for name, runtime in runtimes.items()})
+    releases = {name: found.group["ReleaseVersion"] for name, found in built.items()}
+
+    assert releases == {
+        "seed-2-20": "1.35.6-20260625",
+        "xla-2-28-1": "1.35.6-20260625",
+        "native-2-33": "1.35.6-20260714",
+    }
+
+
+def test_a_runtime_library_that_no_image_has_a_driver_for_is_refused(spoiled_facts: SpoiledFacts) -> None:  # noqa: F811
+    spoiled_facts.replace("kubernetes_versions.yaml", ", 1.35.6-20260625: 2.28.0.0", "")
+    with pytest.raises(ValueError, match=r"no image of Kubernetes 1\.35 has a Neuron driver for runtime library 2\.30"):
+        node_groups({"trn1": {}})
 
 
 @pytest.mark.parametrize("name", [*(name.replace(".", "-") for name in BY_TYPE), *BOUGHT])

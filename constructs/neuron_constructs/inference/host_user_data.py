@@ -11,6 +11,7 @@ from aws_cdk import aws_s3_assets as s3_assets
 from constructs import Construct
 
 from neuron_constructs.inference.model import LocalCopy, Model, MountedBucket, MountedLustre
+from slipway import facts
 
 _LEAST_SETUP_SECONDS = 2700
 _MOST_SETUP_SECONDS = 6000
@@ -94,6 +95,20 @@ def model_variables(model: Model) -> Mapping[str, str]:
         "SLIPWAY_MODEL_MANIFEST": "1" if model.is_published else "0",
         "SLIPWAY_MODEL_DEVICE": _model_device(model),
         "SLIPWAY_SETUP_SECONDS": str(set_up_seconds(model)),
+    }
+
+
+def driver_variables(runtime: str | None) -> Mapping[str, str]:
+    """Return what a host must know of its Neuron driver.
+
+    Args:
+        runtime: version of the runtime library in the engine's image, where that is known.
+    """
+    drivers = facts.drivers_for(runtime) if runtime else None
+    return {
+        "SLIPWAY_NEURON_RUNTIME": runtime or "unknown",
+        "SLIPWAY_DRIVER_FROM": (drivers and drivers.driver_from) or "any",
+        "SLIPWAY_DRIVER_BELOW": (drivers and drivers.driver_below) or "any",
     }
 
 

@@ -17,6 +17,7 @@ from neuron_constructs.inference.host_permissions import HostPermissions, host_r
 from neuron_constructs.inference.host_user_data import (
     HOLD_SECONDS,
     HostScripts,
+    driver_variables,
     host_user_data,
     model_variables,
     set_up_seconds,
@@ -54,6 +55,13 @@ class InferentiaHostsProps:
 
     instance_type: str
     """EC2 instance type; a row of the facts with Neuron devices."""
+
+    machine_image: ec2.IMachineImage
+    """Image of the hosts: an ECS-optimized Amazon Linux 2023 image for Neuron, one release of it or a copy."""
+
+    neuron_runtime: str | None
+    """Version of the Neuron runtime library in the engine's image; a host whose driver does not work with it takes no
+    task. None where that is not known: then every driver passes."""
 
     image: str
     """The engine's image as its task names it; hosts of the warm pool have it before they are stopped."""
@@ -206,11 +214,7 @@ class InferentiaHosts(Construct):
             self,
             "LaunchTemplate",
             instance_type=ec2.InstanceType(props.instance_type),
-            # Read when a host starts. A parameter of the template would be read anew in each update, also in one that
-            # moves a canary's share, and replace the hosts of all models whenever AWS has published an image.
-            machine_image=ec2.MachineImage.resolve_ssm_parameter_at_launch(
-                facts.machine_image("ecs-neuron-al2023").ssm_parameter
-            ),
+            machine_image=props.machine_image,
             role=role,
             security_group=self._security_group(props),
             user_data=host_user_data(scripts, props.set_up_scripts / "user_data.sh", self._variables(props)),
@@ -245,6 +249,7 @@ class InferentiaHosts(Construct):
             "SLIPWAY_ECS_CLUSTER": props.cluster.cluster_name,
             "SLIPWAY_SERVICE": props.service_name,
             "SLIPWAY_NEURON_DEVICES": str(facts.instance_type(props.instance_type).neuron_devices),
+            **driver_variables(props.neuron_runtime),
             **model_variables(props.model),
             "SLIPWAY_MODEL_FILES": ":".join(props.model_files),
             "SLIPWAY_IMAGE": props.image,

@@ -55,6 +55,12 @@ class ModelServiceProps:
     image_needs_log_in: bool
     """Whether it is in a private Amazon ECR repository."""
 
+    ami_id: str | None
+    """Image of the hosts; none for the release that the engine's row names."""
+
+    neuron_runtime: str | None
+    """Version of the Neuron runtime library in the container image; none where it is not known."""
+
     instance_type: str
     """EC2 instance type of the hosts."""
 
@@ -160,6 +166,8 @@ class ModelService(Construct):
                 cluster=props.cluster,
                 service_name=props.name,
                 instance_type=props.instance_type,
+                machine_image=self._machine_image(props),
+                neuron_runtime=props.neuron_runtime,
                 image=props.image_uri,
                 image_needs_log_in=props.image_needs_log_in,
                 max_count=props.max_hosts,
@@ -172,6 +180,14 @@ class ModelService(Construct):
                 log_retention=props.log_retention,
             ),
         )
+
+    def _machine_image(self, props: ModelServiceProps) -> ec2.IMachineImage:
+        if props.ami_id is not None:
+            return ec2.MachineImage.generic_linux({cdk.Stack.of(self).region: props.ami_id})
+        # The parameter names one release and never changes, and holds its id in every Region. EC2 reads it when a host
+        # starts: a parameter of the template would be read anew in each update.
+        release = facts.machine_image(props.engine.machine_image)
+        return ec2.MachineImage.resolve_ssm_parameter_at_launch(release.ssm_parameter)
 
     def _service(self, props: ModelServiceProps) -> ecs.Ec2Service:
         surge = props.deployment == "surge"

@@ -72,7 +72,7 @@ def core_nodes(scope: Construct, id: str, props: CoreNodesProps) -> eks.Nodegrou
         node_role=props.node_role,
         subnets=ec2.SubnetSelection(subnets=list(props.subnets)),
         ami_type=eks.NodegroupAmiType.AL2023_X86_64_STANDARD,
-        release_version=facts.kubernetes_version(props.version).ami_release,
+        release_version=facts.kubernetes_version(props.version).newest_ami_release,
         launch_template_spec=eks.LaunchTemplateSpec(id=_id(template), version=template.latest_version_number),
         min_size=props.min_count,
         max_size=props.max_count,

@@ -44,7 +44,10 @@ class NodeGroupProps:
     """The private subnet of all nodes: EFA does not leave a subnet."""
 
     kubernetes_version: str
-    """Kubernetes version of the nodes, a row of the facts; it pins the release of their image."""
+    """Kubernetes version of the nodes, a row of the facts; it pins the releases of their image."""
+
+    neuron_runtime: str
+    """Version of the Neuron runtime library in the containers of jobs: the nodes' driver must work with it."""
 
     min_count: int
     """Nodes that always run. A Capacity Block needs 0: EC2 starts nothing in it before its first hour."""
@@ -86,7 +89,7 @@ class NodeGroup(Construct):
     seldom more at hand, a reservation has no others, and a run of many nodes is interrupted once and not once for each.
 
     Raises:
-        ValueError: EFA is asked for and the instance type has none.
+        ValueError: EFA is asked for and the instance type has none; or no pinned image has a driver for the runtime.
         slipway.facts.UnknownFact: there is no row for the instance type or the Kubernetes version.
     """
 
@@ -109,7 +112,7 @@ class NodeGroup(Construct):
             ami_type=eks.NodegroupAmiType.AL2023_X86_64_NEURON
             if instance.neuron_devices
             else eks.NodegroupAmiType.AL2023_X86_64_STANDARD,
-            release_version=facts.kubernetes_version(props.kubernetes_version).ami_release,
+            release_version=_release(props, instance),
             launch_template_spec=eks.LaunchTemplateSpec(
                 id=self.launch_template.launch_template_id, version=self.launch_template.latest_version_number
             ),
@@ -184,6 +187,18 @@ class NodeGroup(Construct):
         if not props.efa or props.capacity_reservation_id is not None:
             return None
         return ec2.PlacementGroup(self, "PlacementGroup", strategy=ec2.PlacementGroupStrategy.CLUSTER)
+
+
+def _release(props: NodeGroupProps, instance: facts.InstanceType) -> str:
+    """Return the release of the nodes' image: without Neuron devices the newest, else one whose driver fits."""
+    version = facts.kubernetes_version(props.kubernetes_version)
+    release = version.ami_release_for(props.neuron_runtime) if instance.neuron_devices else version.newest_ami_release
+    if release is None:
+        message = (
+            f"no image of Kubernetes {version.name} has a Neuron driver for runtime library {props.neuron_runtime}"
+        )
+        raise ValueError(message)
+    return release
 
 
 def _taint(name: str, instance: facts.InstanceType) -> eks.TaintSpec:

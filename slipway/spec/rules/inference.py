@@ -166,6 +166,19 @@ def engine_on_host(environment: Environment, path: Path, model: ServedModel) -> 
 
 
 @model_rule
+def host_driver_fits_engine(environment: Environment, path: Path, model: ServedModel) -> Iterator[Finding]:
+    """The Neuron driver in the hosts' image works with the runtime library in the engine's."""
+    engine = facts.inference_engine(model.engine)
+    runtime, own = engine.runtime_in(model.image), model.host_image
+    driver = own.neuron_driver if own else facts.machine_image(engine.machine_image).neuron_driver
+    problem = facts.driver_problem(driver, runtime) if runtime else None
+    if problem:
+        message = f"{problem} (engine {engine.name}, facts of {facts.drivers_for(str(runtime)).as_of})"
+        fix = f"Leave `host_image` out, or name an image with a driver {facts.drivers_for(str(runtime))}."
+        yield Finding((*path, "host_image", "neuron_driver") if own else (*path, "engine"), message, fix)
+
+
+@model_rule
 def host_type_offered(environment: Environment, path: Path, model: ServedModel) -> Iterator[Finding]:
     """At least one of the environment's zones offers the hosts' instance type."""
     zone_ids = tuple(zone for _, zone in zones(environment))

@@ -65,6 +65,19 @@ def training_stack_on_node_group(environment: Environment, path: Path, group: No
 
 
 @node_group_rule
+def node_driver_fits_training_stack(environment: Environment, path: Path, group: NodeGroup) -> Iterator[Finding]:
+    """The Kubernetes version has an image whose Neuron driver works with the training stack's runtime library."""
+    cluster = kubernetes_cluster(environment)
+    version, pins = facts.kubernetes_version(cluster.version), facts.training_stack(cluster.training_stack)
+    if group.accelerated and version.ami_release_for(pins.runtime) is None:
+        release = version.newest_ami_release
+        problem = facts.driver_problem(version.ami_releases[release], pins.runtime)
+        message = f"{release} has {problem} ({pins.name}, facts of {facts.drivers_for(pins.runtime).as_of})"
+        others = [row.name for row in facts.training_stacks().values() if version.ami_release_for(row.runtime)]
+        yield Finding((*path, "instance_type"), message, f"Write kubernetes.training_stack {listed(others)}.")
+
+
+@node_group_rule
 def node_group_efa_available(environment: Environment, path: Path, group: NodeGroup) -> Iterator[Finding]:
     """A node group has EFA only where its instance type has it."""
     yield from no_efa((*path, "efa"), group.instance_type, efa=group.efa)

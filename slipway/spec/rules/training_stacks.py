@@ -76,6 +76,20 @@ def training_stack_on_accelerated_queue(environment: Environment, path: Path, qu
         yield Finding((*path, "training_stack"), message, "Remove this line.")
 
 
+@queue_rule
+def driver_fits_runtime(environment: Environment, path: Path, queue: Queue) -> Iterator[Finding]:
+    """The Neuron driver of a queue's training stack works with the runtime library of that stack."""
+    pins = facts.training_stack(queue.training_stack or slurm_cluster(environment).training_stack)
+    problem = facts.driver_problem(pins.driver, pins.runtime) if queue.accelerated else None
+    if problem:
+        others = [
+            row.name for row in facts.training_stacks().values() if facts.drivers_for(row.runtime).has(row.driver)
+        ]
+        place = (*path, "training_stack") if queue.training_stack else _CLUSTER_STACK
+        message = f"{problem} ({pins.name}, facts of {facts.drivers_for(pins.runtime).as_of})"
+        yield Finding(place, message, f"Write training_stack {listed(others)}.")
+
+
 @compute_resource_rule
 def training_stack_on_node(
     environment: Environment, path: Path, queue: Queue, resource: ComputeResource
