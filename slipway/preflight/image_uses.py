@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +15,8 @@ from slipway.preflight.needs import Needs
 _NAMES = yaml.safe_load(Path(__file__).with_name("image_names.yaml").read_text(encoding="utf-8"))
 _RELEASE = re.compile(r"/parallelcluster/([0-9.]+)/templates/")
 _RESOLVED = "resolve:ssm:"
+# What user data of inference hosts tells them (assets/inference/README.md).
+_RUNTIME = re.compile(r"SLIPWAY_NEURON_RUNTIME=([0-9.]+)")
 _IMAGE_PARAMETER = "AWS::SSM::Parameter::Value<AWS::EC2::Image::Id>"
 
 
@@ -30,6 +32,7 @@ class ImageUse:
         name: id, parameter or pattern.
         instance_type: what is launched; none when the template does not say.
         cluster: ParallelCluster's tags that an image of the user's own must have, with their values; empty of others.
+        runtime: Neuron runtime library that the machines' containers have, where the template says it.
     """
 
     stack: str
@@ -38,13 +41,17 @@ class ImageUse:
     name: str
     instance_type: str | None
     cluster: tuple[tuple[str, str], ...] = ()
+    runtime: str | None = None
 
 
 def image_uses(needs: Needs) -> Iterator[ImageUse]:
     """Yield every use of an image in the stacks."""
     for stack, logical_id, properties in needs.resources("AWS::EC2::LaunchTemplate"):
         data = properties["LaunchTemplateData"]
-        yield from _named(stack.name, logical_id, data.get("ImageId"), data.get("InstanceType"))
+        told = _RUNTIME.search(str(data.get("UserData")))
+        use = _named(stack.name, logical_id, data.get("ImageId"), data.get("InstanceType"))
+        if use is not None:
+            yield replace(use, runtime=told[1]) if told else use
     for stack in needs.stacks:
         for name, parameter in stack.template.get("Parameters", {}).items():
             if parameter["Type"] == _IMAGE_PARAMETER and "Default" in parameter:
@@ -55,14 +62,13 @@ def image_uses(needs: Needs) -> Iterator[ImageUse]:
         yield from _of_cluster(stack.name, properties["ClusterConfiguration"], _release(stack.template))
 
 
-def _named(stack: str, purpose: str, image: object, instance_type: str | None) -> Iterator[ImageUse]:
-    """Yield the image of a launch template; a reference to a parameter is yielded with the parameter."""
+def _named(stack: str, purpose: str, image: object, instance_type: str | None) -> ImageUse | None:
+    """Return the image of a launch template; none of a reference to a parameter, which comes with the parameter."""
     if not isinstance(image, str):
-        return
+        return None
     if image.startswith(_RESOLVED):
-        yield ImageUse(stack, purpose, "parameter", image.removeprefix(_RESOLVED), instance_type)
-    else:
-        yield ImageUse(stack, purpose, "id", image, instance_type)
+        return ImageUse(stack, purpose, "parameter", image.removeprefix(_RESOLVED), instance_type)
+    return ImageUse(stack, purpose, "id", image, instance_type)
 
 
 def _of_node_group(stack: str, logical_id: str, group: Any) -> Iterator[ImageUse]:

@@ -42,6 +42,10 @@ def _engine_problems(made: Compiled, service: ServiceDescription) -> Iterator[st
             f"it is compiled with Neuron SDK {made.neuron_release} ({made.exporter}), and the deployed engine has "
             f"{service.neuron_release}: it refuses models of another release"
         )
+    driver, runtime = service.neuron_driver, service.neuron_runtime
+    problem = facts.driver_problem(driver, runtime) if driver and runtime else None
+    if problem:
+        yield f"its hosts cannot run it: {problem}. Change `host_image` of the model there and deploy"
 
 
 def _shape_problems(made: Compiled, service: ServiceDescription) -> Iterator[str]:
@@ -93,6 +97,11 @@ def notices(published: PublishedModel, architectures: Sequence[str], service: Se
     """Yield what a person should know before saying yes."""
     if service.neuron_release is None:
         yield "the Neuron release in the engine's image is not known: whether it loads this version cannot be checked"
+    if service.neuron_driver is None:
+        yield (
+            "hosts start from AWS's newest image, whose Neuron driver may not work with the engine: deploy the "
+            "inference stack, which pins an image"
+        )
     if not architectures:
         yield f"its config.json names no architecture: whether {service.engine} serves it cannot be checked"
     elif not service.architectures:

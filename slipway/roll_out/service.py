@@ -53,6 +53,13 @@ class ServiceDescription(_Part):
     neuron_release: str | None = None
     """Neuron SDK release in the engine's image; none where it is not known."""
 
+    neuron_runtime: str | None = None
+    """Version of the Neuron runtime library in the engine's image; none where it is not known."""
+
+    neuron_driver: str | None = None
+    """Version of the Neuron driver in the hosts' image; none in templates of Slipway's early days, whose hosts take the
+    newest image that AWS has."""
+
     architectures: tuple[str, ...] = ()
     """Model architectures that the engine serves, as `config.json` names them; empty where that is not known."""
 

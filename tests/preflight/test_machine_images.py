@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from slipway import facts
 from slipway.assembly import CLUSTER_TYPE
 from slipway.preflight.answer import Answer
 from slipway.preflight.image_uses import image_uses
@@ -16,7 +17,7 @@ from tests.preflight.handmade import handmade
 from tests.preflight.well_launches import in_days
 
 IMAGE = "ami-0123456789abcdef0"
-ECS = "/aws/service/ecs/optimized-ami/amazon-linux-2023/neuron/recommended/image_id"
+ECS = facts.machine_image("ecs-neuron-al2023-20260618").ssm_parameter
 
 
 def image(**changes: str) -> Mapping[str, Any]:
@@ -32,8 +33,8 @@ def aws(aws: Aws) -> Aws:
     return aws
 
 
-def launched_from(folder: Path, name: object, aws: Aws, ask: Ask) -> list[Answer]:
-    data = {"ImageId": name, "InstanceType": "m6i.large"}
+def launched_from(folder: Path, name: object, aws: Aws, ask: Ask, user_data: str = "") -> list[Answer]:
+    data = {"ImageId": name, "InstanceType": "m6i.large", "UserData": {"Fn::Base64": user_data}}
     template = {"Type": "AWS::EC2::LaunchTemplate", "Properties": {"LaunchTemplateData": data}}
     return ask("PF12", handmade(folder, {"Hosts": template}), aws)
 
@@ -62,7 +63,7 @@ def test_every_way_to_name_an_image_is_read(needs_of: NeedsFactory) -> None:
         ECS,
         "aws-parallelcluster-3.16.1-ubuntu-2204-lts-hvm-x86_64-*",
         "/aws/service/eks/optimized-ami/1.35/amazon-linux-2023/x86_64/neuron/"
-        "amazon-eks-node-al2023-x86_64-neuron-1.35-v20260714/image_id",
+        "amazon-eks-node-al2023-x86_64-neuron-1.35-v20260625/image_id",
         "/aws/service/eks/optimized-ami/1.35/amazon-linux-2023/x86_64/standard/"
         "amazon-eks-node-al2023-x86_64-standard-1.35-v20260714/image_id",
     }
@@ -86,6 +87,27 @@ def test_the_newest_official_image_counts(needs_of: NeedsFactory, aws: Aws, ask:
     assert [answer.message for answer in answers] == [f"{IMAGE} is there"]
     asked = next(call.parameters for call in aws.calls if call.operation == "DescribeImages")
     assert asked["Owners"] == ["amazon"]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("al2023-ami-ecs-neuron-hvm-2023.0.20260618-kernel-6.1-x86_64", ("passed", "is there")),
+        (
+            "al2023-ami-ecs-neuron-hvm-2023.0.20260805-kernel-6.1-x86_64",
+            ("failed", "Neuron driver 2.29.0.0 with runtime library 2.26.42.0"),
+        ),
+        ("ours", ("warning", "EC2 does not say which Neuron driver ami-0123456789abcdef0 (ours) has")),
+        ("", ("warning", "(no name) has")),
+    ],
+)
+def test_the_driver_of_the_hosts_image_is_compared_as_far_as_its_name_tells(
+    name: str, told: tuple[str, str], tmp_path: Path, aws: Aws, ask: Ask
+) -> None:
+    aws.replies["ec2.DescribeImages"] = image(Name=name)
+    (answer,) = launched_from(tmp_path, IMAGE, aws, ask, "export SLIPWAY_NEURON_RUNTIME=2.26.42.0\n")
+
+    assert (answer.status, told[1] in answer.message) == (told[0], True), answer.message
 
 
 @pytest.mark.parametrize(

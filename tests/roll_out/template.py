@@ -16,6 +16,8 @@ SERVICE: Mapping[str, Any] = {
     "service_name": "tanuki-8b",
     "engine": "tgi",
     "neuron_release": "2.24.0",
+    "neuron_runtime": "2.26.42.0",
+    "neuron_driver": "2.28.0.0",
     "architectures": ["LlamaForCausalLM"],
     "instance_type": "inf2.8xlarge",
     "logical_neuron_cores": 2,

@@ -83,6 +83,10 @@ def test_a_version_that_the_service_cannot_load_is_refused_with_the_numbers(
             {"compiled": {"batch_size": 8, "sequence_length": 4096, "tensor_parallel_size": 2}},
             ["it is compiled for batch 4, 4096 tokens, 2 cores, and the environment file says batch 8"],
         ),
+        (
+            {"neuron_driver": "2.31.7.0"},
+            ["Neuron driver 2.31.7.0 with runtime library 2.26.42.0: nrt_init() fails", "Change `host_image`"],
+        ),
     ],
 )
 def test_the_engines_own_start_up_checks_are_made_beforehand(
@@ -102,9 +106,10 @@ def test_a_version_that_is_larger_than_the_hosts_volume_is_refused(undeployed: E
 
 
 def test_what_cannot_be_checked_or_is_not_served_yet_is_said(undeployed: EndpointStack) -> None:
-    undeployed.deploy(neuron_release=None, desired_count=0)
+    undeployed.deploy(neuron_release=None, neuron_driver=None, desired_count=0)
     undeployed.publish("v1", configuration={})
     said = undeployed.must("tanuki-8b/v1")
     assert "note: the Neuron release in the engine's image is not known" in said
+    assert "note: hosts start from AWS's newest image" in said
     assert "note: its config.json names no architecture" in said
     assert "note: min_count is 0" in said

@@ -7,6 +7,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from slipway import facts
 from slipway.preflight.account import UNANSWERED, Account
 from slipway.preflight.answer import Answer
 from slipway.preflight.check import check, not_checked
@@ -33,7 +34,8 @@ _FIXES = {
     "PF12",
     "machine images",
     stage="existence",
-    prevents="Nodes and hosts cannot be launched because their image is not there, or is for another processor.",
+    prevents="Nodes and hosts cannot be launched because their image is not there or is for another processor, or load "
+    "no model because its Neuron driver does not work with the engine.",
     actions=("ec2:DescribeImages", "ec2:DescribeInstanceTypes", "ssm:GetParameter"),
 )
 def machine_images(needs: Needs, account: Account) -> Iterator[Answer]:
@@ -58,7 +60,9 @@ def _of_use(use: ImageUse, answer: partial[Answer], account: Account) -> Answer:
     wrong = _other_processor(image, use, account)
     if wrong:
         return answer(status="failed", message=wrong, fix=f"write an image for {use.instance_type}")
-    return _not_of_cluster(image, use, answer) or _age(image, answer, account.region)
+    return (
+        _not_of_cluster(image, use, answer) or _other_driver(image, use, answer) or _age(image, answer, account.region)
+    )
 
 
 def _image(use: ImageUse, account: Account) -> dict[str, Any] | None:
@@ -120,6 +124,23 @@ def _not_of_cluster(image: dict[str, Any], use: ImageUse, answer: partial[Answer
         )
         return answer(status="warning", message=f"{message}. The tags of another account's images do not show", fix=fix)
     return None
+
+
+def _other_driver(image: dict[str, Any], use: ImageUse, answer: partial[Answer]) -> Answer | None:
+    """Compare the Neuron driver with the engine's runtime library: EC2 says a name, and Slipway knows some by name."""
+    if use.runtime is None:
+        return None
+    name = image.get("Name") or ""
+    release = next((row for row in facts.machine_images().values() if name and f"/{name}/" in row.ssm_parameter), None)
+    if release is None:
+        if use.named_by == "parameter":
+            return None
+        message = f"EC2 does not say which Neuron driver {image['ImageId']} ({name or 'no name'}) has"
+        fix = "nothing, if `host_image.neuron_driver` is right: each host compares it when it starts"
+        return answer(status="warning", message=message, fix=fix)
+    problem = facts.driver_problem(release.neuron_driver, use.runtime)
+    fix = "leave `host_image` out, or name another image"
+    return answer(status="failed", message=problem, fix=fix) if problem else None
 
 
 def _age(image: dict[str, Any], answer: partial[Answer], region: str) -> Answer:
