@@ -31,7 +31,12 @@ MODEL = {
 }
 
 # Nothing hangs in these tests that is not meant to: a limit is there to be found too long.
-SHORT = {f"SLIPWAY_{name}_SECONDS": "0" for name in ("DEVICE", "INSTALL", "MOUNT", "GROUP", "REPLACE", "WATCHDOG")}
+LIMITS = ("DEVICE", "INSTALL", "MOUNT", "DOCKER", "IMAGE", "GROUP", "REPLACE", "WATCHDOG")
+SHORT = {f"SLIPWAY_{name}_SECONDS": "0" for name in LIMITS}
+
+# The runtime library of tgi's image, and the driver of the hosts' image that is pinned for it.
+RUNTIME = "2.26.42.0"
+DRIVER = "2.28.0.0"
 
 # What systemd mounts is the bucket's folder, the file system with all folders, or the host's own volume.
 MOUNTED = {
@@ -74,10 +79,15 @@ PRIVATE_IMAGE = "111122223333.dkr.ecr.us-west-2.amazonaws.com/engines/tgi:3.3.5-
 
 
 @cache
-def user_data(source: str, published: bool, warm_pool_count: int) -> str:
+def user_data(source: str, published: bool, warm_pool_count: int, runtime: str | None = RUNTIME) -> str:
     """Return the user data that the construct renders."""
-    needed = facts.inference_engine("tgi").model_files
-    found = hosts(source=SOURCES[source], is_published=published, warm_pool_count=warm_pool_count, model_files=needed)
+    found = hosts(
+        source=SOURCES[source],
+        is_published=published,
+        warm_pool_count=warm_pool_count,
+        model_files=facts.inference_engine("tgi").model_files,
+        neuron_runtime=runtime,
+    )
     return found.user_data
 
 
@@ -88,7 +98,7 @@ class InferenceHost(Sandbox):
         super().__init__(directory)
         self.source = source
         self._user_data = user_data(source, published, warm)
-        for name in ("cut", "disown", "head", "ls", "mktemp", "tail", "tee"):
+        for name in ("cut", "disown", "head", "ls", "mktemp", "sort", "tail", "tee"):
             if program := shutil.which(name):
                 (self.programs / name).symlink_to(program)
         (self.programs / "python3").symlink_to(sys.executable)
@@ -102,6 +112,7 @@ class InferenceHost(Sandbox):
         self._pack_scripts()
         for path in ("/dev/null", "/dev/console", "/dev/neuron0"):
             self.write(path)
+        self.write("/sys/module/neuron/version", f"{DRIVER}\n")
         self.write("/etc/fstab", AMI_FSTAB)
         # The AMI's file has no newline at its end.
         self.write("/etc/ecs/ecs.config", "ECS_ENABLE_INF_SUPPORT=true")

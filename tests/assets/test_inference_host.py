@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from slipway import facts
 from tests.assets.inference_host import (
     AMI_FSTAB,
     DROP_IN,
@@ -105,11 +106,17 @@ def empty(host: InferenceHost) -> None:
             path.unlink()
 
 
+VERSION_FILE = "/sys/module/neuron/version"
+NEW_DRIVER = (
+    "Neuron driver 2.31.7.0 with runtime library 2.26.42.0: nrt_init() fails, that library needs one below 2.29"
+)
 FAILED_MOUNT = '[[ "$2" != *.mount ]] || exit 1'
 FAILED_COPY = '[[ "$*" != *sync* ]] || exit 1'
 BROKEN: list[tuple[str, str, str, Callable[[InferenceHost], object]]] = [
     ("mountpoint", "wait for the Neuron devices", "found 0", lambda host: (host.root / "dev/neuron0").unlink()),
     ("mountpoint", "wait for the Neuron devices", "found 2", lambda host: host.write("/dev/neuron1")),
+    ("mountpoint", "check the Neuron driver", NEW_DRIVER, lambda host: host.write(VERSION_FILE, "2.31.7.0\n")),
+    ("mountpoint", "check the Neuron driver", "is not loaded", lambda host: (host.root / VERSION_FILE[1:]).unlink()),
     ("mountpoint", "provide the model", "gave up within 0 s", lambda host: host.stub("dnf", "exit 1")),
     ("mountpoint", "provide the model", "FAILED", lambda host: host.stub("mount-s3", "exit 1")),
     ("mountpoint", "provide the model", "start mnt-models", lambda host: host.stub_first("systemctl", FAILED_MOUNT)),
@@ -212,6 +219,49 @@ def test_image_is_there_before_a_host_of_the_warm_pool_is_stopped(tmp_path: Path
     assert outcome.calls_of("docker") == [f"docker pull --quiet {PUBLIC_IMAGE}"]
     assert "ECS_WARM_POOLS_CHECK=true" in host.read("/etc/ecs/ecs.config")
     assert ("is not pulled yet" in host.read(LOG)) == bool(pulls)
+
+
+def test_pull_waits_for_docker_and_is_tried_again(tmp_path: Path) -> None:
+    host = InferenceHost(tmp_path, warm=1)
+    once = '[[ -e "$STATE/tried_{0}" ]] || {{ : >"$STATE/tried_{0}"; exit 1; }}'
+    host.stub("docker", once.format("pull"))
+    host.stub_first("systemctl", f'[[ "$*" != "start docker.service" ]] || {once.format("start")}')
+    outcome = host.boot(SLIPWAY_DOCKER_SECONDS="60", SLIPWAY_IMAGE_SECONDS="60", SLIPWAY_RETRY_PAUSE_SECONDS="0")
+
+    assert outcome.status == 0
+    pulls = [call for call in outcome.calls if call.startswith(("docker", "systemctl start docker"))]
+    assert pulls == ["systemctl start docker.service"] * 2 + [f"docker pull --quiet {PUBLIC_IMAGE}"] * 2
+    assert "WARNING" not in host.read(LOG)
+
+
+@pytest.mark.parametrize(
+    ("runtime", "driver", "message"),
+    [
+        ("2.26.42.0", "2.28.0.0", None),
+        ("2.26.42.0", "2.21.37.0", None),
+        ("2.26.42.0", "2.29", "needs one below 2.29"),
+        ("2.28.23.0", "2.29.0.0", "needs one below 2.29"),
+        ("2.32.31.0", "2.26.10.0", "needs one from 2.27"),
+        ("2.32.31.0", "2.27.4.0", None),
+        ("2.32.31.0", "2.30.2.0", "needs one below 2.29"),
+        ("2.33.10.0", "2.29.0.0", None),
+        ("2.33.10.0", "2.31.7.0", None),
+        ("2.33.10.0", "2.26.10.0", "needs one from 2.27"),
+        (None, "2.31.7.0", None),
+    ],
+)
+def test_host_takes_tasks_only_with_a_driver_that_the_facts_allow(
+    tmp_path: Path, runtime: str | None, driver: str, message: str | None
+) -> None:
+    host = InferenceHost(tmp_path)
+    host._user_data = user_data("mountpoint", False, 0, runtime)
+    host.write(VERSION_FILE, f"{driver}\n")
+    outcome = host.boot()
+
+    assert host.is_proven == (message is None)
+    assert (facts.driver_problem(driver, runtime) is None if runtime else True) == (message is None)
+    assert f"Neuron driver {driver}" in host.read(LOG)
+    assert (message or "host ready") in outcome.stdout + outcome.stderr
 
 
 def test_password_of_a_private_registry_is_not_kept(tmp_path: Path) -> None:

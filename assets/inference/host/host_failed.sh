@@ -70,6 +70,6 @@ replace_host() {
 
 instance="$(instance_id)"
 step "tell the reason" tell_reason "$instance"
-say "this host is replaced in $1 s; aws ssm start-session --target ${instance}"
+say "this host is replaced in $1 s; aws ssm start-session --region ${SLIPWAY_REGION} --target ${instance}"
 sleep "$1"
 step "replace the host" replace_host "$instance"

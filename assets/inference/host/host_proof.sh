@@ -13,6 +13,7 @@ source "${SCRIPT_DIRECTORY}/host_state.sh"
 source "${SCRIPT_DIRECTORY}/model_mount.sh"
 
 step "wait for the Neuron devices" wait_for_neuron_devices
+step "check the Neuron driver" check_neuron_driver
 step "mount the model" start_mount
 step "check the model's folder" check_model_folder "$CHECK_SECONDS"
 step "go into service" go_into_service

@@ -12,6 +12,7 @@ source "${SCRIPT_DIRECTORY}/steps.sh"
 # shellcheck source=assets/inference/host/host_state.sh
 source "${SCRIPT_DIRECTORY}/host_state.sh"
 
+readonly DOCKER_SECONDS="${SLIPWAY_DOCKER_SECONDS:-120}"
 readonly IMAGE_SECONDS="${SLIPWAY_IMAGE_SECONDS:-900}"
 readonly ECS_CONFIG="${ROOT}/etc/ecs/ecs.config"
 
@@ -35,23 +36,31 @@ write_settings() {
   done | put_file "${ROOT}/etc/slipway/host.conf"
 }
 
-# A host for the warm pool has minutes to spare now and none later. Elsewhere the agent pulls, and no later than here.
-# A registry that is away now may be back by then: that is no reason to refuse the host.
-pull_image() {
+# Docker may still be starting, and registries turn a pull away for a moment: both are tried until their time is over.
+fetch_image() {
   local registry="${SLIPWAY_IMAGE%%/*}"
   # Docker keeps the password there for the twelve hours that it is good: in memory, and only until the image is pulled.
   local -x DOCKER_CONFIG="${ROOT}/run/slipway/docker"
-  if [[ "$SLIPWAY_WARM_POOL" != true ]]; then
-    return
-  fi
+  # The AMI starts it for the ECS agent alone, which waits for user data.
+  retry "$DOCKER_SECONDS" systemctl start docker.service
   if [[ "$registry" == *.dkr.ecr.*.amazonaws.com* ]] && ! aws_cli ecr get-login-password |
     timeout "$AWS_SECONDS" docker login --username AWS --password-stdin "$registry"; then
     say "WARNING: no log-in to ${registry}" >&2
   fi
-  if ! timeout --kill-after=10 "$(bounded "$IMAGE_SECONDS")" docker pull --quiet "$SLIPWAY_IMAGE"; then
+  retry "$IMAGE_SECONDS" docker pull --quiet "$SLIPWAY_IMAGE"
+}
+
+# A host for the warm pool has minutes to spare now and none later. Elsewhere the agent pulls, and no later than here.
+# A registry that is away now may be back by then: that is no reason to refuse the host.
+pull_image() {
+  if [[ "$SLIPWAY_WARM_POOL" != true ]]; then
+    return
+  fi
+  # A shell of its own, which retry ends when it gives up.
+  if ! (fetch_image); then
     say "WARNING: ${SLIPWAY_IMAGE} is not pulled yet, the ECS agent will try again" >&2
   fi
-  rm -rf "$DOCKER_CONFIG"
+  rm -rf "${ROOT}/run/slipway/docker"
 }
 
 install_services() {
@@ -93,6 +102,7 @@ step "check the variables" check_variables
 source "${SCRIPT_DIRECTORY}/model_${SLIPWAY_MODEL_SOURCE}.sh"
 step "write the host's settings" write_settings
 step "wait for the Neuron devices" wait_for_neuron_devices
+step "check the Neuron driver" check_neuron_driver
 step "provide the model" provide_model
 step "check the model's folder" check_model_folder "$CHECK_SECONDS"
 step "pull the engine's image" pull_image

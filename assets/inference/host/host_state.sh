@@ -13,7 +13,7 @@ readonly METADATA_SERVICE=http://169.254.169.254/latest
 # All that the scripts and services of a host read; README.md describes them.
 # shellcheck disable=SC2034 # host_setup.sh reads it
 readonly HOST_VARIABLES=(SLIPWAY_REGION SLIPWAY_ECS_CLUSTER SLIPWAY_SERVICE SLIPWAY_NEURON_DEVICES
-  SLIPWAY_MODEL_SOURCE SLIPWAY_MODEL_BUCKET SLIPWAY_MODEL_PREFIX SLIPWAY_MODEL_MOUNT SLIPWAY_MODEL_DIRECTORY
+  SLIPWAY_NEURON_RUNTIME SLIPWAY_DRIVER_FROM SLIPWAY_DRIVER_BELOW SLIPWAY_MODEL_SOURCE SLIPWAY_MODEL_BUCKET SLIPWAY_MODEL_PREFIX SLIPWAY_MODEL_MOUNT SLIPWAY_MODEL_DIRECTORY
   SLIPWAY_MODEL_MANIFEST SLIPWAY_MODEL_FILES SLIPWAY_MODEL_DEVICE SLIPWAY_IMAGE SLIPWAY_WARM_POOL SLIPWAY_METRICS_NAMESPACE
   SLIPWAY_LOG_GROUP SLIPWAY_SETUP_SECONDS)
 
@@ -24,6 +24,30 @@ aws_cli() {
 # The device files have been missing on Neuron AMIs before (aws-neuron-driver issue 3).
 wait_for_neuron_devices() {
   wait_for_count "$DEVICE_SECONDS" "$SLIPWAY_NEURON_DEVICES" /dev 'neuron[0-9]*'
+}
+
+# is_older VERSION OTHER
+is_older() {
+  [[ "$1" != "$2" && "$(printf '%s\n%s\n' "$1" "$2" | sort --version-sort | head -n 1)" == "$1" ]]
+}
+
+# With a driver that the engine's runtime library does not work with, nrt_init() fails in every task.
+check_neuron_driver() {
+  local driver="" needed=""
+  read -r driver <"${ROOT}/sys/module/neuron/version" || true
+  if [[ -z "$driver" ]]; then
+    fail "the Neuron driver is not loaded: /sys/module/neuron/version says nothing"
+  fi
+  if [[ "$SLIPWAY_DRIVER_FROM" != any ]] && is_older "$driver" "$SLIPWAY_DRIVER_FROM"; then
+    needed="from ${SLIPWAY_DRIVER_FROM}"
+  elif [[ "$SLIPWAY_DRIVER_BELOW" != any ]] && ! is_older "$driver" "$SLIPWAY_DRIVER_BELOW"; then
+    needed="below ${SLIPWAY_DRIVER_BELOW}"
+  fi
+  if [[ -n "$needed" ]]; then
+    fail "Neuron driver ${driver} with runtime library ${SLIPWAY_NEURON_RUNTIME}: nrt_init() fails, that library needs" \
+      "one ${needed}; the host needs another machine image"
+  fi
+  say "Neuron driver ${driver}, runtime library ${SLIPWAY_NEURON_RUNTIME} in the engine's image"
 }
 
 # check_model_folder SECONDS OPTION...: the folder holds what an engine starts with; options are model_folder.py's.
