@@ -107,6 +107,8 @@ class Lustre(Construct):
             group.add_ingress_rule(clients, port, "Lustre from clients")
             # ParallelCluster's ExistingFsxNetworkingValidator and Lustre's lock callbacks need both directions.
             group.add_egress_rule(clients, port, "Lustre to clients")
+        # Its file servers talk to each other. The CDK's file system adds the way in, and takes the way out for granted.
+        group.add_egress_rule(group, ec2.Port.tcp_range(988, 1023), "Lustre between file servers")
         return group
 
     def _associate(self, repository: DataRepository, removal_policy: cdk.RemovalPolicy) -> None:

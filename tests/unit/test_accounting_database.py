@@ -96,6 +96,18 @@ def test_only_the_head_nodes_group_reaches_the_port_of_mysql(assembly: Assembly,
     assert not any("AdditionalSecurityGroups" in node["Networking"] for node in others)
 
 
+def test_no_group_of_the_database_keeps_the_rule_that_lets_everything_out(assembly: Assembly) -> None:
+    groups = {
+        logical_id: resource["Properties"]
+        for logical_id, resource in assembly.resources("storage", "AWS::EC2::SecurityGroup").items()
+        if logical_id.startswith("Accounting")
+    }
+
+    assert len(groups) == 2
+    for group in groups.values():
+        assert [rule["CidrIp"] for rule in group["SecurityGroupEgress"]] == ["255.255.255.255/32"]
+
+
 def test_parallelcluster_gets_host_and_port_without_a_scheme(cluster: Any) -> None:
     database = cluster["Scheduling"]["SlurmSettings"]["Database"]
     host, port = database["Uri"]["Fn::Join"][1]

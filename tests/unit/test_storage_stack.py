@@ -48,6 +48,15 @@ def test_lustre_traffic_passes_both_ways_within_the_vpc_only(each_assembly: Asse
     assert rules("SecurityGroupEgress") == expected
 
 
+def test_file_servers_of_lustre_reach_each_other(each_assembly: Assembly) -> None:
+    for direction, other in (("Ingress", "SourceSecurityGroupId"), ("Egress", "DestinationSecurityGroupId")):
+        rules = each_assembly.resources("storage", f"AWS::EC2::SecurityGroup{direction}").items()
+        (rule,) = (rule["Properties"] for logical_id, rule in rules if logical_id.startswith("Lustre"))
+
+        assert rule[other] == rule["GroupId"]
+        assert (rule["IpProtocol"], rule["FromPort"], rule["ToPort"]) == ("tcp", 988, 1023)
+
+
 def test_data_comes_in_and_checkpoints_go_out(each_assembly: Assembly) -> None:
     associations = {
         resource["Properties"]["FileSystemPath"]: resource["Properties"]
