@@ -128,10 +128,17 @@ def test_every_alarm_is_about_this_cluster_and_says_what_to_do(alarms: Mapping[s
         assert len(alarm["AlarmDescription"]) <= 1024
 
 
-def test_only_missing_nodes_are_told_when_nothing_is_measured(alarms: Mapping[str, Any]) -> None:
-    told = {name for name, alarm in alarms.items() if alarm["TreatMissingData"] == "breaching"}
+def test_only_missing_nodes_are_told_when_nothing_is_measured_any_more(alarms: Mapping[str, Any]) -> None:
+    told = {name for name, alarm in alarms.items() if "InsufficientDataActions" in alarm}
+    alarm = alarms["KubernetesNodesMissing"]
 
     assert told == {"KubernetesNodesMissing"}
+    assert alarm["InsufficientDataActions"] == alarm["AlarmActions"]
+
+
+def test_no_alarm_fires_before_the_first_measurement(alarms: Mapping[str, Any]) -> None:
+    """In the first half hour of a cluster the CloudWatch agent has not counted nodes yet."""
+    assert {alarm["TreatMissingData"] for alarm in alarms.values()} == {"missing", "notBreaching"}
 
 
 def test_fewer_nodes_than_core_nodes_are_missing(alarms: Mapping[str, Any]) -> None:

@@ -78,7 +78,7 @@ def _silent(cluster_name: str) -> Alarm:
         fires="below",
         threshold=1,
         periods=10,
-        silence_is_trouble=True,
+        silence="trouble",
         means="The head node's clustermgtd is silent: no node is started or stopped. Log in with Session Manager and "
         "look at /var/log/parallelcluster/clustermgtd; is the root volume full?",
     )

@@ -73,10 +73,10 @@ def _node_alarms(insights: Source, core_min_count: int) -> Iterator[Alarm]:
         fires="below",
         threshold=core_min_count,
         periods=6,
-        silence_is_trouble=True,
-        means="The cluster has had fewer nodes than kubernetes.core_nodes.min_count for half an hour, or nobody counts "
-        "them: no autoscaler, no CloudWatch agent. The node group's health issues in the EKS console say why nodes do "
-        "not start; `kubectl get pods --all-namespaces` shows what does not run.",
+        silence="ends",
+        means="The cluster has had fewer nodes than kubernetes.core_nodes.min_count for half an hour, or (state "
+        "INSUFFICIENT_DATA) the CloudWatch agent counts them no more. The node group's health issues in the EKS "
+        "console say why nodes do not start; `kubectl get pods --all-namespaces` shows what does not run.",
     )
     yield Alarm(
         name="KubernetesNodesFailed",

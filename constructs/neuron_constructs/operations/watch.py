@@ -12,6 +12,15 @@ from constructs import Construct
 
 from neuron_constructs.operations.metrics import Source
 
+Silence = Literal["fine", "trouble", "ends"]
+
+_MISSING_DATA = {
+    "fine": cloudwatch.TreatMissingData.NOT_BREACHING,
+    "trouble": cloudwatch.TreatMissingData.BREACHING,
+    # The state becomes INSUFFICIENT_DATA, in which every alarm begins: an action follows the change, not the state.
+    "ends": cloudwatch.TreatMissingData.MISSING,
+}
+
 _COMPARISONS = {
     "above": cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD,
     "below": cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
@@ -43,8 +52,12 @@ class Alarm:
     means: str
     """What it means and what to do, for whoever gets the message."""
 
-    silence_is_trouble: bool = False
-    """Whether it also alarms when nothing is measured; without it that means nothing is there: no tasks, no traffic."""
+    silence: Silence = "fine"
+    """What it means when nothing is measured.
+
+    `fine`: nothing is there, no tasks or no traffic. `trouble`: the alarm fires, also when it is new. `ends`: the alarm
+    tells when measuring ends. A new alarm waits for its first measurement.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,11 +154,9 @@ def _alarm(scope: Construct, alarm: Alarm, action: actions.SnsAction) -> cloudwa
         evaluation_periods=alarm.among or alarm.periods,
         datapoints_to_alarm=alarm.periods if alarm.among else None,
         alarm_description=alarm.means,
-        treat_missing_data=(
-            cloudwatch.TreatMissingData.BREACHING
-            if alarm.silence_is_trouble
-            else cloudwatch.TreatMissingData.NOT_BREACHING
-        ),
+        treat_missing_data=_MISSING_DATA[alarm.silence],
     )
     created.add_alarm_action(action)
+    if alarm.silence == "ends":
+        created.add_insufficient_data_action(action)
     return created
