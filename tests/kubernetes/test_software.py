@@ -150,6 +150,15 @@ def test_the_neuron_chart_installs_its_device_plugin_alone() -> None:
     assert {name for name, part in values.items() if part["enabled"]} == {"devicePlugin"}
 
 
+def test_the_neuron_chart_finds_the_namespace_that_its_templates_name() -> None:
+    found = variant("torchrun")
+    namespace, chart = only(found, MANIFESTS, "SoftwareNeuronNamespace"), only(found, CHARTS, "SoftwareChartneuron")
+
+    assert found.named("Namespace", "neuron-healthcheck-system")
+    assert namespace in depends_on(found, chart)
+    assert not [key for key in installed(node_groups=(CPU,)).template["Resources"] if "NeuronNamespace" in key]
+
+
 def kueue_configuration(name: str) -> Any:
     values = variant(name).charts()["kueue"]["Values"]
     return yaml.safe_load(values["managerConfig"]["controllerManagerConfigYaml"])

@@ -15,10 +15,10 @@ from neuron_constructs.kubernetes.software.autoscaler import (
     autoscaler_role,
     autoscaler_values,
 )
-from neuron_constructs.kubernetes.software.device_plugins import efa_values, neuron_values
+from neuron_constructs.kubernetes.software.device_plugins import NEURON_HEALTH_NAMESPACE, efa_values, neuron_values
 from neuron_constructs.kubernetes.software.job_namespace import environment_config_map, job_namespace, job_rights
 from neuron_constructs.kubernetes.software.job_nodes import JobNodes
-from neuron_constructs.kubernetes.software.manifest import Manifest
+from neuron_constructs.kubernetes.software.manifest import Manifest, cluster_object
 from neuron_constructs.kubernetes.software.mpi_operator import mpi_operator, mpi_operator_base
 from neuron_constructs.kubernetes.software.queues import cluster_queue, kueue_values, local_queue
 from neuron_constructs.kubernetes.software.shell import shell
@@ -101,7 +101,7 @@ class ClusterSoftware(Construct):
         installed: list[IConstruct] = [jobset, self._autoscaler()]
         # The plugins' pods come and go with the nodes of jobs: there is nothing to wait for.
         if any(nodes.neuron_devices for nodes in props.node_groups):
-            installed.append(self._chart("neuron", "kube-system", neuron_values(props.node_groups), waits=False))
+            installed += self._neuron()
         if any(nodes.efa_interfaces for nodes in props.node_groups):
             installed.append(self._chart("efa", "kube-system", efa_values(props.node_groups), waits=False))
         if self._mpi:
@@ -109,6 +109,13 @@ class ClusterSoftware(Construct):
         if self._queueing:
             installed += self._kueue()
         return installed
+
+    def _neuron(self) -> list[IConstruct]:
+        # The chart's templates name this namespace, even with its problem detector off, and do not make it.
+        namespace = self._manifest("NeuronNamespace", [cluster_object("v1", "Namespace", NEURON_HEALTH_NAMESPACE)])
+        chart = self._chart("neuron", "kube-system", neuron_values(self._props.node_groups), waits=False)
+        chart.node.add_dependency(namespace)
+        return [namespace, chart]
 
     def _kueue(self) -> list[IConstruct]:
         chart = self._chart("kueue", "kueue-system", kueue_values(mpi=self._mpi), waits=True)

@@ -6,6 +6,14 @@ from typing import Any
 from neuron_constructs.kubernetes.names import NEURON_TAINT, NODE_GROUP_LABEL
 from neuron_constructs.kubernetes.software.job_nodes import JobNodes
 
+NEURON_HEALTH_NAMESPACE = "neuron-healthcheck-system"
+"""Namespace of the Neuron chart's problem detector (`npd.namespaceOverride`).
+
+A guess, as a precaution: AWS's own guides and examples make it before they install the chart, also one that switches
+the detector off (aws-neuron-sdk, deploy/infrastructure/problem-detector-irsa.rst, step 3). The chart's templates are
+not public as source.
+"""
+
 
 def neuron_values(node_groups: Sequence[JobNodes]) -> dict[str, Any]:
     """Return the values of the Neuron chart: the device plugin alone.
