@@ -40,6 +40,7 @@ def cluster_settings(
     """
     return ClusterConfigurationProps(
         region=environment.region,
+        parallelcluster_version=training.parallelcluster_version,
         operating_system=training.operating_system,
         head_node=HeadNode(
             instance_type=training.head_node.instance_type, root_volume_gib=training.head_node.root_volume_gib

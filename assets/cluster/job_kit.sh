@@ -2,7 +2,7 @@
 # The job kit (assets/jobs) with the command slipway-job; sourced after steps.sh, training_stack.sh,
 # python_environments.sh and health.sh. The head node installs it on the shared /apps; login nodes only find it.
 
-readonly JOB_KIT_SECONDS="${SLIPWAY_JOB_KIT_SECONDS:-600}"
+readonly JOB_KIT_SECONDS="${SLIPWAY_JOB_KIT_SECONDS:-300}"
 readonly KITS_DIRECTORY="${ROOT}/apps/slipway/jobs"
 
 # check_job_kit_key: whether the kit runs with a training stack of the cluster must be known, yes or no.

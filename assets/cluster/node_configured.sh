@@ -57,6 +57,12 @@ else
  TRAINING_STACK|none EXPECTATION...', got '$*'"
 fi
 readonly ROLE="$1" BUCKET="$2" PREFIX="${3%/}"
+# Where requests go: nodes have no AWS configuration, ParallelCluster tells them in this file.
+AWS_DEFAULT_REGION="$(sed -n 's/^cfn_region=//p' "${ROOT:-}/etc/parallelcluster/cfnconfig" || true)"
+if [[ -z "$AWS_DEFAULT_REGION" ]]; then
+  abort "read the Region" "/etc/parallelcluster/cfnconfig has no cfn_region"
+fi
+export AWS_DEFAULT_REGION
 # The head node fetches the job kit itself, file by file as its list says.
 export JOB_KIT_ADDRESS="s3://${BUCKET}/${PREFIX}/jobs"
 

@@ -2,7 +2,7 @@
 # The Python environments of a training stack and of the job kit; sourced after steps.sh, operating_system.sh and
 # training_stack.sh. The head node builds them on the shared /apps, the training image of Kubernetes in itself.
 
-readonly PIP_SECONDS="${SLIPWAY_PIP_SECONDS:-1500}"
+readonly PIP_SECONDS="${SLIPWAY_PIP_SECONDS:-600}"
 
 provide_python() {
   local python="python${PYTHON_VERSION}" packages=("python${PYTHON_VERSION}") found

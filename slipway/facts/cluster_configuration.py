@@ -26,8 +26,6 @@ class ConfigurationLimits(Row):
         default_max_count: ``MaxCount`` of a compute resource that names none.
         default_scratch_directory: Where a node's own disks are mounted when ``EphemeralVolume`` does not say.
         default_log_retention_days: ``RetentionInDays`` of the log group when the configuration names none.
-        longest_head_node_bootstrap_timeout_seconds: Time for the head node that still fits into the time that
-            CloudFormation gives the custom resource.
         nodes_per_gib_of_head_node: Compute nodes for each GiB of the head node's memory.
         head_node_system_mib: Memory of the head node for its operating system.
         most_gib_asked_of_head_node: From here on more nodes need no more memory.
@@ -47,7 +45,6 @@ class ConfigurationLimits(Row):
     default_max_count: _PositiveCount
     default_scratch_directory: Text
     default_log_retention_days: _PositiveCount
-    longest_head_node_bootstrap_timeout_seconds: _PositiveCount
     nodes_per_gib_of_head_node: _PositiveCount
     head_node_system_mib: _PositiveCount
     most_gib_asked_of_head_node: _PositiveCount

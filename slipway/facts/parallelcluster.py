@@ -32,9 +32,11 @@ class ParallelClusterRelease(Row):
         reserved_tag_prefix: Tag keys with this prefix are refused.
         reserved_mount_directories: Directories where no shared storage may be mounted.
         default_root_volume_gib: Root volume of a node when none is configured.
-        head_node_bootstrap_timeout_seconds: Default time for the head node, and all static nodes, to come up.
-        compute_node_bootstrap_timeout_seconds: Default time for a compute node to come up.
+        default_bootstrap_timeout_seconds: Time for the head node, and for a compute node, when none is configured.
+        node_start_seconds: Kept for what ParallelCluster and EC2 do around our set-up: for the head node from the start
+            of the cluster's stack, for a compute node from its request.
         custom_resource_timeout_seconds: Time CloudFormation gives the cluster's custom resource to finish.
+        custom_resource_reserve_seconds: Part of it for everything but the wait for the head node.
         addresses_per_efa_node: VPC addresses of a compute node with EFA: its EFA-only interfaces have none.
         script_bucket_prefixes: A bucket whose name starts so may be read by the provider's default role.
     """
@@ -54,11 +56,32 @@ class ParallelClusterRelease(Row):
     reserved_tag_prefix: Text
     reserved_mount_directories: FrozenList[Text]
     default_root_volume_gib: _PositiveCount
-    head_node_bootstrap_timeout_seconds: _PositiveCount
-    compute_node_bootstrap_timeout_seconds: _PositiveCount
+    default_bootstrap_timeout_seconds: _PositiveCount
+    node_start_seconds: _PositiveCount
     custom_resource_timeout_seconds: _PositiveCount
+    custom_resource_reserve_seconds: _PositiveCount
     addresses_per_efa_node: _PositiveCount
     script_bucket_prefixes: FrozenList[Text]
+
+    @property
+    def head_node_bootstrap_timeout_seconds(self) -> int:
+        """Time for the head node: what CloudFormation leaves of the custom resource's hour.
+
+        ParallelCluster's wait for the head node begins with the cluster's stack, and ends when all static nodes run
+        (aws-parallelcluster 3.16.1, templates/cluster_stack.py, ``_add_wait_condition``; aws-parallelcluster-cookbook,
+        aws-parallelcluster-slurm/recipes/finalize/finalize_head_node.rb).
+        """
+        return self.custom_resource_timeout_seconds - self.custom_resource_reserve_seconds
+
+    @property
+    def node_setup_seconds(self) -> int:
+        """Time for our set-up of one node: the head node's and a static node's, one after the other, must fit in."""
+        return self.head_node_bootstrap_timeout_seconds // 2 - self.node_start_seconds
+
+    @property
+    def compute_node_bootstrap_timeout_seconds(self) -> int:
+        """Time for a compute node, from its request until it can take a job."""
+        return self.node_start_seconds + self.node_setup_seconds
 
 
 @cache

@@ -49,8 +49,14 @@ JOB_KIT = {
 }
 JOB_ENVIRONMENT = '{"name": "team"}'
 
-# A bucket is a directory; the file "failures" holds how many of the next copies fail.
+# What the set-up reads of it is as in aws-parallelcluster-cookbook (October 2024, commit f75d84c),
+# cookbooks/aws-parallelcluster-environment/templates/init/cfnconfig.erb.
+CFNCONFIG = "stack_name=trainium\ncfn_region=us-west-2\ncfn_scheduler=slurm\n"
+
+# A bucket is a directory; the file "failures" holds how many of the next copies fail. Without a Region the AWS CLI asks
+# us-east-1 (AWS CLI user guide, "Configuration and credential file settings"), where the bucket is not.
 AWS = """
+[[ "${AWS_DEFAULT_REGION:-}" == us-west-2 ]] || { printf 'wrong Region\n' >&2; exit 1; }
 failures="$(cat "$STATE/failures" 2>/dev/null || printf 0)"
 if ((failures > 0)); then printf '%s' "$((failures - 1))" >"$STATE/failures"; exit 1; fi
 source="${*: -2:1}"
@@ -200,6 +206,7 @@ class ClusterNode(Sandbox):
         self.write("/etc/os-release", OS_RELEASES[operating_system])
         self.write("/etc/parallelcluster/cfnconfig", CFNCONFIG)
         self.write("/etc/hosts", "127.0.0.1 localhost\n")
+        self.write("/etc/parallelcluster/cfnconfig", CFNCONFIG)
         self.write("/etc/dnf/dnf.conf", "[main]\ngpgcheck=1\n")
         for folder in ("etc/apt/apt.conf.d", "etc/apt/sources.list.d", "etc/yum.repos.d", "fsx", "apps", "scratch"):
             (self.root / folder).mkdir(parents=True)
@@ -241,7 +248,7 @@ class ClusterNode(Sandbox):
     def set_stacks(self, *stacks: str, job_kit: str = "yes") -> None:
         """Say which training stacks the cluster has, and whether the job kit runs with one of them."""
         (self.bucket / "training_stacks.sh").write_text(
-            f"TRAINING_STACKS=({' '.join(stacks)})\nJOB_KIT={job_kit}\nNODE_SETUP_SECONDS=1500\n", encoding="utf-8"
+            f"TRAINING_STACKS=({' '.join(stacks)})\nJOB_KIT={job_kit}\nNODE_SETUP_SECONDS=750\n", encoding="utf-8"
         )
 
     def set_job_kit(self, files: Mapping[str, str], environment: str = JOB_ENVIRONMENT) -> str:

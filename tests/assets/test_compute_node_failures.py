@@ -67,7 +67,7 @@ def test_command_that_hangs_outside_of_every_limit_ends_at_the_deadline_too(ubun
 
     outcome = ubuntu.set_up_compute()
 
-    assert_failed(outcome, "hold the kernel and the Neuron packages", "the 1500 s for the whole set-up are over")
+    assert_failed(outcome, "hold the kernel and the Neuron packages", "the 750 s for the whole set-up are over")
 
 
 @pytest.mark.parametrize(("command", "step"), FAILING_COMMANDS, ids=[command for command, _ in FAILING_COMMANDS])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -11,6 +12,7 @@ import pytest
 from neuron_constructs.cluster.node_scripts import cluster_file, lock_file, neuron_lock
 from slipway import facts
 from tests.assets.cluster_node import PYTHON, ClusterNode
+from tests.assets.sandbox import ASSETS
 
 STACKS = [
     (stack.name, operating_system)
@@ -60,10 +62,29 @@ def test_packages_come_from_neuron_and_pytorch_over_https(stack: str, operating_
     }
 
 
-def test_set_up_ends_minutes_before_parallelclusters_bootstrap_timeout() -> None:
-    script = f"{cluster_file(('xla-2.28.1',), RELEASE)}printf '%s' \"$NODE_SETUP_SECONDS\""
-    seconds = int(subprocess.run(["bash", "-euc", script], capture_output=True, text=True, check=True).stdout)
-    release = facts.parallelcluster_release(RELEASE)
+@pytest.mark.parametrize(("stack", "operating_system"), STACKS)
+def test_stacks_of_the_job_kit_take_torch_without_cuda(stack: str, operating_system: str) -> None:
+    script = f'{neuron_lock(stack, operating_system)}printf "%s\\n" "${{PYTHON_INDEXES[@]}}"'
+    indexes = subprocess.run(["bash", "-euc", script], capture_output=True, text=True, check=True).stdout.split()
 
-    assert 0 < seconds + 300 <= release.compute_node_bootstrap_timeout_seconds
-    assert 0 < seconds + 300 <= release.head_node_bootstrap_timeout_seconds
+    assert ("https://download.pytorch.org/whl/cpu" in indexes) is facts.training_stack(stack).job_kit
+
+
+def test_head_node_and_then_a_static_node_can_be_set_up_before_cloudformation_gives_up() -> None:
+    script = f"{cluster_file(('xla-2.28.1',), RELEASE)}printf '%s' \"$NODE_SETUP_SECONDS\""
+    set_up = int(subprocess.run(["bash", "-euc", script], capture_output=True, text=True, check=True).stdout)
+    release = facts.parallelcluster_release(RELEASE)
+    compute = release.compute_node_bootstrap_timeout_seconds
+    head = release.head_node_bootstrap_timeout_seconds
+
+    assert release.node_start_seconds + set_up <= compute
+    assert release.node_start_seconds + set_up + compute <= head
+    assert head + release.custom_resource_reserve_seconds <= release.custom_resource_timeout_seconds
+
+
+def test_no_step_may_last_longer_than_the_whole_set_up() -> None:
+    scripts = "".join(path.read_text(encoding="utf-8") for path in (ASSETS / "cluster").glob("*.sh"))
+    limits = dict(re.findall(r"\$\{SLIPWAY_(PACKAGE|PIP|JOB_KIT|DEVICE|DOWNLOAD)_SECONDS:-(\d+)\}", scripts))
+
+    assert len(limits) == 5
+    assert max(map(int, limits.values())) < facts.parallelcluster_release(RELEASE).node_setup_seconds

@@ -54,6 +54,12 @@ def test_login_node_has_profile_holds_and_fsx_and_nothing_of_neuron(ubuntu: Clus
     assert "login node ready after " in outcome.stdout
 
 
+def test_node_without_a_region_is_refused(ubuntu: ClusterNode) -> None:
+    ubuntu.write("/etc/parallelcluster/cfnconfig", "stack_name=trainium\ncfn_region=\n")
+
+    assert_failed(ubuntu.set_up_login(), "read the Region")
+
+
 @pytest.mark.parametrize(("command", "step"), [("findmnt", "check /fsx"), ("apt-mark", "hold the kernel")])
 def test_login_node_with_a_fault_is_refused(ubuntu: ClusterNode, command: str, step: str) -> None:
     ubuntu.stub(command, "exit 1")

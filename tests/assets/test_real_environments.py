@@ -36,7 +36,7 @@ def node(source: PackageSource, blank: Path, tmp_path: Path) -> ClusterNode:
             stack,
             PYTHON_VERSION=VERSION,
             PYTHON_PACKAGES=f"({packages})",
-            PYTHON_INDEXES=f"({source.address}/neuron)",
+            PYTHON_INDEXES=f"({source.address}/neuron {source.address}/cpu)",
         )
     node.set_stacks(STACK, OTHER_STACK, job_kit="no")
     return node
@@ -58,7 +58,10 @@ def installed(node: ClusterNode, name: str) -> dict[str, str]:
 
 @pytest.fixture
 def source(tmp_path: Path) -> Iterator[PackageSource]:
-    """Return Neuron's index, with a newer version of everything, and a PyPI with placeholders and torch."""
+    """Return Neuron's index, with a newer version of everything, PyTorch's for CPUs, and a PyPI with placeholders.
+
+    PyPI's torch wants the libraries of CUDA, which nobody has here: an environment with it is not installed.
+    """
     served = tmp_path / "served"
     for pins in (PINS, OTHER_PINS):
         for name, version in pins.items():
@@ -68,7 +71,8 @@ def source(tmp_path: Path) -> Iterator[PackageSource]:
         write_wheel(served / "neuron", name, "3.0.0.0")
         write_wheel(served / "pypi", name, "99.0.0")
     for version in ("2.9.0", "2.1.0", "99.0.0"):
-        write_wheel(served / "pypi", "torch", version)
+        write_wheel(served / "pypi", "torch", version, "nvidia-cublas-cu12")
+        write_wheel(served / "cpu", "torch", f"{version}+cpu")
     with serve(served) as source:
         yield source
 
@@ -79,8 +83,8 @@ def test_each_stack_gets_exactly_its_pins_and_a_second_run_does_nothing(
     outcome = set_up(node, source)
 
     assert outcome.status == 0, outcome.stderr
-    assert installed(node, STACK) == installed(node, "current") == PINS | {"torch": "2.9.0"}
-    assert installed(node, OTHER_STACK) == OTHER_PINS | {"torch": "2.1.0"}
+    assert installed(node, STACK) == installed(node, "current") == PINS | {"torch": "2.9.0+cpu"}
+    assert installed(node, OTHER_STACK) == OTHER_PINS | {"torch": "2.1.0+cpu"}
 
     source.requests.clear()
     before = {path: path.lstat().st_mtime_ns for path in (node.root / "apps/neuron").rglob("*")}
@@ -108,7 +112,7 @@ def test_version_that_the_index_lacks_is_named_and_the_next_run_repairs_the_envi
     repaired = set_up(node, source)
 
     assert repaired.status == 0, repaired.stderr
-    assert installed(node, STACK) == PINS | {"torch": "2.9.0"}
+    assert installed(node, STACK) == PINS | {"torch": "2.9.0+cpu"}
 
 
 def test_index_that_does_not_answer_ends_the_set_up_at_the_deadline(node: ClusterNode, source: PackageSource) -> None:

@@ -266,8 +266,10 @@ def parallelcluster_releases_are_sound() -> Iterator[str]:
         ):
             if not re.match(pattern, good) or re.match(pattern, bad):
                 yield f"{release.version}: {pattern} should match {good} and not {bad}"
-        if release.head_node_bootstrap_timeout_seconds >= release.custom_resource_timeout_seconds:
+        if release.custom_resource_reserve_seconds >= release.custom_resource_timeout_seconds:
             yield f"{release.version}: CloudFormation gives up before the head node may"
+        if release.node_setup_seconds <= 0:
+            yield f"{release.version}: no time is left for the set-up of a node"
 
 
 def drivers_work_with_their_runtime_libraries() -> Iterator[str]:

@@ -59,8 +59,7 @@ def test_limits(release: facts.ParallelClusterRelease) -> None:
     assert release.queue_name_pattern == package["NAME_REGEX"].replace(r"\-", "-")
     assert release.max_tags == package["MAX_TAGS_COUNT"]
     assert release.default_root_volume_gib == package["EBS_ROOT_VOLUME_SIZE_DEFAULT"]
-    assert release.head_node_bootstrap_timeout_seconds == package["NODE_BOOTSTRAP_TIMEOUT"]
-    assert release.compute_node_bootstrap_timeout_seconds == package["NODE_BOOTSTRAP_TIMEOUT"]
+    assert release.default_bootstrap_timeout_seconds == package["NODE_BOOTSTRAP_TIMEOUT"]
     assert set(release.reserved_mount_directories) == set(package["reserved_directories"])
 
 

@@ -15,6 +15,7 @@ from neuron_constructs.cluster.configuration import (
 from neuron_constructs.cluster.node_access import NodeAccess
 from neuron_constructs.cluster.queues import ComputeResource, Queue
 from neuron_constructs.cluster.shared_storage import SharedStorage, SharedVolume
+from slipway import facts
 
 TRN1_NODES = ComputeResource(name="trn1", instance_type="trn1.32xlarge", min_count=0, max_count=4, efa=True)
 SMALL_NODES = ComputeResource(name="small", instance_type="trn1.2xlarge", min_count=0, max_count=4, efa=False)
@@ -39,6 +40,7 @@ ACCESS = NodeAccess(
 VOLUME = SharedVolume(size_gib=100, deletion_policy="Delete")
 PROPS = ClusterConfigurationProps(
     region="us-west-2",
+    parallelcluster_version="3.16.1",
     operating_system="ubuntu2204",
     head_node=HeadNode(instance_type="m6i.2xlarge", root_volume_gib=200),
     queues=(TRN1, CPU),
@@ -223,3 +225,14 @@ def test_a_permissions_boundary_holds_for_every_role_of_the_cluster() -> None:
 
     assert "Iam" not in cluster_configuration(PROPS)
     assert cluster_configuration(replace(PROPS, permissions_boundary_arn=arn))["Iam"] == {"PermissionsBoundary": arn}
+
+
+def test_bootstrap_time_outs_are_those_of_the_budget() -> None:
+    release = facts.parallelcluster_release("3.16.1")
+
+    assert cluster_configuration(PROPS)["DevSettings"] == {
+        "Timeouts": {
+            "HeadNodeBootstrapTimeout": release.head_node_bootstrap_timeout_seconds,
+            "ComputeNodeBootstrapTimeout": release.compute_node_bootstrap_timeout_seconds,
+        }
+    }

@@ -18,6 +18,7 @@ from neuron_constructs.cluster.access import (
 from neuron_constructs.cluster.node_access import NodeAccess
 from neuron_constructs.cluster.queues import Queue, queue_configuration
 from neuron_constructs.cluster.shared_storage import SharedStorage, shared_storage_configuration
+from slipway import facts
 
 HEALTH_CHECK_PROGRAM = "/opt/slurm/etc/slipway/health_check.sh"
 """Where the head node's set-up puts the program with which slurmd looks at an idle node."""
@@ -60,6 +61,9 @@ class ClusterConfigurationProps:
 
     region: str
     """AWS Region."""
+
+    parallelcluster_version: str
+    """AWS ParallelCluster release, a row of the facts."""
 
     operating_system: str
     """ParallelCluster's name of the operating system, for example `ubuntu2204`."""
@@ -105,7 +109,11 @@ class ClusterConfigurationProps:
 
 
 def cluster_configuration(props: ClusterConfigurationProps) -> dict[str, Any]:
-    """Return the `ClusterConfiguration` (schema of AWS ParallelCluster 3.16)."""
+    """Return the `ClusterConfiguration` (schema of AWS ParallelCluster 3.16).
+
+    Raises:
+        slipway.facts.UnknownFact: there is no row for the ParallelCluster release.
+    """
     configuration: dict[str, Any] = {
         "Region": props.region,
         "Image": {"Os": props.operating_system},
@@ -114,6 +122,7 @@ def cluster_configuration(props: ClusterConfigurationProps) -> dict[str, Any]:
         "Scheduling": _scheduling(props),
         "SharedStorage": shared_storage_configuration(props.shared_storage),
         "Monitoring": _monitoring(props),
+        "DevSettings": {"Timeouts": _timeouts(props)},
         "Tags": [{"Key": key, "Value": value} for key, value in props.tags.items()],
     }
     if props.login_nodes:
@@ -181,4 +190,13 @@ def _monitoring(props: ClusterConfigurationProps) -> dict[str, Any]:
         },
         "Dashboards": {"CloudWatch": {"Enabled": True}},
         "Alarms": {"Enabled": True},
+    }
+
+
+def _timeouts(props: ClusterConfigurationProps) -> dict[str, int]:
+    """One budget for head and compute nodes, of which the nodes' own scripts get their part (`cluster_file`)."""
+    release = facts.parallelcluster_release(props.parallelcluster_version)
+    return {
+        "HeadNodeBootstrapTimeout": release.head_node_bootstrap_timeout_seconds,
+        "ComputeNodeBootstrapTimeout": release.compute_node_bootstrap_timeout_seconds,
     }

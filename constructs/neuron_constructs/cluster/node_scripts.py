@@ -20,10 +20,6 @@ from slipway import facts
 CLUSTER_FILE = "training_stacks.sh"
 """Name of the generated file with what is the same on all nodes: the training stacks and the time for the set-up."""
 
-SECONDS_BESIDE_THE_SET_UP = 600
-"""Kept of ParallelCluster's bootstrap time-out for what happens before and after the set-up: ParallelCluster's own
-recipes. From job to ready node takes about five minutes without a set-up (aws-parallelcluster issue 4236)."""
-
 _COPYING_FUNCTION = "Custom::CDKBucketDeployment8693BB64968944B69AAFB0CC9EB8756C"
 _LAMBDA_BASIC_POLICY = "arn:<AWS::Partition>:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole"
 _ASSET_BUCKET = "arn:aws:s3:::cdk-hnb659fds-assets-<AWS::AccountId>"
@@ -138,12 +134,8 @@ def cluster_file(stacks: tuple[str, ...], parallelcluster_version: str) -> str:
         slipway.facts.UnknownFact: there is no row for the ParallelCluster release.
     """
     release = facts.parallelcluster_release(parallelcluster_version)
-    time_out = min(release.head_node_bootstrap_timeout_seconds, release.compute_node_bootstrap_timeout_seconds)
     job_kit = "yes" if any(facts.training_stack(stack).job_kit for stack in stacks) else "no"
-    return (
-        f"TRAINING_STACKS={_array(stacks)}\nJOB_KIT={job_kit}\n"
-        f"NODE_SETUP_SECONDS={time_out - SECONDS_BESIDE_THE_SET_UP}\n"
-    )
+    return f"TRAINING_STACKS={_array(stacks)}\nJOB_KIT={job_kit}\nNODE_SETUP_SECONDS={release.node_setup_seconds}\n"
 
 
 def neuron_lock(stack: str, operating_system: str) -> str:

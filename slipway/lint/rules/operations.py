@@ -82,7 +82,7 @@ def head_node_timeout_fits(cluster: Cluster, root: Section) -> Iterator[Finding]
     """The head node's bootstrap time-out fits into CloudFormation's hour."""
     timeouts = root.section("DevSettings", "Timeouts")
     seconds = timeouts.number("HeadNodeBootstrapTimeout", default=0)
-    longest = cluster.limits.longest_head_node_bootstrap_timeout_seconds
+    longest = cluster.release.head_node_bootstrap_timeout_seconds
     if seconds <= longest:
         return
     if cluster.context.made_by_provider is None:
