@@ -32,8 +32,9 @@ class DocumentedLeftover(_Row):
     name: str
     """Shell-style pattern of the names."""
 
-    left_by: Literal["CDK bootstrap", "ParallelCluster", "FSx", "EBS"]
-    """Who made it. What ParallelCluster leaves comes with an environment; the bootstrap serves the whole account."""
+    left_by: Literal["CDK bootstrap", "ParallelCluster", "a Slurm cluster", "FSx", "EBS"]
+    """Who made it. The bootstrap serves the whole account, and so does what ParallelCluster leaves; a cluster's own
+    leftovers go with `slipway destroy`, but not with `cdk destroy`."""
 
 
 class KeptData(_Row):

@@ -257,7 +257,13 @@ def _leftover(item: Item, why: str, subject: Subject) -> Leftover:
 
 
 def _documented(item: Item, subject: Subject) -> str | None:
-    """Return why the environment's template keeps it, if so; CloudFormation's tags tell which resource it was."""
+    """Return why `cdk destroy` leaves it, if that is written down.
+
+    It has a documented name, or the environment's template keeps it: CloudFormation's tags tell which resource it was.
+    """
+    for row in rules().documented:
+        if row.left_by == "a Slurm cluster" and row.kind == item.kind.kind and fnmatchcase(item.id, row.name):
+            return row.reason
     type_ = subject.kept.get((item.tags.get(STACK_TAG, ""), item.tags.get(LOGICAL_ID_TAG, "")))
     return next((row.reason for row in rules().kept_data if row.type == type_), None)
 

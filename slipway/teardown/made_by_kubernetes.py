@@ -16,9 +16,8 @@ from slipway.teardown.account import Account
 
 _TAGS_AT_ONCE = 20
 _VOLUME_TAGS = {"CSIVolumeName", "kubernetes.io/created-for/pv/name"}
-_LOG_GROUPS = ("/aws/eks/{cluster}/", "/aws/containerinsights/{cluster}/")
 
-Kind = Literal["load balancer", "classic load balancer", "volume", "network interface", "security group", "log group"]
+Kind = Literal["load balancer", "classic load balancer", "volume", "network interface", "security group"]
 
 
 @dataclass(frozen=True)
@@ -49,18 +48,6 @@ def made_by(account: Account, cluster: str) -> list[Made]:
     ]
 
 
-def log_groups(account: Account, cluster: str) -> list[Made]:
-    """Return the log groups of a cluster: its last words, or its agents', make them anew after their stack is gone."""
-    return [
-        Made("log group", group["logGroupName"])
-        for prefix in _LOG_GROUPS
-        for page in account.logs.get_paginator("describe_log_groups").paginate(
-            logGroupNamePrefix=prefix.format(cluster=cluster)
-        )
-        for group in page["logGroups"]
-    ]
-
-
 def delete(account: Account, found: list[Made], tell: Callable[[str], None]) -> None:
     """Delete what holds no data, and say it; what AWS refuses is told, and stays.
 
@@ -86,8 +73,6 @@ def _delete(account: Account, made: Made) -> None:
             account.ec2.delete_network_interface(NetworkInterfaceId=made.id)
         case "security group":
             account.ec2.delete_security_group(GroupId=made.id)
-        case "log group":
-            account.logs.delete_log_group(logGroupName=made.id)
 
 
 def _owns(tags: list[dict[str, str]], cluster: str) -> bool:

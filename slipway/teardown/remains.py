@@ -13,8 +13,8 @@ from slipway.teardown.account import Account
 from slipway.teardown.copies import find_copies
 from slipway.teardown.extent import Extent
 from slipway.teardown.inspection import Inspection
-from slipway.teardown.made_by_kubernetes import log_groups, made_by
-from slipway.teardown.stacks import SkippedResource, skipped_resources, standing_stacks
+from slipway.teardown.made_by_kubernetes import made_by
+from slipway.teardown.stacks import LOG_GROUP, SkippedResource, skipped_resources, standing_stacks
 
 _COPY = "A copy of the data; it costs by size."
 _COPIES = ("EBS snapshot", "FSx backup", "database snapshot")
@@ -44,7 +44,12 @@ def find_remains(extent: Extent, before: Inspection, account: Account) -> list[R
             for name in extent.stack_names
             if name in standing
         ),
-        *(_skipped(extent, resource) for resource in skipped_resources(account.cloudformation, before.stack_ids)),
+        *(
+            _skipped(extent, resource)
+            for resource in skipped_resources(account.cloudformation, before.stack_ids)
+            # The teardown has deleted those: the search tells which of them stand.
+            if resource.type != LOG_GROUP
+        ),
         *_made_by_kubernetes(extent, account),
         *_copies(before, account),
         *_images(extent, account),
@@ -67,7 +72,9 @@ def not_named(found: Findings, remains: list[Remainder]) -> Iterator[Remainder]:
         if left.id not in named:
             reason = left.reason or (_COPY if left.kind in _COPIES else None)
             why = reason or f"{left.why}; {left.cost}"
-            yield Remainder(f"{left.kind} {left.id}", why, documented=reason is not None)
+            # Those of a teardown go with it, whatever a mere `cdk destroy` may leave.
+            documented = reason is not None and left.kind != "log group"
+            yield Remainder(f"{left.kind} {left.id}", why, documented=documented)
 
 
 def _skipped(extent: Extent, resource: SkippedResource) -> Remainder:
@@ -95,8 +102,6 @@ def _made_by_kubernetes(extent: Extent, account: Account) -> Iterator[Remainder]
             if made.kind == "volume":
                 reason += f"; it may hold data: `aws ec2 delete-volume --region {account.region} --volume-id {made.id}`"
             yield Remainder(str(made), reason, documented=False)
-        for group in log_groups(account, cluster):
-            yield Remainder(str(group), f"the Kubernetes cluster {cluster} wrote to it at the end", documented=False)
 
 
 def _copies(before: Inspection, account: Account) -> Iterator[Remainder]:

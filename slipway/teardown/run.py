@@ -162,5 +162,6 @@ def _destroy(teardown: Teardown) -> None:
     teardown.delete_stacks()
     teardown.sweep_after_kubernetes()
     teardown.delete_last_backups(backups)
+    teardown.delete_log_groups()
     teardown.verify()
     typer.echo(f"environment {teardown.extent.environment} is destroyed")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 NESTED_STACK = "AWS::CloudFormation::Stack"
+LOG_GROUP = "AWS::Logs::LogGroup"
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from slipway.teardown.extent import Cluster, Extent
 from slipway.teardown.inspection import Inspection
 from slipway.teardown.kubernetes_nodes import cluster_stands, end_job_nodes
 from slipway.teardown.lambda_interfaces import release_lambda_interfaces
-from slipway.teardown.made_by_kubernetes import delete, log_groups, made_by
+from slipway.teardown.made_by_kubernetes import delete, made_by
 from slipway.teardown.programs import Programs
 from slipway.teardown.remains import find_remains, not_named, search_everywhere
-from slipway.teardown.stacks import failed_deletions
+from slipway.teardown.stacks import LOG_GROUP, failed_deletions, skipped_resources
 
 ATTEMPTS = 2
 """How often stacks are deleted. What was in use at the first time, because EC2 was slow, is free at the second."""
@@ -101,11 +101,10 @@ class Teardown:
             self.tell(f"{cluster}: no node of jobs is left")
 
     def sweep_after_kubernetes(self) -> None:
-        """Delete what EKS clusters that are gone have left in the network, and the logs of their last words."""
+        """Delete what EKS clusters that are gone have left in the network."""
         for cluster in self.extent.kubernetes_clusters:
             if not cluster_stands(self.account, cluster):
-                left = [*made_by(self.account, cluster), *log_groups(self.account, cluster)]
-                delete(self.account, left, self.tell)
+                delete(self.account, made_by(self.account, cluster), self.tell)
 
     def _release_lambda_interfaces(self) -> None:
         """Wait for the interfaces of functions that went with an EKS cluster; while it stands they are in use."""
@@ -156,6 +155,25 @@ class Teardown:
                     self.tell(f"last backup {backup.id} of {backup.original} deleted")
                 except ClientError as error:
                     self.tell(f"last backup {backup.id} of {backup.original} stays: {error}")
+
+    def delete_log_groups(self) -> None:
+        """Delete the log groups that outlived their stacks.
+
+        CloudFormation retains those of ParallelCluster, so that a failed creation can be read; and the last words of
+        EKS and ECS clusters make theirs anew. The history knows the former, the search also those of earlier attempts.
+        """
+        skipped = skipped_resources(self.account.cloudformation, self.found.stack_ids)
+        found = search_everywhere(self.extent, self.account).leftovers
+        names = {resource.physical_id for resource in skipped if resource.type == LOG_GROUP}
+        names |= {left.id for left in found if left.kind == "log group"}
+        for name in sorted(names):
+            try:
+                self.account.logs.delete_log_group(logGroupName=name)
+                self.tell(f"log group {name} deleted")
+            except self.account.logs.exceptions.ResourceNotFoundException:
+                pass  # an earlier run deleted it
+            except ClientError as error:
+                self.tell(f"log group {name} stays: {error}")
 
     def verify(self) -> None:
         """Ask AWS what is left, and say it.

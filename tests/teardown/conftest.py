@@ -30,7 +30,9 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _only_what_moto_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     """Search a few kinds only: all of them take seconds, and have tests of their own."""
-    few = tuple(kind for kind in kinds() if kind.kind in ("CloudFormation stack", "EBS volume", "SNS topic"))
+    few = tuple(
+        kind for kind in kinds() if kind.kind in ("CloudFormation stack", "EBS volume", "SNS topic", "log group")
+    )
     monkeypatch.setattr("slipway.leftovers.look.kinds", lambda: few)
 
 

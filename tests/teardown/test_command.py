@@ -63,7 +63,6 @@ def test_it_says_beforehand_what_goes_and_what_stays(deployed: Account, assembly
         f"a snapshot of volume /home of cluster {CLUSTER}",
         f"volume /apps of cluster {CLUSTER}",
         "S3 bucket parallelcluster-*-v1-do-not-delete",
-        "log group /aws/lambda/pcluster-cfn-*",
     ):
         assert line in said
     assert "LOST" not in said

@@ -291,7 +291,8 @@ def test_after_the_cluster_the_network_and_its_last_words_are_swept(
     result = destroy(assembly, "--yes")
 
     assert result.exit_code == 0, result.output
-    assert result.output.count("which the Kubernetes cluster left: deleted") == 3
+    assert result.output.count("which the Kubernetes cluster left: deleted") == 2
+    assert f"log group /aws/eks/{KUBERNETES}/cluster deleted" in result.output
     assert made_by(cluster, KUBERNETES) == []
     assert cluster.logs.describe_log_groups()["logGroups"] == []
 

@@ -10,7 +10,7 @@ from slipway.leftovers.item import Item
 from slipway.leftovers.kind import Kind
 from slipway.teardown import inspection
 from slipway.teardown.account import Account
-from slipway.teardown.stacks import standing_stacks
+from slipway.teardown.stacks import LOG_GROUP, SkippedResource, standing_stacks
 from slipway.teardown.teardown import Teardown
 from tests.teardown.fakes import CLUSTER, NETWORK, TEMPLATES, FakePrograms, write_assembly
 from tests.teardown.test_command import slipway_destroy
@@ -66,6 +66,29 @@ def test_a_second_run_looks_for_what_the_first_one_left(
     assert f"NOT DELETED: EBS volume {volume}" in again.output
     assert last.exit_code == 0, last.output
     assert programs.attempts == 1
+
+
+def test_log_groups_that_outlive_their_stacks_go_last_and_nobody_elses(
+    deployed: Account, assembly: Path, programs: FakePrograms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    retained = "/aws/lambda/pcluster-CleanupResources-0a1b2c3d"
+    monkeypatch.setattr(
+        "slipway.teardown.teardown.skipped_resources",
+        lambda *_: [SkippedResource(CLUSTER, "CleanupResourcesFunctionLogGroup", LOG_GROUP, retained)],
+    )
+    of_a_failed_attempt = f"/aws/parallelcluster/{CLUSTER}-202611220900"
+    last_words = f"/aws/ecs/containerinsights/{NETWORK}/performance"
+    others = {f"/aws/parallelcluster/{CLUSTER}-datasets", "/aws/parallelcluster/other-202611220900"}
+    for name in (retained, of_a_failed_attempt, *others):
+        deployed.logs.create_log_group(logGroupName=name)
+    programs.before_each = lambda: deployed.logs.create_log_group(logGroupName=last_words)
+
+    result = slipway_destroy(assembly, "--yes")
+
+    assert result.exit_code == 0, result.output
+    for name in (retained, of_a_failed_attempt, last_words):
+        assert f"log group {name} deleted" in result.output
+    assert {group["logGroupName"] for group in deployed.logs.describe_log_groups()["logGroups"]} == others
 
 
 @pytest.mark.parametrize("earlier", [True, False])

@@ -77,7 +77,6 @@ def remains(extent: Extent, account: Account, *events: Event) -> list[Remainder]
     [
         (NETWORK, "AWS::EC2::VPC", "vpc-1"),
         (CLUSTER, "AWS::EC2::Volume", "vol-1"),
-        (NETWORK, "AWS::Logs::LogGroup", "/aws/lambda/pcluster-cfn-0a1b2c3d"),
     ],
 )
 def test_what_the_environment_or_parallelcluster_keeps_may_be_left(
@@ -93,7 +92,7 @@ def test_what_the_environment_or_parallelcluster_keeps_may_be_left(
     ("stack", "type_", "logical_id"),
     [
         (NETWORK, "AWS::EC2::VPC", "Other"),
-        (NETWORK, "AWS::Logs::LogGroup", "Vpc"),
+        (NETWORK, "AWS::SNS::Topic", "Vpc"),
         (CLUSTER, "AWS::EC2::SecurityGroup", "Group"),
     ],
 )

@@ -227,6 +227,10 @@ def test_a_permissions_boundary_holds_for_every_role_of_the_cluster() -> None:
     assert cluster_configuration(replace(PROPS, permissions_boundary_arn=arn))["Iam"] == {"PermissionsBoundary": arn}
 
 
+def test_what_nodes_logged_outlives_the_roll_back_of_a_failed_creation() -> None:
+    assert cluster_configuration(PROPS)["Monitoring"]["Logs"]["CloudWatch"]["DeletionPolicy"] == "Retain"
+
+
 def test_bootstrap_time_outs_are_those_of_the_budget() -> None:
     release = facts.parallelcluster_release("3.16.1")
 

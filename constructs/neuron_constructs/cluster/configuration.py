@@ -184,8 +184,8 @@ def _monitoring(props: ClusterConfigurationProps) -> dict[str, Any]:
             "CloudWatch": {
                 "Enabled": True,
                 "RetentionInDays": props.log_retention_days,
-                # The default is Retain: the group would stay after the cluster.
-                "DeletionPolicy": "Delete",
+                # With Delete the roll-back of a failed creation takes along what the nodes said of it.
+                "DeletionPolicy": "Retain",
             }
         },
         "Dashboards": {"CloudWatch": {"Enabled": True}},
