@@ -2,22 +2,18 @@
 """Slipway's CDK entry point: one environment file becomes five stacks."""
 
 import sys
-from pathlib import Path
 
 import aws_cdk as cdk
 from cdk_nag import AwsSolutionsChecks, NIST80053R5Checks
 
+from slipway.environment_files import WrongChoiceError, environment_file
 from slipway.spec import InvalidEnvironment, Problem, load_with_notices
 from stacks.cluster_validation import ClusterRules
 from stacks.cost_ceiling import CostCeiling
 from stacks.environment import build_environment
 
-PROJECT = Path(__file__).parent
-
-
-def environment_file(choice: str) -> Path:
-    """Return the file that `-c environment=...` names: a path when it ends in .yaml, else a file in environments/."""
-    return Path(choice) if choice.endswith(".yaml") else PROJECT / "environments" / f"{choice}.yaml"
+DEFAULT = "default"
+"""The environment of a `cdk` command without `-c environment=...`."""
 
 
 def warn_of(notices: list[Problem], app: cdk.App) -> None:
@@ -31,11 +27,20 @@ def warn_of(notices: list[Problem], app: cdk.App) -> None:
 
 
 def main() -> int:
-    """Synthesize the chosen environment; print every problem of its file and return 1 if it has any."""
+    """Synthesize the chosen environment and return the exit code.
+
+    Returns:
+        0: done; 1: the environment file has problems, all printed; 2: `-c environment=` names no environment.
+    """
     app = cdk.App()
-    file = environment_file(app.node.try_get_context("environment") or "default")
+    choice = app.node.try_get_context("environment")
     try:
+        # An empty name is none: `-c environment=$NAME` with a variable that is not set must not mean another one.
+        file = environment_file(DEFAULT if choice is None else str(choice))
         environment, notices = load_with_notices(file)
+    except WrongChoiceError as wrong:
+        print(f"-c environment={choice}: {wrong}", file=sys.stderr)
+        return 2
     except InvalidEnvironment as invalid:
         print(invalid, file=sys.stderr)
         return 1

@@ -2,25 +2,60 @@
 
 import shutil
 from pathlib import Path
-from typing import Annotated
+from typing import IO, Annotated
 
 import typer
 
+from slipway.environment_files import WrongChoiceError, environment_file
+from slipway.folder_lock import FolderTakenError, lock
 from slipway.synthesis import PROJECT, SynthFailedError, synthesize
 
-EnvironmentOption = Annotated[
-    str | None, typer.Option("--environment", "-e", help="A name in environments/, or a file that ends in .yaml.")
-]
-"""`-e`: the environment that is synthesized."""
+
+def _checked(choice: str) -> str:
+    """Refuse at the command line what cannot be an environment, before a command does anything."""
+    try:
+        environment_file(choice)
+    except WrongChoiceError as error:
+        raise typer.BadParameter(str(error)) from error
+    return choice
+
+
+def _checked_folder(folder: str) -> Path:
+    if not folder.strip():
+        raise typer.BadParameter("the name of the folder is empty: write the folder of a cloud assembly")
+    return Path(folder)
+
+
+_ENVIRONMENT = typer.Option(
+    "--environment",
+    "-e",
+    parser=_checked,
+    metavar="NAME",
+    help="A name in environments/, or a file that ends in .yaml.",
+)
+
+RequiredEnvironment = Annotated[str, _ENVIRONMENT]
+"""`-e` of a command that works on an environment's file. It has no default."""
+
+EnvironmentOption = Annotated[str | None, _ENVIRONMENT]
+"""`-e` of a command that takes something else instead, for example `--assembly`."""
 
 AssemblyOption = Annotated[
-    Path | None, typer.Option(help="Cloud assembly of the environment that is there already, instead.")
+    Path | None,
+    typer.Option(
+        parser=_checked_folder,
+        metavar="FOLDER",
+        help="Cloud assembly of the environment that is there already, instead.",
+    ),
 ]
 """`--assembly`: a folder that `cdk synth` wrote."""
 
 
 FOLDER = PROJECT / ".plan"
 """Where environments are synthesized."""
+
+_LOCKS: dict[Path, IO[str]] = {}
+"""The locks of this process, by folder. It keeps them until it ends: commands read an assembly to their end."""
 
 
 class NotChosenError(Exception):
@@ -35,6 +70,19 @@ def refuse_unclear_choice(environment: str | None, assembly: Path | None) -> Non
     """
     if (environment is None) == (assembly is None):
         raise NotChosenError("say which environment: -e NAME, or --assembly FOLDER; one of them")
+
+
+def own_folder(directory: Path) -> Path:
+    """Return a folder, empty, that no other command uses while this process runs.
+
+    Raises:
+        FolderTakenError: another command uses it.
+    """
+    if directory not in _LOCKS:
+        _LOCKS[directory] = lock(directory)
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir()
+    return directory
 
 
 def chosen_assembly(
@@ -53,17 +101,16 @@ def chosen_assembly(
         despite_findings: whether an assembly is good enough that a scanner, or the price ceiling, refuses.
 
     Raises:
-        NotChosenError: not exactly one of the two is given, or the environment does not synthesize.
+        NotChosenError: not exactly one of the two is given, the environment does not synthesize, or the same command
+            works on it already.
     """
     refuse_unclear_choice(environment, assembly)
     if assembly is not None:
         return assembly.resolve()
-    # Resolved: of `..` the folder would be one that other commands are in.
-    directory = FOLDER / purpose / Path(str(environment)).resolve().stem
-    shutil.rmtree(directory, ignore_errors=True)
-    directory.mkdir(parents=True)
     try:
+        # Resolved: of `..` the folder would be one that other commands are in.
+        directory = own_folder(FOLDER / purpose / Path(str(environment)).resolve().stem)
         synthesize(str(environment), directory / "assembly", directory / "app.log", despite_findings=despite_findings)
-    except SynthFailedError as error:
+    except (FolderTakenError, SynthFailedError) as error:
         raise NotChosenError(str(error)) from error
     return directory / "assembly"

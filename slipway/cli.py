@@ -1,8 +1,7 @@
 """The `slipway` command. Each command is a function of its own package, which imports what it needs when called."""
 
-import typer
-
 from slipway.az.command import az
+from slipway.console import Program
 from slipway.deploy_role.command import deploy_role
 from slipway.endpoint.command import endpoint
 from slipway.leftovers.command import leftovers
@@ -14,7 +13,7 @@ from slipway.resume.command import pause, resume
 from slipway.roll_out.command import roll_out
 from slipway.teardown.command import destroy
 
-app = typer.Typer(
+app = Program(
     help="Plan, check, operate and destroy Slipway environments: what the CDK CLI does not do. Guide: docs/README.md.",
     epilog="Exit codes: 0 fine or done; 1 something was found or failed; 2 nothing was done, or nobody can tell. "
     "`slipway COMMAND --help` says what they mean there.",

@@ -3,9 +3,10 @@
 import json
 import os
 import re
-import signal
-import subprocess
+import shutil
 from pathlib import Path
+
+from slipway.process_groups import ProcessGroup
 
 PROJECT = Path(__file__).parents[1]
 """The folder of the project that this package belongs to."""
@@ -23,11 +24,12 @@ class SynthFailedError(Exception):
 class Synthesis:
     """A synth that runs; several may, side by side."""
 
-    def __init__(self, process: subprocess.Popen[bytes], directory: Path, log: Path) -> None:
-        """Take over a process that `start_synthesis` started."""
-        self._process = process
+    def __init__(self, app: ProcessGroup, directory: Path, log: Path, temporary: Path) -> None:
+        """Take over an app that `start_synthesis` started."""
+        self._app = app
         self.directory = directory
         self._log = log
+        self._temporary = temporary
 
     def wait(self, *, despite_findings: bool = False) -> None:
         """Return when the cloud assembly is written.
@@ -39,16 +41,16 @@ class Synthesis:
         Raises:
             SynthFailedError: the app ended with another exit code than 0.
         """
-        failed = self._process.wait()
+        failed = self._app.wait()
+        self.stop()
         if failed and not (despite_findings and (self.directory / VALIDATION_REPORT).is_file()):
             said = _message(self._log.read_text("utf-8", errors="replace"))
             raise SynthFailedError(f"cdk synth would fail; the app's log: {self._log}\n{said}")
 
     def stop(self) -> None:
-        """End the app and the Node process that it started, if they still run."""
-        if self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGTERM)
-            self._process.wait()
+        """End the app and the Node process that it started, if they still run, and remove their temporary files."""
+        self._app.end()
+        shutil.rmtree(self._temporary, ignore_errors=True)
 
 
 def start_synthesis(environment: str, directory: Path, log: Path, project: Path = PROJECT) -> Synthesis:
@@ -69,22 +71,21 @@ def start_synthesis(environment: str, directory: Path, log: Path, project: Path 
     choice = str(Path(environment).resolve()) if environment.endswith(".yaml") else environment
     # The CLI adds the construct paths to the templates: a deployment has them.
     context = {**settings.get("context", {}), "aws:cdk:enable-path-metadata": True, "environment": choice}
-    variables = {"CDK_OUTDIR": str(directory), "CDK_CONTEXT_JSON": json.dumps(context), "CDK_VALIDATION": "false"}
+    # Beside the assembly, not where TMPDIR says: an app that is killed leaves files there, and the next one finds it.
+    temporary = directory.with_name(f"{directory.name}.tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    variables = {
+        "CDK_OUTDIR": str(directory),
+        "CDK_CONTEXT_JSON": json.dumps(context),
+        "CDK_VALIDATION": "false",
+        "TMPDIR": str(temporary.resolve()),
+    }
     if project != PROJECT:
         # Before the finder of the editable install, which would find this project's packages.
         variables["PYTHONPATH"] = os.pathsep.join((str(project), str(project / "constructs")))
-    with log.open("w", encoding="utf-8") as output:
-        process = subprocess.Popen(
-            settings["app"],
-            shell=True,
-            cwd=project,
-            env={**os.environ, **variables},
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            # A group of its own: Ctrl-C reaches the command alone, which ends the whole group.
-            start_new_session=True,
-        )
-    return Synthesis(process, directory, log)
+    app = ProcessGroup(["/bin/sh", "-c", settings["app"]], {**os.environ, **variables}, project, log)
+    return Synthesis(app, directory, log, temporary)
 
 
 def synthesize(environment: str, directory: Path, log: Path, *, despite_findings: bool = False) -> None:

@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from slipway.chosen_assembly import RequiredEnvironment
+
 NONE_FITS = 1
 """Exit code when no choice of zones has everything, or it cannot be written."""
 
@@ -13,9 +15,7 @@ NOTHING_ASKED = 2
 
 def az(
     *,
-    environment: Annotated[
-        str, typer.Option("--environment", "-e", help="A name in environments/, or a file that ends in .yaml.")
-    ],
+    environment: RequiredEnvironment,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the evidence and write nothing.")] = False,
     region: Annotated[
         str | None, typer.Option(help="Look at this Region; another than the file's is looked at only.")
@@ -31,7 +31,8 @@ def az(
     # What these import takes seconds that no other command should wait for.
     from rich.console import Console  # noqa: PLC0415
 
-    from slipway.az.run import NothingAskedError, environment_file, run  # noqa: PLC0415
+    from slipway.az.run import NothingAskedError, run  # noqa: PLC0415
+    from slipway.environment_files import environment_file  # noqa: PLC0415
     from slipway.spec import InvalidEnvironment  # noqa: PLC0415
 
     try:

@@ -16,19 +16,10 @@ from slipway.az.wanted import Wanted, read_wanted
 from slipway.preflight.account import UNANSWERED, Account
 from slipway.spec import InvalidEnvironment
 from slipway.spec.problems import listed
-from slipway.synthesis import PROJECT
-
-ENVIRONMENTS = PROJECT / "environments"
-"""Where environment files are looked for by name."""
 
 
 class NothingAskedError(Exception):
     """Nothing could be found out; the message says why, and what to do."""
-
-
-def environment_file(name: str) -> Path:
-    """Return the file of an environment: a path when it ends in .yaml, else a file in environments/."""
-    return Path(name) if name.endswith(".yaml") else ENVIRONMENTS / f"{name}.yaml"
 
 
 def run(path: Path, *, region: str | None, offline: bool, dry_run: bool, console: Console) -> bool:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from slipway.chosen_assembly import EnvironmentOption
+
 if TYPE_CHECKING:
     from slipway.endpoint.addressing import Address
 
@@ -25,10 +27,6 @@ endpoint = typer.Typer(
     no_args_is_help=True,
 )
 
-_Environment = Annotated[
-    str | None,
-    typer.Option("--environment", "-e", help="A deployed environment: a name in environments/, or a .yaml file."),
-]
 _Url = Annotated[str | None, typer.Option("--url", help="Base URL of any endpoint, such as https://HOST/v1.")]
 _Model = Annotated[
     str | None, typer.Option("--model", help="With -e a model's name in the file, with --url the id that clients send.")
@@ -53,7 +51,7 @@ _Timeout = Annotated[
 @endpoint.command()
 def check(
     *,
-    environment: _Environment = None,
+    environment: EnvironmentOption = None,
     url: _Url = None,
     model: _Model = None,
     connect_to: _ConnectTo = None,
@@ -97,7 +95,7 @@ def check(
 @endpoint.command()
 def load(
     *,
-    environment: _Environment = None,
+    environment: EnvironmentOption = None,
     url: _Url = None,
     model: _Model = None,
     connect_to: _ConnectTo = None,

@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from slipway.console import run
+from slipway.environment_files import WrongChoiceError, environment_names
 from slipway.judge.explanations import load_explanations, stale
 from slipway.judge.proceedings import judge_environments
 from slipway.judge.report import print_report, write_report
@@ -15,16 +17,18 @@ from slipway.synthesis import PROJECT
 DIRECTORY = PROJECT / ".judge"
 
 
-def environment_names() -> list[str]:
-    """Give the names of all environment files."""
-    return sorted(path.stem for path in (PROJECT / "environments").glob("*.yaml"))
-
-
 def main(names: Annotated[list[str] | None, typer.Argument(help="Environments; all when left out.")] = None) -> None:
-    """Judge the cluster configuration of environments; exit code 1 when one of them fails."""
-    known = environment_names()
+    """Judge the cluster configuration of environments.
+
+    Exit codes: 0 all pass; 1 one of them fails; 2 nothing was judged.
+    """
+    try:
+        known = environment_names()
+    except WrongChoiceError as error:
+        print(error, file=sys.stderr)
+        raise typer.Exit(2) from error
     if unknown := sorted(set(names or []) - set(known)):
-        print(f"no environment {', '.join(unknown)}; there are: {', '.join(known)}", file=sys.stderr)
+        print(f"no environment {', '.join(map(repr, unknown))}; there are: {', '.join(known)}", file=sys.stderr)
         raise typer.Exit(2)
     explanations = load_explanations()
     verdicts = judge_environments(names or known, explanations, DIRECTORY)
@@ -41,4 +45,4 @@ def main(names: Annotated[list[str] | None, typer.Argument(help="Environments; a
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run(main)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from slipway.process_groups import ProcessGroup
 from slipway.synthesis import PROJECT
 
 PARALLELCLUSTER_PYTHON = PROJECT / ".tools" / "parallelcluster" / "bin" / "python"
@@ -33,20 +34,19 @@ def run_in_parallelcluster(module: str, question: Any, directory: Path) -> str:
     request, answer, log = (directory / name for name in ("request.json", "answer.json", "parallelcluster.log"))
     request.write_text(json.dumps(question), "utf-8")
     try:
-        with log.open("w", encoding="utf-8") as output:
-            subprocess.run(
-                [PARALLELCLUSTER_PYTHON, "-m", module, request, answer],
-                cwd=PROJECT,
-                env=_closed_environment(directory),
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                timeout=TIME_LIMIT_SECONDS,
-                check=True,
-            )
+        side = ProcessGroup(
+            [PARALLELCLUSTER_PYTHON, "-m", module, request, answer], _closed_environment(directory), PROJECT, log
+        )
     except FileNotFoundError as missing:
         raise JudgeFailedError(f"{PARALLELCLUSTER_PYTHON} is not there; `make setup` installs it") from missing
-    except subprocess.SubprocessError as failure:
+    try:
+        failed = side.wait(TIME_LIMIT_SECONDS)
+    except subprocess.TimeoutExpired as failure:
         raise JudgeFailedError(f"aws-parallelcluster's side failed ({failure}); its log: {log}") from failure
+    finally:
+        side.end()
+    if failed:
+        raise JudgeFailedError(f"aws-parallelcluster's side failed (exit code {failed}); its log: {log}")
     return answer.read_text("utf-8")
 
 

@@ -2,20 +2,23 @@
 
 import os
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
 from slipway import facts
 from slipway.assembly import CLUSTER_TYPE
 from slipway.capacity_reservations import CapacityReservation, capacity_reservations
+from slipway.folder_lock import FolderTakenError, lock
 from slipway.judge.assembly import read_assembly
 from slipway.judge.explanations import Explanation
 from slipway.judge.inside_parallelcluster.answer import Answer
 from slipway.judge.parallelcluster_process import JudgeFailedError, run_in_parallelcluster
 from slipway.judge.verdict import Verdict
 from slipway.node_images import node_images
+from slipway.process_groups import end_all
 from slipway.synthesis import SynthFailedError, synthesize
 
 
@@ -28,13 +31,33 @@ def judge_environments(
         environments: names of files in environments/, without their ending.
         explanations: the accepted warnings.
         directory: where each environment gets a folder for its assembly, request, answer and log.
+
+    Raises:
+        KeyboardInterrupt: somebody stopped it; every program that ran has ended.
     """
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        return list(pool.map(lambda name: judge_environment(name, explanations, directory / name), environments))
+        verdicts = [pool.submit(judge_environment, name, explanations, directory / name) for name in environments]
+        try:
+            return [verdict.result() for verdict in verdicts]
+        except KeyboardInterrupt:
+            print("\nstopping", file=sys.stderr, flush=True)
+            pool.shutdown(wait=False, cancel_futures=True)
+            # More than once: a thread may have started another program meanwhile.
+            while wait(verdicts, timeout=0.1).not_done:
+                end_all()
+            raise
 
 
 def judge_environment(environment: str, explanations: Sequence[Explanation], directory: Path) -> Verdict:
     """Judge one environment in an empty folder."""
+    try:
+        with lock(directory):
+            return _judge(environment, explanations, directory)
+    except FolderTakenError as taken:
+        return Verdict(environment, explanations, problem=str(taken))
+
+
+def _judge(environment: str, explanations: Sequence[Explanation], directory: Path) -> Verdict:
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     try:

@@ -1,9 +1,11 @@
 """Whose things are looked for: an environment as its file, its cloud assembly or its name tell it."""
 
+import re
 from pathlib import Path
 
 from slipway.chosen_assembly import NotChosenError, chosen_assembly
 from slipway.leftovers.ownership import Subject, subject_of_name
+from slipway.spec.environment import NAME
 from slipway.teardown.errors import TeardownError
 from slipway.teardown.extent import Extent, read_extent
 
@@ -34,6 +36,11 @@ def find_subject(environment: str | None, assembly: Path | None, name: str | Non
             "say whose: -e NAME, or --assembly FOLDER, or --name NAME with --region REGION; one of them"
         )
     if name is not None and region is not None:
+        if not re.fullmatch(NAME.pattern, name):
+            # A `*` in it would find the things of every environment.
+            raise NotLookedError(f"--name {name!r} is no environment's name: it must be {NAME.words}")
+        if not region.strip():
+            raise NotLookedError("--region is empty: write the environment's AWS Region")
         return subject_of_name(name, region)
     try:
         return subject_of(read_extent(chosen_assembly(environment, assembly, "leftovers", despite_findings=True)))

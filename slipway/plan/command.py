@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from slipway.chosen_assembly import AssemblyOption, EnvironmentOption
+
 FOUND = 1
 """Exit code when the plan has something that `--fail-on` names, or the scanners would fail the synth."""
 
@@ -18,18 +20,14 @@ INTERRUPTED = 130
 
 def plan(
     *,
-    environment: Annotated[
-        str, typer.Option("--environment", "-e", help="A name in environments/, or a file that ends in .yaml.")
-    ] = "default",
+    environment: EnvironmentOption = None,
     base: Annotated[
         str | None, typer.Option(metavar="REVISION", help="Git revision to compare with, for example origin/main.")
     ] = None,
     against: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Cloud assembly to compare with, instead of --base.")
     ] = None,
-    assembly: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Cloud assembly to plan that is there already.")
-    ] = None,
+    assembly: AssemblyOption = None,
     markdown: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the comment for a pull request; - is stdout.")
     ] = None,

@@ -1,12 +1,10 @@
 """Plans an environment, writes what was asked for, and says what stops a pipeline."""
 
-import fcntl
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 
+from slipway.folder_lock import FolderTakenError, lock
 from slipway.plan.errors import NotPlannedError
 from slipway.plan.fail_on import FailOn
 from slipway.plan.outputs import Outputs
@@ -32,9 +30,10 @@ def review(question: Question, outputs: Outputs, fail_on: str) -> tuple[str, ...
         NotPlannedError: the question makes no sense, or an environment does not synthesize.
     """
     conditions = FailOn(fail_on)
-    directory = PLANS / Path(question.environment).stem
+    # Resolved: of `..` the folder would be one that other commands are in.
+    directory = PLANS / Path(question.environment or question.assembly or "").resolve().stem
     _check(question, conditions, outputs, directory)
-    with _alone(directory), _ended_by_sigterm(), synthesized(question, directory) as wait:
+    with _alone(directory), synthesized(question, directory) as wait:
         # While the synths run: these take most of a second.
         from slipway.plan.run import plan_of  # noqa: PLC0415
 
@@ -52,8 +51,10 @@ def review(question: Question, outputs: Outputs, fail_on: str) -> tuple[str, ...
 
 def _check(question: Question, conditions: FailOn, outputs: Outputs, directory: Path) -> None:
     problems = [*outputs.problems()]
-    if not question.environment:
-        problems.append("--environment is empty: name one, or leave it out to plan the default environment")
+    if not question.environment and not question.assembly:
+        problems.append("say which environment: -e NAME, or --assembly FOLDER")
+    if not question.environment and question.assembly and question.base:
+        problems.append("--base needs -e NAME beside --assembly: which environment is synthesized at that revision")
     if question.base == "":
         problems.append("--base is empty: name a revision, or leave it out to plan without a comparison")
     if question.base and question.against:
@@ -78,25 +79,9 @@ def _alone(directory: Path) -> Iterator[None]:
     Raises:
         NotPlannedError: one runs already.
     """
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    with directory.with_name(f"{directory.name}.lock").open("w", encoding="utf-8") as lock:
-        try:
-            # The system lets go of it when this process ends, however it ends.
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as taken:
-            raise NotPlannedError(f"another plan of {directory.name} is being made in {directory}") from taken
-        yield
-
-
-@contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """Have a cancelled pipeline clean up as Ctrl-C does."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
     try:
+        taken = lock(directory)
+    except FolderTakenError as error:
+        raise NotPlannedError(f"another plan of {directory.name} is being made: {error}") from error
+    with taken:
         yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

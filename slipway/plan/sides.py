@@ -18,8 +18,8 @@ _REQUIREMENTS = "requirements.txt"
 class Question:
     """What the user wants planned."""
 
-    environment: str
-    """A name in environments/, or a file that ends in .yaml."""
+    environment: str | None = None
+    """A name in environments/, or a file that ends in .yaml; an assembly may be planned without."""
 
     assembly: Path | None = None
     """Cloud assembly of the environment that is there already; it is synthesized otherwise."""
@@ -101,7 +101,7 @@ def synthesized(question: Question, directory: Path) -> Iterator[Callable[[], Si
             title, assembly = str(question.assembly), question.assembly
         else:
             title = revisions.work_tree_name(PROJECT)
-            assembly = start("head", question.environment, PROJECT)
+            assembly = start("head", str(question.environment), PROJECT)
         base = Base(str(question.against), question.against) if question.against else None
         if question.base:
             base = _base(
@@ -113,14 +113,14 @@ def synthesized(question: Question, directory: Path) -> Iterator[Callable[[], Si
 
 
 def _what(side: str, question: Question) -> str:
-    return question.environment if side == "head" else f"the same at {question.base}"
+    return str(question.environment) if side == "head" else f"the same at {question.base}"
 
 
 def _base(
     question: Question, commit: str, start: Callable[[str, str, Path], Path], lay_out: Callable[[], Path]
 ) -> Base:
     title = f"{question.base} ({commit})"
-    file = environment_file(question.environment)
+    file = environment_file(str(question.environment))
     if file is None or any(revisions.file_at(PROJECT, commit, name) is None for name in (file, "cdk.json")):
         return Base(title, None, (f"{question.base} has no {file or question.environment}: everything is new.",))
     copy = lay_out()

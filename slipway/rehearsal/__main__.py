@@ -10,6 +10,9 @@ from typing import Annotated
 
 import typer
 
+from slipway import console
+from slipway.chosen_assembly import RequiredEnvironment
+from slipway.environment_files import ENVIRONMENTS, environment_file
 from slipway.rehearsal.folder import FolderUnusableError, LockedFolder, RunFolder
 from slipway.rehearsal.processes import Interrupted, stop_on_signals
 from slipway.rehearsal.progress import Progress
@@ -28,9 +31,7 @@ STOPPED = 128
 
 
 def rehearse(
-    environment: Annotated[
-        str, typer.Option(help="A name in environments/, or a path that ends in .yaml.")
-    ] = "default",
+    environment: RequiredEnvironment,
     directory: Annotated[Path, typer.Option(help="Folder for everything that is written.")] = PROJECT / ".rehearsal",
 ) -> None:
     """Deploy and destroy an environment on an emulated AWS on this machine, with the real CDK CLI."""
@@ -71,13 +72,11 @@ def _run_in(folder: RunFolder, subject: Subject, toolchain: Toolchain) -> int:
 
 def _subject(environment: str) -> Subject:
     """Find and read the environment file; a wrong one ends the program with all its problems."""
-    file = Path(environment).resolve()
-    if not environment.endswith(".yaml"):
-        file = PROJECT / "environments" / f"{environment}.yaml"
-        if not file.is_file():
-            known = ", ".join(sorted(path.stem for path in file.parent.glob("*.yaml")))
-            typer.echo(f"there is no environment {environment!r}; environments/ has: {known}", err=True)
-            raise typer.Exit(NOT_STARTED)
+    file = environment_file(environment).resolve()
+    if file.parent == ENVIRONMENTS and not file.is_file():
+        known = ", ".join(sorted(path.stem for path in ENVIRONMENTS.glob("*.yaml")))
+        typer.echo(f"there is no environment {environment!r}; environments/ has: {known}", err=True)
+        raise typer.Exit(NOT_STARTED)
     try:
         content = load_environment(file)
     except InvalidEnvironment as invalid:
@@ -101,4 +100,4 @@ def _keeps_data(environment: Environment) -> bool:
 
 
 if __name__ == "__main__":
-    typer.run(rehearse)
+    console.run(rehearse)

@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from slipway.chosen_assembly import RequiredEnvironment
+
 FAILED = 1
 """Exit code when an update did not end as it should."""
 
@@ -23,9 +25,7 @@ def roll_out(
         ),
     ] = None,
     *,
-    environment: Annotated[
-        str, typer.Option("--environment", "-e", help="A name in environments/, or a file that ends in .yaml.")
-    ] = "default",
+    environment: RequiredEnvironment,
     back: Annotated[bool, typer.Option("--back", help="Serve what was served before.")] = False,
     canary: Annotated[
         int | None,

@@ -2,12 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
+from slipway.environment_files import WrongChoiceError, environment_file
 from slipway.roll_out.errors import RefusedError
 from slipway.spec import InvalidEnvironment, load_environment
-
-_ENVIRONMENTS = Path(__file__).parents[2] / "environments"
 
 
 @dataclass(frozen=True)
@@ -39,10 +37,9 @@ def find_place(environment: str) -> Place:
     Raises:
         RefusedError: there is no such file, it is not valid, or it has no endpoint.
     """
-    file = Path(environment) if environment.endswith(".yaml") else _ENVIRONMENTS / f"{environment}.yaml"
     try:
-        found = load_environment(file)
-    except InvalidEnvironment as invalid:
+        found = load_environment(environment_file(environment))
+    except (WrongChoiceError, InvalidEnvironment) as invalid:
         raise RefusedError(str(invalid)) from invalid
     if found.inference is None:
         raise RefusedError(f"environment {found.name} has no inference section: there is no endpoint")

@@ -12,14 +12,14 @@ from slipway.spec.section import Form, Section
 from slipway.spec.storage import Lifecycle, Storage
 from slipway.spec.training import Training
 
+NAME = Form(r"[a-z][a-z0-9-]{0,19}", "a lower-case letter, then letters, digits and hyphens, 20 at most", "default")
+"""How the name of an environment must look."""
+
 
 class Environment(Section):
     """One complete environment: what `cdk deploy --all` builds and `cdk destroy --all` removes."""
 
-    name: Annotated[
-        str,
-        Form(r"[a-z][a-z0-9-]{0,19}", "a lower-case letter, then letters, digits and hyphens, 20 at most", "default"),
-    ]
+    name: Annotated[str, NAME]
     """Name of the environment, part of every stack's name: 20 characters at most."""
 
     region: str

@@ -70,4 +70,4 @@ def test_names_the_environments_when_one_is_unknown(judged: dict[str, list[Findi
     judged.update(default=[], small=[])
     result = run("defalt")
     assert result.exit_code == 2
-    assert result.stderr == "no environment defalt; there are: default, small\n"
+    assert result.stderr == "no environment 'defalt'; there are: default, small\n"

@@ -6,15 +6,16 @@ from typing import Annotated
 
 import typer
 
+from slipway.chosen_assembly import AssemblyOption, EnvironmentOption
+
 NOT_COMPARED = 2
 """Exit code when there is no answer."""
 
 
 def cluster_update(
-    environment: Annotated[
-        str, typer.Option("--environment", "-e", help="Environment to synthesize: a name in environments/ or a file.")
-    ] = "default",
-    assembly: Annotated[Path | None, typer.Option(help="Cloud assembly that is there already, instead.")] = None,
+    *,
+    environment: EnvironmentOption = None,
+    assembly: AssemblyOption = None,
     against: Annotated[
         Path | None,
         typer.Option(help="Compare with this assembly or training template; else with the deployed stacks."),

@@ -1,8 +1,9 @@
 """One run of the command: synthesize, read the other side, compare."""
 
-import shutil
 from pathlib import Path
 
+from slipway.chosen_assembly import NotChosenError, own_folder, refuse_unclear_choice
+from slipway.folder_lock import FolderTakenError
 from slipway.judge.parallelcluster_process import JudgeFailedError
 from slipway.plan.cluster_update.comparison import Comparison, compare
 from slipway.plan.cluster_update.errors import NotComparableError
@@ -16,33 +17,35 @@ from slipway.plan.cluster_update.sources import (
 from slipway.synthesis import PROJECT, SynthFailedError, synthesize
 
 UPDATE_DIRECTORY = PROJECT / ".plan" / "cluster-update"
-"""Where the assembly, question, answer and logs of the last run are."""
+"""Where the assembly, question, answer and logs of the last run of each environment are."""
 
-NoComparison = (NotComparableError, SynthFailedError, JudgeFailedError)
+NoComparison = (NotChosenError, FolderTakenError, NotComparableError, SynthFailedError, JudgeFailedError)
 """What `run` raises; every message is for the user."""
 
 
-def run(environment: str, assembly: Path | None, against: Path | None, directory: Path) -> Comparison:
+def run(environment: str | None, assembly: Path | None, against: Path | None, directory: Path) -> Comparison:
     """Compare the cluster of an environment with the deployed one, or with another assembly's.
 
     Args:
         environment: name or file of an environment; it is synthesized when there is no assembly.
         assembly: cloud assembly of the environment.
         against: cloud assembly or training template of the other side; the deployed stacks when left out.
-        directory: folder of this run; what was in it is removed.
+        directory: where each environment has a folder; what an earlier run left in it is removed.
 
     Raises:
+        NotChosenError: not exactly one of environment and assembly is given.
+        FolderTakenError: the same command already works on the environment.
         NotComparableError: see `slipway.plan.cluster_update.sources`.
         SynthFailedError: the environment does not synthesize.
         JudgeFailedError: aws-parallelcluster is not installed, or it ended without an answer.
     """
-    shutil.rmtree(directory, ignore_errors=True)
-    directory.mkdir(parents=True)
+    refuse_unclear_choice(environment, assembly)
+    own = own_folder(directory / Path(environment or assembly or "").resolve().stem)
     if assembly is None:
-        assembly = directory / "assembly"
-        synthesize(environment, assembly, directory / "app.log")
+        assembly = own / "assembly"
+        synthesize(str(environment), assembly, own / "app.log")
     wanted, region = templates_of_assembly(assembly)
-    return compare(_other_side(against, wanted, region, assembly), wanted, region, directory)
+    return compare(_other_side(against, wanted, region, assembly), wanted, region, own)
 
 
 def _other_side(against: Path | None, wanted: Templates, region: str, assembly: Path) -> Templates:

@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from slipway.assembly import NoAssemblyError, read_stacks
+from slipway.console import run
 from slipway.plan.cost.estimate import estimate
 from slipway.plan.cost.table import print_cost
 
@@ -22,4 +23,4 @@ def main(assembly: Annotated[Path, typer.Argument(help="Folder of a cloud assemb
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    run(main)

@@ -71,16 +71,14 @@ def test_the_account_holds_the_certificate_that_the_environment_names(
 def test_a_folder_in_use_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Toolchain, "require_installed", lambda self: None)
     with LockedFolder(RunFolder(tmp_path / "default")):
-        result = invoke("--directory", str(tmp_path))
+        result = invoke("--environment", "default", "--directory", str(tmp_path))
     assert result.exit_code == 2
     assert "another rehearsal" in result.stderr
 
 
 def test_a_missing_program_is_named_with_the_way_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    environments = tmp_path / "environments"
-    environments.symlink_to(ENVIRONMENT.parent)
     monkeypatch.setattr(command, "PROJECT", tmp_path)
-    result = invoke("--directory", str(tmp_path / "out"))
+    result = invoke("--environment", "default", "--directory", str(tmp_path / "out"))
     assert result.exit_code == 2
     assert "make rehearse" in result.stderr
     assert not (tmp_path / "out").exists()

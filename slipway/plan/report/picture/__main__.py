@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from slipway.assembly import NoAssemblyError, read_stacks
+from slipway.console import run
 from slipway.plan.report.architecture import read_architecture
 from slipway.plan.report.picture.svg import stand_alone
 
@@ -21,4 +22,5 @@ def main(folder: Annotated[Path, typer.Argument(help="Cloud assembly, for exampl
     sys.stdout.write(stand_alone(read_architecture(stacks)))
 
 
-typer.run(main)
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,102 @@
+"""What every command line of Slipway does in the same way: end with one sentence, not with a traceback.
+
+A closed pipe, a full disk, a folder that cannot be written and a signal are no faults of a command, so no command
+handles them.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import IO, Any, NoReturn
+
+import typer
+
+FAILED = 2
+"""Exit code when the system refuses what a command needs."""
+
+_STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+
+
+class Program(typer.Typer):
+    """A command line. Calling it runs it and ends the process, also where the system refuses something."""
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> NoReturn:
+        """Run the command line; see `typer.Typer`.
+
+        Raises:
+            SystemExit: always. The code is 2, after one sentence, when the system refuses something; a pipe whose
+                reader has ended needs no sentence.
+        """
+        try:
+            with _stopped_by_signals():
+                self._run(*arguments, **keywords)
+        except BrokenPipeError:
+            _discard_output()
+        except OSError as error:
+            _discard_output()
+            with suppress(OSError):
+                print(f"slipway: {_sentence(error)}", file=sys.stderr, flush=True)
+        sys.exit(FAILED)
+
+    def _run(self, *arguments: Any, **keywords: Any) -> NoReturn:
+        try:
+            sys.exit(super().__call__(*arguments, **keywords))
+        except SystemExit as end:
+            # Rich and Typer end with 1, which means "found something", when the reader of a pipe has ended.
+            if isinstance(end.__context__, BrokenPipeError):
+                raise end.__context__ from None
+            raise
+        finally:
+            # Now: when the interpreter ends, an error can no longer be handled.
+            if sys.stdout is not None:
+                sys.stdout.flush()
+
+
+def run(function: Callable[..., None]) -> NoReturn:
+    """Run a function as a command line with one command."""
+    program = Program(add_completion=False, pretty_exceptions_enable=False)
+    program.command()(function)
+    program()
+
+
+def _sentence(error: OSError) -> str:
+    reason = error.strerror or str(error)
+    return f"{error.filename}: {reason}" if error.filename else reason
+
+
+def _discard_output() -> None:
+    """Drop what is still in the buffers: the interpreter would complain about it at its end."""
+    with suppress(OSError, ValueError):
+        _to_nowhere(sys.stdout)
+    with suppress(OSError, ValueError):
+        sys.stderr.flush()
+        return
+    with suppress(OSError, ValueError):
+        _to_nowhere(sys.stderr)
+
+
+def _to_nowhere(stream: IO[str]) -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+@contextmanager
+def _stopped_by_signals() -> Iterator[None]:
+    """Have a cancelled pipeline and a closed terminal clean up as Ctrl-C does; a signal that is ignored stays so."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.getsignal(number) for number in _STOP_SIGNALS}
+    changed = [number for number, handler in before.items() if handler is signal.SIG_DFL]
+    for number in changed:
+        signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number in changed:
+            signal.signal(number, signal.SIG_DFL)
