@@ -3,13 +3,18 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
-ENVIRONMENT ?= default
-VENV := .venv
-BIN := $(VENV)/bin
+# What a user gives reaches a shell in its environment variables, `"$$NAME"`, never in the text of a recipe: spaces, quotes
+# and `$(...)` in it stay text. `value` keeps make itself from expanding it.
+$(foreach name,ENVIRONMENT BASE FAIL_ON PYTHON,$(if $(filter undefined,$(origin $(name))),,\
+  $(eval override $(name) := $$(value $(name)))$(eval export $(name))))
+override VENV := .venv
+override BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 # The interpreter that makes the virtual environments: the first supported one on the machine.
-PYTHON ?= $(shell for p in python3.12 python3.13 python3.11 python3; do \
+ifeq ($(origin PYTHON),undefined)
+export PYTHON := $(shell for p in python3.12 python3.13 python3.11 python3; do \
 	  $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && { echo $$p; break; }; done)
+endif
 # Test files side by side, one worker for each core; each has a CDK of its own, so four are enough.
 SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist loadfile
 # Trains on all processors: beside it the daemons of another test's cluster would miss their time limits.
@@ -26,11 +31,11 @@ setup: $(VENV)/.installed node_modules/.installed .tools/parallelcluster/.instal
 
 .PHONY: python-found
 python-found:
-	@test -n "$(PYTHON)" || { echo "Slipway needs Python 3.11, 3.12 or 3.13 on the PATH (or: make PYTHON=/path/to/python)" >&2; exit 1; }
+	@test -n "$$PYTHON" || { echo "Slipway needs Python 3.11, 3.12 or 3.13 on the PATH (or: make PYTHON=/path/to/python)" >&2; exit 1; }
 
 $(VENV)/.installed: requirements.txt requirements-dev.txt pyproject.toml | python-found
 	@echo "set-up: Python packages into $(VENV) (once, about a minute)"
-	$(PYTHON) -m venv $(VENV)
+	"$$PYTHON" -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	@if ! node -e 'process.exit(["22","24"].includes(process.versions.node.split(".")[0]) ? 0 : 1)' 2>/dev/null; then \
 	  echo "set-up: no supported Node.js (22 or 24) on this machine; taking it from PyPI"; \
@@ -44,7 +49,7 @@ node_modules/.installed: package.json package-lock.json | $(VENV)/.installed
 
 .tools/%/.installed: requirements-%.txt | python-found
 	@echo "set-up: $* into .tools/$* (once, one or two minutes)"
-	$(PYTHON) -m venv .tools/$*
+	"$$PYTHON" -m venv .tools/$*
 	.tools/$*/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
 
@@ -101,46 +106,53 @@ judge: setup ## Run the real aws-parallelcluster on every environment's cluster 
 	python -m pytest $(SIDE_BY_SIDE) tests/judge -m judge
 
 .PHONY: rehearse
-rehearse: rehearse-$(ENVIRONMENT) ## Deploy and destroy the environment on an emulator with the real CDK CLI
+rehearse: setup ## Deploy and destroy an environment, `default` or ENVIRONMENT, on an emulator with the real CDK CLI
+	python -m slipway.rehearsal --environment "$${ENVIRONMENT-default}"
 
+rehearse-%: export REHEARSED = $*
 rehearse-%: setup
-	python -m slipway.rehearsal --environment $*
+	python -m slipway.rehearsal --environment "$$REHEARSED"
 
 .PHONY: test-rehearsal
 test-rehearsal: setup ## Run the slow tests of the rehearsal, of slipway destroy and roll-out
 	python -m pytest tests/rehearsal tests/teardown tests/roll_out -m rehearsal
 
 .PHONY: destroy
-destroy: setup ## Delete the deployed environment, nodes first; says what and asks (docs/teardown.md)
-	@slipway destroy --environment $(ENVIRONMENT)
+destroy: setup ## Delete the deployed ENVIRONMENT, nodes first; says what and asks (docs/teardown.md)
+	@slipway destroy --environment "$$ENVIRONMENT"
+
+# A folder for one run of the CDK CLI. It goes when the run ends, with what an interrupted synth leaves in TMPDIR.
+OWN_FOLDER = folder=$$(mktemp -d "$$PWD/.plan/$@.XXXXXX") && trap 'rm -rf "$$folder"' EXIT && mkdir "$$folder/tmp" && \
+	  export TMPDIR="$$folder/tmp"
 
 .PHONY: cost
-cost: setup .plan ## Print what the environment costs idle and at peak, from list prices (docs/cost.md)
-	@node_modules/.bin/cdk synth --quiet -c environment=$(ENVIRONMENT) --output .plan/$(ENVIRONMENT) >/dev/null 2>.plan/log || \
-	  { cat .plan/log >&2; exit 1; }
-	@python -m slipway.plan.cost .plan/$(ENVIRONMENT)
+cost: setup .plan ## Print what ENVIRONMENT costs idle and at peak, from list prices (docs/cost.md)
+	@$(OWN_FOLDER); node_modules/.bin/cdk synth --quiet -c "environment=$$ENVIRONMENT" --output "$$folder/assembly" \
+	    >/dev/null 2>"$$folder/log" || { cat "$$folder/log" >&2; exit 1; }; \
+	  python -m slipway.plan.cost "$$folder/assembly"
 
 .PHONY: diff
-diff: setup .plan ## Show what a deployment would change, and whether it can update the cluster
-	@node_modules/.bin/cdk diff -c environment=$(ENVIRONMENT) --output .plan/$(ENVIRONMENT)
-	@slipway cluster-update --assembly .plan/$(ENVIRONMENT)
+diff: setup .plan ## Show what a deployment of ENVIRONMENT would change, and whether it can update the cluster
+	@$(OWN_FOLDER); node_modules/.bin/cdk diff -c "environment=$$ENVIRONMENT" --output "$$folder/assembly" && \
+	  slipway cluster-update --assembly "$$folder/assembly"
 
-# What a pull request is compared with, what it must not have (docs/review.md), and which environments are planned.
-BASE ?= $(or $(shell git symbolic-ref --quiet --short refs/remotes/origin/HEAD),origin/main)
-FAIL_ON ?=
-REVIEWED = $(if $(filter file,$(origin ENVIRONMENT)),$(basename $(notdir $(wildcard environments/*.yaml))),$(ENVIRONMENT))
+# BASE: what a pull request is compared with. FAIL_ON: what it must not have (docs/review.md).
+AGAINST = $${BASE-$$(git symbolic-ref --quiet --short refs/remotes/origin/HEAD || echo origin/main)}
 
 .PHONY: review
 review: setup ## Judge and plan every environment, or ENVIRONMENT, against BASE, into .plan/review
 	@rm -rf .plan/review
-	@test -n "$(strip $(REVIEWED))" || { echo "there is no environment to review in environments/" >&2; exit 1; }
-	@since=$$(git merge-base "$(BASE)" HEAD 2>/dev/null) && git diff --name-only --diff-filter=D --no-renames --relative "$$since" \
+	@since=$$(git merge-base "$(AGAINST)" HEAD 2>/dev/null) && git diff --name-only --diff-filter=D --no-renames --relative "$$since" \
 	    -- 'environments/*.yaml' | while read -r file; do \
 	  mkdir -p .plan/review; echo "**$$file is deleted**: nothing plans it. Its stacks stay and cost until somebody destroys" \
 	  "them, which needs the file (docs/teardown.md)." | tee -a .plan/review/_deleted.md >&2; done || true
-	@trap 'exit 130' INT TERM; status=0; python -m slipway.judge $(REVIEWED) || status=1; for name in $(REVIEWED); do \
-	  slipway plan --environment "$$name" --base "$(BASE)" --fail-on "$(FAIL_ON)" --markdown ".plan/review/$$name.md" \
-	    --json ".plan/review/$$name.json" --html ".plan/review/$$name.html" || status=1; done; exit $$status
+	@shopt -s nullglob; names=(environments/*.yaml); names=("$${names[@]#environments/}"); names=("$${names[@]%.yaml}"); \
+	[[ -z $${ENVIRONMENT+given} ]] || names=("$$ENVIRONMENT"); \
+	(($${#names[@]})) || { echo "there is no environment to review in environments/" >&2; exit 1; }; \
+	trap 'exit 130' INT TERM; status=0; python -m slipway.judge -- "$${names[@]}" || status=$$?; ((status < 2)) || exit "$$status"; \
+	for name in "$${names[@]}"; do \
+	  slipway plan --environment "$$name" --base "$(AGAINST)" --fail-on "$$FAIL_ON" --markdown ".plan/review/$$name.md" \
+	    --json ".plan/review/$$name.json" --html ".plan/review/$$name.html" || status=1; done; exit "$$status"
 
 .plan:
 	@mkdir -p $@

@@ -43,7 +43,7 @@ def test_every_environment_is_planned_although_one_fails(repository: Path) -> No
 
     asked = (repository / "asked").read_text().splitlines()
     assert run.returncode == 2, run.stderr
-    assert asked[0] == "-m slipway.judge default team"
+    assert asked[0] == "-m slipway.judge -- default team"
     assert [line.split(" --markdown")[0] for line in asked[1:]] == [
         f"plan --environment {name} --base trunk --fail-on remove,data-loss" for name in ("default", "team")
     ]
@@ -65,7 +65,7 @@ def test_an_environment_whose_file_is_deleted_is_named(repository: Path) -> None
     said = (repository / ".plan" / "review" / "_deleted.md").read_text()
     assert said.startswith("**environments/team.yaml is deleted**: nothing plans it. Its stacks stay and cost")
     assert said in run.stderr
-    assert "judge default group" in (repository / "asked").read_text()
+    assert "judge -- default group" in (repository / "asked").read_text()
 
 
 def test_an_environment_that_the_base_has_got_meanwhile_is_not_deleted(repository: Path) -> None:

@@ -1,0 +1,125 @@
+"""What `make` does with names that users give: an empty one is refused, and no text of theirs is run by a shell."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.assembly import PROJECT
+
+RECIPE = re.compile(r"^([a-z][a-z-]*):[^=\n]*\n((?:\t.*\n)+)", re.MULTILINE)
+OF_ENVIRONMENTS = [
+    target for target, recipe in RECIPE.findall((PROJECT / "Makefile").read_text()) if "ENVIRONMENT" in recipe
+]
+WITHOUT_A_NAME = {"rehearse": "-m slipway.rehearsal --environment default", "review": "-m slipway.judge -- default"}
+"""What runs when no name is given, where nothing is changed, deleted or paid for."""
+
+HOSTILE = """$(shell touch made) $(touch made) `touch made` '"; touch made; " a  b"""
+
+
+def make(folder: Path, target: str, *variables: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = ["make", "--file", str(PROJECT / "Makefile"), "--assume-old", "setup", target, *variables]
+    kept = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME", "JSII_RUNTIME_PACKAGE_CACHE"}}
+    return subprocess.run(command, cwd=folder, env=kept | environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def real(tmp_path: Path) -> Path:
+    """A folder with the project's files and programs in it, but nothing that an earlier run wrote."""
+    for entry in (".venv", "node_modules", "bin", "app.py", "cdk.json", "environments"):
+        (tmp_path / entry).symlink_to(PROJECT / entry)
+    return tmp_path
+
+
+@pytest.fixture
+def noted(tmp_path: Path) -> Path:
+    """A folder in which every program writes down its arguments, one on a line."""
+    (tmp_path / "environments").mkdir()
+    (tmp_path / "environments" / "default.yaml").touch()
+    programs = [tmp_path / ".venv" / "bin" / "python", tmp_path / ".venv" / "bin" / "slipway"]
+    for program in (*programs, tmp_path / "node_modules" / ".bin" / "cdk"):
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text('#!/bin/sh\nprintf "%s\\n" "$@" >> asked\n')
+        program.chmod(0o755)
+    return tmp_path
+
+
+def test_the_targets_are_found() -> None:
+    assert {"destroy", "cost", "diff", "review", "rehearse"} <= set(OF_ENVIRONMENTS)
+
+
+@pytest.mark.parametrize("target", OF_ENVIRONMENTS)
+@pytest.mark.parametrize("name", ["", " "])
+def test_an_empty_name_is_refused(real: Path, target: str, name: str) -> None:
+    run = make(real, target, f"ENVIRONMENT={name}")
+
+    assert run.returncode == 2, run.stdout
+    assert "empty" in run.stderr or "no environment ''" in run.stderr or "no environment ' '" in run.stderr
+    assert "Traceback" not in run.stderr
+    assert not list(real.glob(".plan/*"))
+
+
+@pytest.mark.parametrize("target", [target for target in OF_ENVIRONMENTS if target not in WITHOUT_A_NAME])
+def test_no_name_is_as_an_empty_one(noted: Path, target: str) -> None:
+    make(noted, target)
+
+    (named,) = {line for line in (noted / "asked").read_text().splitlines() if not line or "environment=" in line}
+    assert named.removeprefix("environment=") == ""
+
+
+@pytest.mark.parametrize(("target", "runs"), WITHOUT_A_NAME.items())
+def test_what_changes_nothing_needs_no_name(noted: Path, target: str, runs: str) -> None:
+    make(noted, target)
+
+    assert runs in (noted / "asked").read_text().replace("\n", " ")
+
+
+@pytest.mark.parametrize("target", OF_ENVIRONMENTS)
+@pytest.mark.parametrize("from_shell", [False, True])
+def test_no_name_is_run_or_taken_apart(noted: Path, target: str, from_shell: bool) -> None:
+    names = {"ENVIRONMENT": HOSTILE, "BASE": HOSTILE, "FAIL_ON": HOSTILE}
+    run = make(noted, target, **names) if from_shell else make(noted, target, *(f"{k}={v}" for k, v in names.items()))
+
+    asked = (noted / "asked").read_text().splitlines()
+    assert not (noted / "made").exists(), run.stderr
+    assert HOSTILE in [line.removeprefix("environment=") for line in asked]
+
+
+def test_no_name_in_a_target_is_run(noted: Path) -> None:
+    make(noted, "rehearse-$(touch made)")
+
+    assert not (noted / "made").exists()
+    assert (noted / "asked").read_text().splitlines()[-1] == "$(touch made)"
+
+
+def test_no_name_of_a_file_is_run(noted: Path) -> None:
+    (noted / "environments" / "$(touch made).yaml").touch()
+    (noted / "environments" / "a b.yaml").touch()
+
+    make(noted, "review")
+
+    asked = (noted / "asked").read_text().splitlines()
+    assert not (noted / "made").exists()
+    assert asked[3:6] == ["$(touch made)", "a b", "default"]
+
+
+def test_nothing_is_planned_when_a_name_is_wrong(real: Path) -> None:
+    (real / "environments").unlink()
+    (real / "environments").mkdir()
+    (real / "environments" / "$(touch made).yaml").touch()
+
+    run = make(real, "review")
+
+    assert run.returncode == 2
+    assert "no environment '$(touch made)'" in run.stderr
+    assert not list(real.glob(".plan/*"))
+
+
+@pytest.mark.parametrize("variable", ["VENV=/", "BIN=/"])
+def test_no_variable_leads_out_of_the_project(noted: Path, variable: str) -> None:
+    command = ["make", "--file", str(PROJECT / "Makefile"), "--dry-run", "clean", variable]
+    said = subprocess.run(command, cwd=noted, capture_output=True, text=True, check=True).stdout
+
+    assert said.startswith("rm -rf .venv ")
