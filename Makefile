@@ -44,7 +44,7 @@ $(VENV)/.installed: requirements.txt requirements-dev.txt pyproject.toml | pytho
 
 node_modules/.installed: package.json package-lock.json | $(VENV)/.installed
 	@echo "set-up: the CDK CLI into node_modules"
-	npm ci --silent
+	npm ci --loglevel error
 	@touch $@
 
 .tools/%/.installed: requirements-%.txt | python-found
