@@ -101,7 +101,6 @@ class TrainingStack(EnvironmentStack):
                 version=training.parallelcluster_version,
                 region=environment.region,
                 configuration=cluster_configuration(cluster_settings(environment, training, access, storage)),
-                validator_policy_arns=(script_policy.arn, *self._secret_policy_arns(storage)),
                 uses=(scripts.deployment, script_bucket),
             ),
         )
@@ -135,18 +134,6 @@ class TrainingStack(EnvironmentStack):
         self._say_how_to_log_in()
         self._say_how_to_start()
         self._say_how_to_bake_images()
-
-    def _secret_policy_arns(self, storage: StorageStack) -> tuple[str, ...]:
-        """Let the provider's validators see that the secrets exist; only the head node's own role reads them."""
-        directory = self._training.directory_service
-        secrets = [directory.password_secret_arn] if directory else []
-        if storage.accounting_database:
-            secrets.append(storage.accounting_database.password_secret_arn)
-        if not secrets:
-            return ()
-        policy = iam.ManagedPolicy(self, "SecretPolicy", description="Slipway: see that the cluster's secrets exist")
-        policy.add_statements(iam.PolicyStatement(actions=["secretsmanager:DescribeSecret"], resources=secrets))
-        return (policy.managed_policy_arn,)
 
     def _say_how_to_log_in(self) -> None:
         region, cluster = self._environment.region, self._training.cluster_name

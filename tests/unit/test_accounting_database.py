@@ -117,17 +117,6 @@ def test_parallelcluster_gets_host_and_port_without_a_scheme(cluster: Any) -> No
     assert database["UserName"] == "slurm"
 
 
-def test_the_providers_validators_see_the_secrets_and_do_not_read_them(assembly: Assembly) -> None:
-    policies = assembly.resources("training", "AWS::IAM::ManagedPolicy")
-    (logical_id,) = [name for name in policies if name.startswith("SecretPolicy")]
-    (statement,) = policies[logical_id]["Properties"]["PolicyDocument"]["Statement"]
-    (provider,) = assembly.resources("training", "AWS::CloudFormation::Stack").values()
-
-    assert statement["Action"] == "secretsmanager:DescribeSecret"
-    assert {"Ref": logical_id} in provider["Properties"]["Parameters"]["AdditionalIamPolicies"]["Fn::Join"][1]
-    assert "*" not in json.dumps(statement["Resource"])
-
-
 def test_without_accounting_there_is_neither_database_nor_secret(default: Assembly) -> None:
     types = {resource["Type"] for resource in default.template("storage")["Resources"].values()}
 

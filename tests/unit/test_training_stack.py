@@ -1,6 +1,7 @@
 """The training stack: the cluster configuration and how the provider gets it."""
 
 import json
+import re
 import subprocess
 from typing import Any
 
@@ -223,3 +224,11 @@ def test_the_first_job_is_one_that_the_head_node_has(each_slurm_assembly: Assemb
     assert command[:2] == ["sbatch", "--partition"]
     assert command[2] in {queue.name for queue in each_slurm_assembly.training.queues if queue.accelerated}
     assert script.is_file()
+
+
+def test_the_provider_asks_for_nothing_that_only_the_deployment_knows(each_slurm_assembly: Assembly) -> None:
+    """A change set with nested stacks has placeholders for such values, which CloudFormation may refuse."""
+    (provider,) = each_slurm_assembly.resources("training", "AWS::CloudFormation::Stack").values()
+    text = json.dumps(provider["Properties"])
+
+    assert not re.findall(r'"Fn::(?:GetAtt|GetStackOutput|ImportValue)"|"Ref": "(?!AWS::)', text)

@@ -32,10 +32,6 @@ class ClusterProps:
     configuration: dict[str, Any]
     """The `ClusterConfiguration`, as an object."""
 
-    validator_policy_arns: Sequence[str]
-    """Managed policies with which the provider's validators look at node scripts and secrets; without them they only
-    warn."""
-
     uses: Sequence[IDependable]
     """Whatever nodes need while they run, and while they are torn down, inside this stack."""
 
@@ -45,6 +41,12 @@ class Cluster(Construct):
 
     The cluster's resource has no `ServiceTimeout`: the provider hands unknown properties to ParallelCluster, which
     refuses them. CloudFormation allows a custom resource one hour.
+
+    The provider's template gets no parameters. The CDK CLI makes change sets that include nested stacks, and there
+    CloudFormation puts `{{IntrinsicFunction:...}}` in the place of a value that is not known yet, such as the ARN of a
+    new policy, and may refuse it (aws-cloudformation/cfn-language-discussion#152). So `AdditionalIamPolicies` stays
+    empty, and the provider's validators, which may not look at node scripts and secrets, warn
+    (aws-parallelcluster 3.16.1, pcluster/validators/s3_validators.py and common.py).
     """
 
     resource: cdk.CustomResource
@@ -57,7 +59,6 @@ class Cluster(Construct):
             template_url=PROVIDER_TEMPLATE_URL.format(
                 region=props.region, url_suffix=cdk.Aws.URL_SUFFIX, version=props.version
             ),
-            parameters={"AdditionalIamPolicies": ",".join(props.validator_policy_arns)},
         )
         self.resource = cdk.CustomResource(
             self,
