@@ -30,9 +30,10 @@ def run_of(recipe: str, *overrides: str, where: Environment | str = "trn1") -> R
     return resolve(load_recipe(file, overrides), file, there, ENVIRONMENTS / "trn1.json")
 
 
-def estimate_of(recipe: str, *overrides: str, where: str = "trn1") -> Estimate:
+def estimate_of(recipe: str, *overrides: str, where: Environment | str = "trn1") -> Estimate:
     """Estimate what a shipped recipe needs."""
-    return estimate(run_of(recipe, *overrides, where=where), environment(where))
+    there = environment(where) if isinstance(where, str) else where
+    return estimate(run_of(recipe, *overrides, where=there), there)
 
 
 def problems_of(recipe: str, *overrides: str, where: Environment | str = "trn1") -> list[str]:

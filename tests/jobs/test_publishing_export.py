@@ -16,7 +16,7 @@ from slipway_jobs.publishing.exporter_environment import exporter_environment
 from slipway_jobs.publishing.exporters import Exporter, exporters
 from slipway_jobs.publishing.manifest import MANIFEST_NAME, Manifest
 from slipway_jobs.publishing.refusal import PublishRefused
-from tests.jobs.publishing_case import BERT, BUCKET, EXPORT, LLAMA, PublishCase, objects, recipe
+from tests.jobs.publishing_case import BERT, BUCKET, EXPORT, LLAMA, SERVICE, PublishCase, objects, recipe
 
 KEY = f"tanuki/v1/{MANIFEST_NAME}"
 
@@ -68,6 +68,7 @@ def test_the_exporter_of_the_engines_release_compiles(
         *("export", "neuron", "--model", str(case.converted), "--task", "text-generation"),
         *("--batch_size", "4", "--sequence_length", "1024", *options),
     ]
+    assert case.told[-1].endswith("Serve it: slipway roll-out tanuki/v1")
     manifest = Manifest.model_validate_json(objects(s3)[KEY])
     assert manifest.compiled is not None
     assert (manifest.compiled.engine, manifest.compiled.neuron_release) == (engine, release)
@@ -187,14 +188,22 @@ def test_an_engine_of_another_release_is_refused(s3: Any, case: PublishCase, rel
     assert message in refusal(case, s3)
 
 
-def test_there_must_be_an_endpoint_to_compile_for(s3: Any, case: PublishCase) -> None:
-    case.service = None
-    assert "environment default has no endpoint to compile for" in refusal(case, s3)
-
-
-def test_the_model_decides_for_which_engine_it_is_compiled(s3: Any, case: PublishCase) -> None:
-    case.service = {**(case.service or {}), "model": "kitsune"}
-    assert "the endpoint has no model tanuki to compile for; it has kitsune" in refusal(case, s3)
+@pytest.mark.parametrize(
+    ("service", "reason"),
+    [
+        (None, "the environment default has no endpoint"),
+        ({**SERVICE, "model": "kitsune"}, "the endpoint has no model `tanuki`, only `kitsune`"),
+    ],
+)
+def test_a_model_that_no_service_is_for_is_published_uncompiled(
+    s3: Any, case: PublishCase, service: dict[str, Any] | None, reason: str
+) -> None:
+    case.service = service
+    case.publish(s3)
+    manifest = Manifest.model_validate_json(objects(s3)[KEY])
+    assert manifest.compiled is None
+    assert "model.safetensors" in manifest.files
+    assert f"not compiled: {reason}. No engine serves the model as it is" in case.told
 
 
 def test_no_exporter_compiles_for_the_containers_of_aws(s3: Any, case: PublishCase) -> None:

@@ -85,7 +85,8 @@ def test_a_published_version_is_complete_and_says_where_it_comes_from(s3: Any, c
     assert (manifest.source.run, manifest.source.step, manifest.source.tensor_parallel_size) == ("run-1", 20, 2)
     assert manifest.compiled is None
     assert case.run.done_file("publish").is_file()
-    assert "not compiled for the endpoint" in "\n".join(case.told)
+    assert "not compiled: publish.export is left out. No engine serves the model as it is" in case.told
+    assert case.told[-1] == f"published: s3://{BUCKET}/tanuki/v1/"
 
 
 def test_what_an_engine_starts_with_and_the_manifest_come_last(s3: Any, case: PublishCase) -> None:

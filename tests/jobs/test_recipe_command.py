@@ -69,6 +69,13 @@ def test_recipes_lists_all_with_time_and_cost() -> None:
     assert "no estimate" in lines["tiny-llama"]
 
 
+def test_recipes_begins_with_those_for_trainium_that_fit() -> None:
+    names = [line.split()[0] for line in called("recipes").stdout.splitlines()[1:]]
+    fitting = ["bert-large-phase-1", "bert-large-phase-2", "llama-2-7b", "llama-3-70b", "llama-3-8b", "small-llama"]
+    on_processors = ["tiny-bert", "tiny-llama-pipeline", "tiny-llama"]
+    assert names == [*fitting, "tanuki-8b", *on_processors, "llama-3-8b-native", "tiny-llama-native"]
+
+
 @pytest.mark.parametrize(("content", "part"), [(None, "cannot be read"), ("{}", "is not an environment's file")])
 def test_without_an_environment_it_says_what_to_do(tmp_path: Path, content: str | None, part: str) -> None:
     file = tmp_path / "environment.json"

@@ -191,11 +191,11 @@ CASES = {
         ["5000", "4096"],
         ["publish.export.sequence_length=4000"],
     ),
-    "export for no model": (
+    "export too long for the model without an endpoint": (
         "llama-2-7b",
+        ["publish.model=kitsune", "publish.export.sequence_length=5000"],
+        ["5000", "4096"],
         ["publish.model=kitsune"],
-        ["the endpoint has no model `kitsune` to compile for; it has", "llama-2-7b", "--set publish.export=null"],
-        ["publish.model=kitsune", "publish.export=null"],
     ),
 }
 
@@ -216,6 +216,16 @@ def test_refuses_an_export_for_which_the_service_is_not_made() -> None:
     assert "batch_size" in problem
     assert "4, and the endpoint's service is for models that are compiled with 8" in problem
     assert problems_of("llama-2-7b", "publish.export.batch_size=8", where=there) == []
+
+
+def test_says_that_a_model_without_a_service_is_published_uncompiled() -> None:
+    [notice] = estimate_of("llama-2-7b", "publish.model=kitsune").notices
+    assert notice.startswith("publish.export: the endpoint has no model `kitsune`, only `llama-2-7b`")
+    assert "the model is published uncompiled. To compile it, add `kitsune` to `inference.models`" in notice
+    nowhere = environment("trn1").model_copy(update={"inference": ()})
+    [notice] = estimate_of("llama-2-7b", where=nowhere).notices
+    assert notice.startswith("publish.export: the environment trn1 has no endpoint: the model is published uncompiled.")
+    assert estimate_of("llama-2-7b", "publish.model=kitsune", "publish.export=null").notices == ()
 
 
 def test_refuses_what_no_core_can_hold_and_names_the_single_changes_that_fit() -> None:

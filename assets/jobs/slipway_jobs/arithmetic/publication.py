@@ -29,8 +29,7 @@ def export(placement: Placement) -> Iterator[Finding]:
     yield from _lengths(section, recipe.model)
     service = environment.service_of(recipe.publish.model)
     if service is None:
-        yield _no_service(recipe.publish.model, environment)
-        return
+        return  # `uncompiled` says so
     yield from _otherwise_compiled(section, service)
     host = environment.instance_types[service.instance_type]
     cores, tp = host.logical_neuron_cores, section.tensor_parallel_size
@@ -50,6 +49,24 @@ def export(placement: Placement) -> Iterator[Finding]:
             yield Finding(key, message, fix)
 
 
+def uncompiled(placement: Placement) -> Iterator[Finding]:
+    """Notice: nothing serves the model, so it is published as the transformers library reads it."""
+    publish, environment = placement.recipe.publish, placement.environment
+    if publish and publish.export and (reason := without_service(publish.model, environment)):
+        fix = f"To compile it, add `{publish.model}` to `inference.models` of the environment file and deploy first."
+        yield Finding(_SECTION, f"{reason}: the model is published uncompiled", fix)
+
+
+def without_service(model: str, environment: Environment) -> str | None:
+    """Say why versions of a model cannot be compiled; none where a service of the endpoint is for them."""
+    if environment.service_of(model):
+        return None
+    if not environment.inference:
+        return f"the environment {environment.name} has no endpoint"
+    known = listed([f"`{service.model}`" for service in environment.inference], "and")
+    return f"the endpoint has no model `{model}`, only {known}"
+
+
 def serving_memory(model: Llama, section: Export, host: InstanceType) -> Memory:
     """Estimate the device memory of a NeuronCore that serves: bfloat16 weights and the cache of keys and values."""
     tp = section.tensor_parallel_size
@@ -63,15 +80,6 @@ def serving_memory(model: Llama, section: Export, host: InstanceType) -> Memory:
         RESERVE: assumptions().device_reserve_gib * GIB,
     }
     return Memory(parts, host.neuron_memory_gib * GIB / max(1, host.logical_neuron_cores))
-
-
-def _no_service(model: str, environment: Environment) -> Finding:
-    fix = "Leave it out, for one run with `--set publish.export=null`: the model is published uncompiled."
-    if not environment.inference:
-        return Finding(_SECTION, "this environment has no endpoint to compile for", fix)
-    known = listed([service.model for service in environment.inference])
-    message = f"the endpoint has no model `{model}` to compile for; it has {known}"
-    return Finding(_SECTION, message, f"{fix} Or add it to inference.models of the environment file, and deploy.")
 
 
 def _otherwise_compiled(section: Export, service: Service) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from slipway_jobs.publishing.exporters import Exporter, exporters
 from slipway_jobs.publishing.model_folder import BYTES_OF, ModelFolder
 from slipway_jobs.publishing.refusal import PublishRefused
 from slipway_jobs.recipe.architecture import Architecture, Llama
-from slipway_jobs.recipe.model import Export, Publish, Recipe
+from slipway_jobs.recipe.model import Export, Recipe
 
 EXPORT_PRECISION = "bfloat16"
 """What both exporters are told to compile in."""
@@ -23,21 +23,21 @@ _DEVICE_SHARE = 0.9
 """Part of the device memory that weights and keys and values may take; the program and its buffers need the rest."""
 
 
-def check_compatibility(recipe: Recipe, publish: Publish, model: ModelFolder, environment: Environment) -> Exporter:
-    """Return the exporter that compiles for the engine of the model's service.
+def check_compatibility(
+    recipe: Recipe, export: Export, model: ModelFolder, service: Service, environment: Environment
+) -> Exporter:
+    """Return the exporter that compiles for the engine of a service.
 
     Args:
         recipe: the recipe.
-        publish: its `publish` section, with an `export`.
+        export: its `publish.export`.
         model: the converted model.
+        service: the service that the model's versions are for.
         environment: the environment.
 
     Raises:
         PublishRefused: the endpoint cannot serve the result; every reason, with its numbers.
     """
-    service, export = environment.service_of(publish.model), publish.export
-    if service is None or export is None:
-        raise PublishRefused([_no_service(publish.model, environment)])
     host = environment.instance_types[service.instance_type]
     problems = [
         *_release_problems(service),
@@ -47,19 +47,6 @@ def check_compatibility(recipe: Recipe, publish: Publish, model: ModelFolder, en
     if problems:
         raise PublishRefused(problems)
     return exporters()[str(service.engine_release)]
-
-
-def _no_service(model: str, environment: Environment) -> str:
-    if not environment.inference:
-        return (
-            f"environment {environment.name} has no endpoint to compile for: leave publish.export out of the recipe, "
-            "or add an inference section to the environment file"
-        )
-    return (
-        f"the endpoint has no model {model} to compile for; it has "
-        f"{', '.join(service.model for service in environment.inference)}: leave publish.export out of the recipe, or "
-        "add the model to inference.models of the environment file, and deploy"
-    )
 
 
 def _release_problems(service: Service) -> Iterator[str]:

@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from slipway_jobs.arithmetic.publication import without_service
 from slipway_jobs.environment import Environment
 from slipway_jobs.publishing.bucket import VersionPrefix
 from slipway_jobs.publishing.compatibility import EXPORT_PRECISION, check_compatibility, device_bytes
@@ -82,13 +83,18 @@ class Publication:
             prefix.release()
         done.parent.mkdir(parents=True, exist_ok=True)
         done.touch()
-        self.tell(f"published: {prefix.url}. Serve it: slipway roll-out {self.publish.model}/{self.version}")
+        served = f". Serve it: slipway roll-out {self.publish.model}/{self.version}" if compiled else ""
+        self.tell(f"published: {prefix.url}{served}")
 
     def _exporter(self, model: ModelFolder) -> Exporter | None:
-        if self.publish.export is None:
-            self.tell("not compiled for the endpoint (publish.export is left out): no engine serves it as it is")
-            return None
-        return check_compatibility(self.run.recipe, self.publish, model, self.environment)
+        """Return what compiles the model; none, and a line that says why, where it is published as it is."""
+        publish, environment = self.publish, self.environment
+        service = environment.service_of(publish.model)
+        if publish.export and service:
+            return check_compatibility(self.run.recipe, publish.export, model, service, environment)
+        reason = without_service(publish.model, environment) if publish.export else "publish.export is left out"
+        self.tell(f"not compiled: {reason}. No engine serves the model as it is")
+        return None
 
     def _export(self, model: ModelFolder, source: Source, exporter: Exporter, wish: Export) -> Path:
         """Compile the model below the run's folder; another checkpoint or another wish is another folder."""

@@ -38,13 +38,13 @@ def check(recipe: RecipeArgument, overrides: SetOption = None) -> None:
 
 
 def recipes() -> None:
-    """List the shipped recipes, with time and cost on this cluster."""
+    """List the shipped recipes with time and cost: those for Trainium that fit here, those for CPUs, the others."""
     environment = environment_or_exit()
     table = Table(box=None, pad_edge=False)
     for heading in ("RECIPE", "MODEL", "NODES", "STRATEGY", "TIME", "COST"):
         table.add_column(heading, no_wrap=heading == "RECIPE", overflow="fold")
-    for file in shipped_recipes():
-        table.add_row(*_row(file, environment))
+    for _, row in sorted((_row(file, environment) for file in shipped_recipes()), key=lambda found: found[0]):
+        table.add_row(*row)
     Console().print(table)
 
 
@@ -63,19 +63,20 @@ def environment_or_exit() -> Environment:
         fail(f"{file}: is not an environment's file: {error}")
 
 
-def _row(file: Path, environment: Environment) -> tuple[Text, ...]:
-    """Write one recipe; what keeps it from running here takes the place of time and cost."""
+def _row(file: Path, environment: Environment) -> tuple[int, list[Text]]:
+    """Write one recipe, with its place in the list; what keeps it from running here stands for time and cost."""
     recipe = load_recipe(file, ())
+    place = 0 if recipe.hardware.device == "neuron" else 1
     try:
         run = resolve(recipe, file, environment, environment_file())
     except RecipeProblems:
-        time, cost = "not here", f"`check {file.stem}` says why"
+        place, time, cost = 2, "not here", f"`check {file.stem}` says why"
     else:
         numbers = estimate(run, environment)
         time, cost = hours(numbers), dollars(numbers)
     where = recipe.hardware.instance_type or recipe.hardware.device
     nodes = f"{recipe.hardware.nodes} x {where}"
-    return tuple(map(Text, (file.stem, recipe.model.architecture, nodes, _strategy(recipe), time, cost)))
+    return place, [Text(word) for word in (file.stem, recipe.model.architecture, nodes, _strategy(recipe), time, cost)]
 
 
 def _strategy(recipe: Recipe) -> str:

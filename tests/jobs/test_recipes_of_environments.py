@@ -1,0 +1,82 @@
+"""Which shipped recipe runs unmodified in which shipped environment, by the environment.json that is deployed there."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from slipway_jobs.environment import Environment
+from slipway_jobs.recipe.load import load_recipe
+from slipway_jobs.recipe.shipped import shipped_recipes
+from tests.assembly import PROJECT, SHIPPED
+from tests.conftest import AssemblyFactory
+from tests.jobs.recipe_case import estimate_of, problems_of
+from tests.unit.test_job_kit_upload import kit_environment
+from tests.unit.test_kubernetes_stack import told
+
+TRAINING = PROJECT / "docs" / "training.md"
+RECIPES = [file.stem for file in shipped_recipes()]
+
+
+@pytest.fixture(scope="module")
+def environments(assemblies: AssemblyFactory) -> dict[str, Environment]:
+    """What the kit is told in each shipped environment."""
+    found = {name: assemblies(name) for name in SHIPPED}
+    return {
+        name: told(assembly) if assembly.environment.kubernetes else kit_environment(assembly)
+        for name, assembly in found.items()
+    }
+
+
+@cache
+def on_trainium(recipe: str) -> bool:
+    [file] = [file for file in shipped_recipes() if file.stem == recipe]
+    return load_recipe(file).hardware.device == "neuron"
+
+
+def documented() -> dict[str, set[str]]:
+    """The recipes of docs/training.md's table, with the environments that its last column names."""
+    text = TRAINING.read_text(encoding="utf-8")
+    rows = [row.strip("|").split("|") for row in text.splitlines() if row.startswith("| `")]
+    return {
+        recipe: set(re.findall("`([a-z]+)`", row[-1]))
+        for row in rows
+        for recipe in re.findall("`([a-z0-9-]+)`", row[0])
+        if recipe in RECIPES
+    }
+
+
+def without_folders(text: str) -> str:
+    return re.sub(rf"{re.escape(str(Path(shipped_recipes()[0]).parent))}/", "", text)
+
+
+def test_what_is_accepted_and_why_the_rest_is_refused(
+    environments: dict[str, Environment], snapshot: SnapshotAssertion
+) -> None:
+    table = {
+        name: {recipe: outcome(recipe, environment) for recipe in RECIPES} for name, environment in environments.items()
+    }
+    assert table == snapshot
+
+
+def outcome(recipe: str, environment: Environment) -> list[str]:
+    """`accepted` with the notices, or `refused` with the problems."""
+    if problems := problems_of(recipe, where=environment):
+        return ["refused", *map(without_folders, problems)]
+    return ["accepted", *estimate_of(recipe, where=environment).notices]
+
+
+def test_each_environment_trains_a_shipped_recipe_on_trainium(environments: dict[str, Environment]) -> None:
+    for name, environment in environments.items():
+        assert [r for r in RECIPES if on_trainium(r) and not problems_of(r, where=environment)], name
+
+
+def test_the_documented_table_is_what_is_accepted(environments: dict[str, Environment]) -> None:
+    assert documented() == {
+        recipe: {name for name, environment in environments.items() if not problems_of(recipe, where=environment)}
+        for recipe in RECIPES
+    }
