@@ -92,6 +92,21 @@ SCALING = [
         timed("0/30 20 ? JAN-MAR MON-FRI 2026-2030"),
     ),
     Case(
+        # The validator alone would take minutes for each item more.
+        "schedule-possible",
+        timed(f"{'1/1,' * 40}60 20 ? * MON *"),
+        f"{SCHEDULE}.cron",
+        "Invalid minute value '60'",
+        timed(f"{'1/1,' * 40}59 20 ? * MON *"),
+    ),
+    Case(
+        "schedule-possible",
+        timed("0 20 1,L * ? *"),
+        f"{SCHEDULE}.cron",
+        "'L' cannot stand in a list",
+        timed("0 20 L * ? *"),
+    ),
+    Case(
         "schedule-comes",
         timed("0 20 31 FEB,4,11 ? *"),
         f"{SCHEDULE}.cron",

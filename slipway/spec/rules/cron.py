@@ -1,5 +1,6 @@
 """The dates of AWS's cron expressions: which days, months and years one names."""
 
+import re
 from calendar import monthrange
 from dataclasses import dataclass
 
@@ -36,6 +37,28 @@ YEAR = Field(5, 1970, 2199)
 """Year."""
 
 
+# What stands in a field alone: every day, any day, the last day, a weekday near one, the third Monday.
+_ALONE = re.compile(r"[*?]|LW?|L-[1-7]|[0-9]+W|([1-7]|[A-Z]{3})(L|#[1-5])")
+
+
+def check_cron(cron: str) -> None:
+    """Check an expression against AWS's syntax.
+
+    The validator's regular expressions take twice as long for each `1/2,` more in a list that is not valid, so it gets
+    one item of a list at a time.
+
+    Raises:
+        AWSCronExpressionError: It is not valid; the message says which field.
+    """
+    lists = [text.split(",") for text in cron.split(" ")]
+    for index, items in enumerate(lists):
+        for item in items:
+            firsts = [item if index == other else values[0] for other, values in enumerate(lists)]
+            AWSCronExpressionValidator.validate(" ".join(firsts))
+            if len(items) > 1 and _ALONE.fullmatch(item.upper()):
+                raise AWSCronExpressionError(f"'{item}' cannot stand in a list")
+
+
 def cron_numbers(cron: str, field: Field) -> set[int]:
     """Return the numbers that a field names; none where it names days in another way (`?`, `L`, `LW`).
 
@@ -47,9 +70,10 @@ def cron_numbers(cron: str, field: Field) -> set[int]:
         InvalidPart: The expression is not valid, which `schedule-possible` reports.
     """
     try:
-        text = AWSCronExpressionValidator.validate(cron).split(" ")[field.index].upper()
+        check_cron(cron)
     except AWSCronExpressionError as error:
         raise InvalidPart("cron") from error
+    text = cron.split(" ")[field.index].upper()
     parts = [part for part in text.removesuffix("W").split(",") if part not in ("?", "L")]
     return {number for part in parts for number in _part(part, field)}
 

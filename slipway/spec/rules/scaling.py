@@ -3,16 +3,13 @@
 from collections.abc import Iterator
 from zoneinfo import available_timezones
 
-from aws_cron_expression_validator.validator import (  # type: ignore[import-untyped]
-    AWSCronExpressionError,
-    AWSCronExpressionValidator,
-)
+from aws_cron_expression_validator.validator import AWSCronExpressionError  # type: ignore[import-untyped]
 
 from slipway import facts
 from slipway.spec.environment import Environment
 from slipway.spec.inference import ServedModel
 from slipway.spec.problems import Finding, Path, near_names, shown
-from slipway.spec.rules.cron import YEAR, cron_numbers, has_a_day
+from slipway.spec.rules.cron import YEAR, check_cron, cron_numbers, has_a_day
 from slipway.spec.rules.registry import model_notice, model_rule
 from slipway.spec.scaling import Scaling
 
@@ -77,7 +74,7 @@ def schedule_possible(environment: Environment, path: Path, model: ServedModel) 
     """A schedule's time is one in AWS's cron syntax: six fields in their ranges, and one of the two days is `?`."""
     for index, schedule in enumerate(model.scaling.schedules):
         try:
-            AWSCronExpressionValidator.validate(schedule.cron)
+            check_cron(schedule.cron)
         except AWSCronExpressionError as error:
             message = f"{str(error).rstrip('.').replace('.One', ', one')} (got {shown(schedule.cron)})"
             fix = (
