@@ -33,6 +33,13 @@ ENDPOINT_CASES = [
         ENCRYPTED,
     ),
     Case(
+        "certificate-in-region",
+        {f"{ENDPOINT}.certificate_arn": CERTIFICATE.replace("arn:aws:", "arn:aws-cn:")},
+        "inference.endpoint.certificate_arn",
+        "the ARN is of the partition aws-cn, us-west-2 is in aws. Write arn:aws:acm:...",
+        ENCRYPTED,
+    ),
+    Case(
         "record-in-zone",
         {f"{ENDPOINT}.dns_record": {**RECORD, "name": "llm-example.com"}},
         "inference.endpoint.dns_record.name",

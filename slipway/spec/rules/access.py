@@ -167,7 +167,7 @@ def _is_one_group(filter_: str) -> bool:
 
 @environment_rule
 def directory_secret_in_region(environment: Environment) -> Iterator[Finding]:
-    """The secret with the reading user's password is in the environment's Region."""
+    """The secret with the reading user's password is in the environment's partition and Region."""
     fix = "Keep the secret there: the head node reads those of its own Region."
     path = (*_DIRECTORY, "password_secret_arn")
     yield from other_region(path, _directory(environment).password_secret_arn, environment.region, fix)

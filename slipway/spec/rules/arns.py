@@ -11,7 +11,7 @@ _PARTITION = "aws"
 
 
 def other_region(path: Path, arn: str, region: str, fix: str) -> Iterator[Finding]:
-    """Yield a finding when an ARN names another Region than the environment's.
+    """Yield a finding when an ARN names another partition or Region than the environment's.
 
     Args:
         path: Field with the ARN.
@@ -19,6 +19,7 @@ def other_region(path: Path, arn: str, region: str, fix: str) -> Iterator[Findin
         region: The environment's Region.
         fix: What to write instead, and why.
     """
+    yield from other_partition(path, arn, region)
     found = arn.split(":")[3]
     if found != region:
         yield Finding(path, f"the ARN is of {found}, the environment in {shown(region)}", fix)

@@ -86,7 +86,7 @@ def claim_words_without_spaces(environment: Environment) -> Iterator[Finding]:
 
 @environment_rule
 def secret_in_region(environment: Environment) -> Iterator[Finding]:
-    """The API key's secret is in the environment's region."""
+    """The API key's secret is in the environment's partition and Region."""
     authentication = inference_of(environment).endpoint.authentication
     if isinstance(authentication, ApiKeyAuthentication) and authentication.secret_arn is not None:
         path = (*_AUTHENTICATION, "secret_arn")

@@ -69,7 +69,7 @@ def reservation_group_on_demand(environment: Environment, path: Path, queue: Que
 
 @queue_rule
 def reservation_group_in_region(environment: Environment, path: Path, queue: Queue) -> Iterator[Finding]:
-    """The resource group of reservations is in the environment's Region."""
+    """The resource group of reservations is in the environment's partition and Region."""
     arn = queue.capacity_reservation_resource_group_arn
     if arn is not None:
         fix = "Name a group there: reservations are of one Region."

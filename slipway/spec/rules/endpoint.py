@@ -23,7 +23,7 @@ def public_endpoint_encrypted(environment: Environment) -> Iterator[Finding]:
 
 @environment_rule
 def certificate_in_region(environment: Environment) -> Iterator[Finding]:
-    """The certificate is in the environment's region."""
+    """The certificate is in the environment's partition and Region."""
     arn = inference_of(environment).endpoint.certificate_arn
     if arn is not None:
         fix = "Request the certificate there: a load balancer uses those of its own region only."

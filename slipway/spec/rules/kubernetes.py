@@ -193,7 +193,6 @@ def hugging_face_secret_in_region(environment: Environment) -> Iterator[Finding]
     arn = kubernetes_cluster(environment).hugging_face_token_secret_arn
     if arn is not None:
         fix = "Keep the secret there: jobs read those of their own Region."
-        yield from other_partition(_TOKEN_SECRET, arn, environment.region)
         yield from other_region(_TOKEN_SECRET, arn, environment.region, fix)
 
 
