@@ -174,6 +174,7 @@ schema: setup ## Rewrite environments/schema.json and the generated parts of doc
 	python -m slipway.spec.reference
 	python -m slipway.lint.documentation
 	python -m slipway.preflight.documentation
+	python -m tests.contracts.register
 
 .PHONY: picture
 picture: setup .plan ## Draw docs/architecture.svg anew from the templates of the default environment

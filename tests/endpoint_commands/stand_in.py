@@ -98,7 +98,8 @@ class StandIn:
         return await handler(request)
 
     async def _models(self, _: web.Request) -> web.StreamResponse:
-        return web.json_response({"object": "list", "data": [{"id": MODEL, "object": "model"}]})
+        model = {"id": MODEL, "object": "model", "created": 1, "owned_by": "tests"}
+        return web.json_response({"object": "list", "data": [model]})
 
     async def _completion(self, _: web.Request) -> web.StreamResponse:
         return web.json_response({"choices": [{"index": 0, "text": " there was", "finish_reason": "length"}]})
