@@ -150,7 +150,7 @@ def test_node_policies_are_below_the_path_that_the_provider_may_attach(each_slur
     assert paths == {("storage", "/parallelcluster/"), ("training", "/parallelcluster/")}
 
 
-def test_logs_dashboards_and_alarms_go_with_the_cluster(
+def test_dashboards_and_alarms_go_with_the_cluster_and_logs_outlive_a_failed_one(
     configuration: dict[str, Any], each_slurm_assembly: Assembly
 ) -> None:
     monitoring = configuration["Monitoring"]
@@ -158,7 +158,7 @@ def test_logs_dashboards_and_alarms_go_with_the_cluster(
     assert monitoring["Logs"]["CloudWatch"] == {
         "Enabled": True,
         "RetentionInDays": each_slurm_assembly.environment.operations.log_retention_days,
-        "DeletionPolicy": "Delete",
+        "DeletionPolicy": "Retain",
     }
     assert monitoring["Alarms"] == {"Enabled": True}
     assert monitoring["Dashboards"] == {"CloudWatch": {"Enabled": True}}

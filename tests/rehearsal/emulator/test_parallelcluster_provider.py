@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from neuron_constructs.cluster.configuration import cluster_configuration
 from slipway.rehearsal.emulator.seeds.parallelcluster import VERSION
 from tests.rehearsal.emulator.running import RunningEmulator
+from tests.unit.test_cluster_configuration import PROPS
 
 PROJECT = Path(__file__).parents[3]
 PYTHON = PROJECT / ".tools" / "parallelcluster" / "bin" / "python"
@@ -114,6 +116,24 @@ def test_head_node_in_a_private_subnet_has_no_public_address(region: RunningEmul
     status = region.create("public", stack(queue("trn1.2xlarge"), ClusterName="private"), Outputs=outputs)
     assert status == "ROLLBACK_COMPLETE"
     assert "headNode.publicIpAddress" in region.stack("public")["StackStatusReason"]
+
+
+def test_a_creation_that_fails_leaves_what_the_nodes_logged(region: RunningEmulator) -> None:
+    """The failure is another owner's table of the cluster's name; the logs are configured as in every environment."""
+    region.client("dynamodb").create_table(
+        TableName="parallelcluster-failing",
+        KeySchema=[{"AttributeName": "Id", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "Id", "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    failing = stack(queue("trn1.2xlarge"), ClusterName="failing")
+    failing["Cluster"]["Properties"]["ClusterConfiguration"]["Monitoring"] = cluster_configuration(PROPS)["Monitoring"]
+
+    assert region.create("failed", failing) == "ROLLBACK_COMPLETE"
+
+    assert "failing" not in {stack["StackName"] for stack in region.cloudformation.describe_stacks()["Stacks"]}
+    groups = region.client("logs").describe_log_groups(logGroupNamePrefix="/aws/parallelcluster/failing-")
+    assert len(groups["logGroups"]) == 1
 
 
 def test_version_is_that_of_the_virtual_environment() -> None:
