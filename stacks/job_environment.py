@@ -68,6 +68,7 @@ def kubernetes_job_environment(
     # The kit's name of the cluster is what people read; the EKS cluster's own is known when it is deployed.
     cluster_name = f"slipway-{environment.name}-kubernetes"
     content = _job_environment(environment, storage, cluster_name, queues, (kubernetes.training_stack,))
+    content["training_stacks"][kubernetes.training_stack]["runtime"] = _runtime(kubernetes.training_stack)
     return content | {"kubernetes": jobs}
 
 
@@ -134,6 +135,13 @@ def _training_stack(name: str) -> dict[str, Any]:
         "compiler": row.python_packages["neuronx-cc"],
         "job_kit": row.job_kit,
     }
+
+
+def _runtime(training_stack: str) -> dict[str, str | None]:
+    """Return the library in the training image, and the drivers that nodes must have for it."""
+    runtime = facts.training_stack(training_stack).runtime
+    drivers = facts.drivers_for(runtime)
+    return {"version": runtime, "driver_from": drivers.driver_from, "driver_below": drivers.driver_below}
 
 
 def _services(inference: Inference) -> list[dict[str, Any]]:

@@ -59,6 +59,19 @@ class Queue(Section):
     """Whether its nodes reach each other by EFA."""
 
 
+class NeuronRuntime(Section):
+    """The Neuron runtime library of a training stack, and the drivers with which it works."""
+
+    version: str
+    """Version of the library, for example `2.30.51.0`."""
+
+    driver_from: str | None = None
+    """First driver that works; none where every older one does."""
+
+    driver_below: str | None = None
+    """First driver that no longer works; none where no newer one is known to fail."""
+
+
 class TrainingStack(Section):
     """One Neuron release on the cluster."""
 
@@ -73,6 +86,9 @@ class TrainingStack(Section):
 
     job_kit: bool
     """Whether the kit's training code runs with it."""
+
+    runtime: NeuronRuntime | None = None
+    """Its runtime library; none where a node's driver and library are installed together, as on Slurm nodes."""
 
 
 class CompiledShape(Section):

@@ -177,8 +177,19 @@ def _worker_context(run: Run, environment: Environment) -> dict[str, object]:
         # On processors only a stand-in of the compiler can fill it.
         "cached": run.recipe.hardware.device == "neuron" or run.recipe.compile.ahead_of_time,
         "cache_name": f"neuronxcc-{run.compiler}",
+        "driver_check": _driver_check(run, environment),
         "cache_seconds": CACHE_SECONDS,
     }
+
+
+def _driver_check(run: Run, environment: Environment) -> Sequence[str]:
+    """Return the command that compares the node's driver with the library in the pod; empty on Slurm nodes."""
+    stack = next((queue.training_stack for queue in environment.queues if queue.name == run.queue), None)
+    runtime = environment.training_stacks[stack].runtime if stack else None
+    if run.scheduler == "slurm" or run.recipe.hardware.device != "neuron" or runtime is None:
+        return ()
+    module = ("-m", "slipway_jobs.chain.neuron_driver")
+    return (run.kit_python, *module, runtime.version, runtime.driver_from or "any", runtime.driver_below or "any")
 
 
 def _before(stage: Stage) -> Sequence[Stage]:
