@@ -49,9 +49,10 @@ read_expectations() {
 # write_node_conf: what the node must show from now on, for the health check on idle nodes. In place before the first
 # check here, so that a node which loses a device meanwhile is found either way.
 write_node_conf() {
-  local driver=""
+  local driver="" runtime=""
   if [[ "$STACK" != none ]]; then
     driver="$(pinned_version aws-neuronx-dkms)"
+    runtime="$(pinned_version aws-neuronx-runtime-lib)"
   fi
   put_file "${ROOT}/etc/slipway/node.conf" <<CONF
 INSTANCE_TYPE=${INSTANCE_TYPE}
@@ -59,6 +60,7 @@ TRAINING_STACK=${STACK}
 NEURON_DEVICES=${NEURON_DEVICES}
 EFA_INTERFACES=${EFA_INTERFACES}
 NEURON_DRIVER_VERSION=${driver}
+NEURON_RUNTIME_VERSION=${runtime}
 CONF
 }
 

@@ -39,9 +39,9 @@ read_settings() {
 
 read_expectations() {
   local file="${ROOT}/etc/slipway/node.conf"
-  NEURON_DEVICES=0 EFA_INTERFACES=0 NEURON_DRIVER_VERSION=""
+  NEURON_DEVICES=0 EFA_INTERFACES=0 NEURON_DRIVER_VERSION="" NEURON_RUNTIME_VERSION=""
   if [[ -r "$file" ]]; then
-    read_settings "$file" NEURON_DEVICES EFA_INTERFACES NEURON_DRIVER_VERSION
+    read_settings "$file" NEURON_DEVICES EFA_INTERFACES NEURON_DRIVER_VERSION NEURON_RUNTIME_VERSION
   else
     problems+=("no /etc/slipway/node.conf")
   fi
@@ -63,7 +63,8 @@ check_driver() {
     read -r version <"$file" || true
   fi
   if [[ "$version" != "$NEURON_DRIVER_VERSION" ]]; then
-    problems+=("Neuron driver ${version:-not loaded} instead of ${NEURON_DRIVER_VERSION}")
+    version="${version:-not loaded} with runtime ${NEURON_RUNTIME_VERSION}"
+    problems+=("Neuron driver ${version}, pinned is driver ${NEURON_DRIVER_VERSION}")
   fi
 }
 

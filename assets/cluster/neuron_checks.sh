@@ -14,7 +14,8 @@ load_neuron_driver() {
   modprobe neuron
   loaded="$(<"$version_file")"
   if [[ "$loaded" != "$pinned" ]]; then
-    fail "the loaded Neuron driver is ${loaded}, ${TRAINING_STACK} pins ${pinned}"
+    fail "Neuron driver ${loaded} with runtime library $(pinned_version aws-neuronx-runtime-lib):" \
+      "${TRAINING_STACK} pins driver ${pinned}"
   fi
 }
 

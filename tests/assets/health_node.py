@@ -7,7 +7,9 @@ from pathlib import Path
 from tests.assets.sandbox import ASSETS, Outcome, Sandbox
 
 NODE_NAME = "train-dy-trn1-1"
+# Of xla-2.28.1.
 DRIVER = "2.26.10.0"
+RUNTIME = "2.30.51.0"
 HEALTH_CHECK = ASSETS / "cluster" / "health_check.sh"
 NEURON_TREE = "/sys/devices/virtual/neuron_device"
 
@@ -53,6 +55,7 @@ class HealthNode(Sandbox):
             "NEURON_DEVICES": neuron,
             "EFA_INTERFACES": efa,
             "NEURON_DRIVER_VERSION": driver if neuron else "",
+            "NEURON_RUNTIME_VERSION": RUNTIME if neuron else "",
         }
         self.write("/etc/slipway/node.conf", "".join(f"{key}={value}\n" for key, value in settings.items()))
 

@@ -189,6 +189,7 @@ def test_node_conf_says_what_the_node_must_show(ubuntu: ClusterNode) -> None:
         "NEURON_DEVICES=16",
         "EFA_INTERFACES=8",
         "NEURON_DRIVER_VERSION=2.26.10.0",
+        "NEURON_RUNTIME_VERSION=2.30.51.0",
     ]
     assert [path.name for path in (ubuntu.root / "etc/slipway").iterdir()] == ["node.conf"]
 

@@ -97,7 +97,7 @@ BROKEN_NODES: list[tuple[str, str, Callable[[ClusterNode], object]]] = [
     ("load the Neuron driver", "", lambda node: node.stub_first("modprobe", '[[ "$1" != neuron ]] || exit 1')),
     (
         "load the Neuron driver",
-        "the loaded Neuron driver is 2.20.1.0, xla-2.28.1 pins 2.26.10.0",
+        "Neuron driver 2.20.1.0 with runtime library 2.30.51.0: xla-2.28.1 pins driver 2.26.10.0",
         lambda node: node.stub_first("modprobe", '[[ "$1" != neuron ]] || printf 2.20.1.0 >"$STATE/driver"'),
     ),
     (

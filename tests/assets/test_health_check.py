@@ -87,8 +87,8 @@ def forget_what_to_expect(node: HealthNode) -> None:
     [
         (remove_a_device, "15 of 16 Neuron devices"),
         (remove_an_interface, "7 of 8 EFA interfaces"),
-        (load_another_driver, "Neuron driver 2.25.4.0 instead of 2.26.10.0"),
-        (unload_the_driver, "Neuron driver not loaded instead of 2.26.10.0"),
+        (load_another_driver, "Neuron driver 2.25.4.0 with runtime 2.30.51.0, pinned is driver 2.26.10.0"),
+        (unload_the_driver, "Neuron driver not loaded with runtime 2.30.51.0, pinned is driver 2.26.10.0"),
         (count_a_memory_error, "neuron3 mem_ecc_uncorrected: 2"),
         (count_an_sram_error_in_a_directory, "neuron3 sram_ecc_uncorrected: 1"),
         (report_an_unhealthy_component, "neuron3 unhealthy: hbm,link_efa"),

@@ -33,6 +33,7 @@ def test_node_without_accelerator_keeps_its_kernel_and_knows_its_name_and_storag
         "NEURON_DEVICES=0",
         "EFA_INTERFACES=0",
         "NEURON_DRIVER_VERSION=",
+        "NEURON_RUNTIME_VERSION=",
     ]
     assert str((ubuntu.root / "opt/slipway/training-environment").readlink()) == "/apps/neuron/current"
 

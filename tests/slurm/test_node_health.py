@@ -65,7 +65,7 @@ def test_a_healthy_node_runs_its_job_and_stays(start_cluster: Start) -> None:
     ("break_it", "reason"),
     [
         (remove_a_device, "slipway: 15 of 16 Neuron devices"),
-        (load_another_driver, "slipway: Neuron driver 2.25.4.0 instead of 2.26.10.0"),
+        (load_another_driver, "slipway: Neuron driver 2.25.4.0 with runtime 2.30.51.0, pinned is driver 2.26.10.0"),
         (remove_an_interface, "slipway: 7 of 8 EFA interfaces"),
         (lose_the_lustre_servers, "slipway: /fsx does not answer within 5 s"),
     ],
