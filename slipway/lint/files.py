@@ -151,14 +151,14 @@ def _what_it_is(document: Document) -> tuple[str, str]:
     if value is None:
         return "is empty", want
     if not isinstance(value, dict):
-        return "is no cluster configuration: it holds no mapping", want
+        return "is not a cluster configuration: it holds no mapping", want
     if "Build" in value:
         return "is the configuration of a machine image (it has Build), not of a cluster", want
     if "Resources" in value:
         return "is a CloudFormation template without a Custom::PclusterCluster", want
     if {"network", "training"} & value.keys():
         return "is a Slipway environment file", "Run `cdk synth`: it checks the cluster that it makes of it."
-    return "is no cluster configuration: it has neither HeadNode nor Scheduling", want
+    return "is not a cluster configuration: it has neither HeadNode nor Scheduling", want
 
 
 def _about_file(file: str, message: str, fix: str) -> FileReport:

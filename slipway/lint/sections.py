@@ -112,7 +112,7 @@ class Section:
         if found is None:
             return default
         if found.lower() not in _TRUE | _FALSE:
-            raise UnknownValue(f"{dotted((*self.path, key))} is no truth value")
+            raise UnknownValue(f"{dotted((*self.path, key))} is neither true nor false")
         return found.lower() in _TRUE
 
     def number(self, key: str, *, default: int) -> int:
@@ -121,7 +121,7 @@ class Section:
         if found is None:
             return default
         if not re.fullmatch(rf"-?[0-9]{{1,{_LONGEST_NUMBER}}}", found, re.ASCII):
-            raise UnknownValue(f"{dotted((*self.path, key))} is no whole number")
+            raise UnknownValue(f"{dotted((*self.path, key))} is not a whole number")
         return int(found)
 
     def finding(self, message: str, *keys: str, fix: str = "") -> Finding:

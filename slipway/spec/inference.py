@@ -80,7 +80,7 @@ class Limits(Section):
 
 
 class Route(Section):
-    """How requests for a model are told from those for others: by a path or by a host name."""
+    """How clients choose a model: by a path or by a host name."""
 
     path: Annotated[str, Form(r"/[a-z0-9][a-z0-9-]{0,62}", "one folder, such as /tanuki", "/tanuki")] | None = None
     """Clients use `https://ENDPOINT/tanuki/v1` as their base URL; the load balancer takes the folder off."""
@@ -177,7 +177,7 @@ class ServedModel(Section):
     """Less than what the model was compiled for."""
 
     route: Route = Route()
-    """How its requests are told from those for other models; one model may do without."""
+    """How clients choose this model; one model may do without."""
 
     scaling: Scaling = Scaling()
     """How many tasks, and when."""

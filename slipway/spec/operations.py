@@ -22,7 +22,7 @@ class Operations(Section):
     alarm_email: (
         Annotated[str, Form(_EMAIL_PATTERN, "an e-mail address", "ml-platform@example.com", longest=254)] | None
     ) = None
-    """Address that is told about alarms and the budget. AWS asks it to confirm once."""
+    """Address that gets the alarms and the budget's warnings. AWS asks it to confirm once."""
 
     monthly_budget_usd: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
     """Monthly budget in US dollars for what carries the environment's tag; an alarm at 50, 80 and 100 percent."""

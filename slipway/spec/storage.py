@@ -69,7 +69,7 @@ class Storage(Section):
     """/home on FSx for OpenZFS."""
 
     accounting_database: AccountingDatabase | None = None
-    """Where slurmdbd keeps the accounting records; without it `sacct` knows nothing."""
+    """Where slurmdbd keeps the accounting records; without it `sacct` has no records."""
 
     lifecycle: Lifecycle | None = None
     """Sets storage apart from the environment's `lifecycle`, for example to keep data of an ephemeral environment."""

@@ -104,7 +104,9 @@ PERMISSIONS = [
         policy({"Fn::Join": ["", ["arn:", {"Ref": "AWS::Partition"}, ":iam::aws:policy/CloudWatchAgentServerPolicy"]]}),
     ),
     Case("s3-access-names-buckets", s3_access(BucketName="*"), "stands for many buckets", s3_access()),
-    Case("s3-access-to-own-buckets", s3_access(BucketName="neuron-s3"), "neuron-s3 is no bucket of this", s3_access()),
+    Case(
+        "s3-access-to-own-buckets", s3_access(BucketName="neuron-s3"), "neuron-s3 is not a bucket of this", s3_access()
+    ),
     Case(
         "s3-writing-below-a-prefix",
         s3_access(EnableWriteAccess="true"),
@@ -131,7 +133,11 @@ SCRIPTS = [
         {f"{QUEUE}.CustomActions.OnNodeStart": {"Sequence": [{"Script": "s3://neuron-s3/v1/install.sh"}]}},
         "a bucket of the AWS Neuron team",
     ),
-    Case("scripts-from-own-bucket", {f"{QUEUE}.CustomActions.OnNodeStart.Script": "s3://other/a.sh"}, "other is no"),
+    Case(
+        "scripts-from-own-bucket",
+        {f"{QUEUE}.CustomActions.OnNodeStart.Script": "s3://other/a.sh"},
+        "other is not a bucket",
+    ),
     Case(
         "scripts-do-not-move",
         {f"{HEAD}.CustomActions.OnNodeUpdated.Script": "s3://own-scripts/main/a.sh"},

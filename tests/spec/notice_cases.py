@@ -36,7 +36,7 @@ NOTICE_CASES = [
         "ssh-range-reachable",
         ssh("203.0.113.0/24"),
         "training.ssh.allowed_cidr",
-        "203.0.113.0/24 is in the internet, from where nobody reaches the nodes' private addresses",
+        "203.0.113.0/24 is on the internet, and the nodes have private addresses only",
         ssh("192.168.0.0/16"),
     ),
     Case(

@@ -57,7 +57,7 @@ ENDPOINT_CASES = [
         "allowed-ranges-distinct",
         {f"{ENDPOINT}.allowed_cidrs": ["10.0.0.0/8", "192.168.1.0/24", "10.0.0.0/8"]},
         "inference.endpoint.allowed_cidrs[2]",
-        "10.0.0.0/8 is named before. Remove it.",
+        "10.0.0.0/8 appears twice. Remove it.",
         {f"{ENDPOINT}.allowed_cidrs": ["10.0.0.0/8", "192.168.1.0/24", "10.0.0.0/9"]},
     ),
     Case(
@@ -82,7 +82,7 @@ ENDPOINT_CASES = [
             f"{ENDPOINT}.allowed_cidrs": ["10.0.0.0/8", "192.168.1.0/24"],
         },
         "inference.endpoint.allowed_cidrs",
-        "nobody can connect: requests from the internet do not come from private addresses",
+        "no client can connect: requests from the internet never come from private addresses",
         {
             **SAFE_PUBLIC,
             f"{ENDPOINT}.authentication": API_KEY,
@@ -117,7 +117,7 @@ AUTHENTICATION = [
         "name-for-cognito",
         {"name": "my-aws-test", **ENCRYPTED, f"{ENDPOINT}.authentication": COGNITO},
         "name",
-        "Cognito takes no domain with aws in it, and the name is part of it",
+        "Cognito refuses a domain with aws in it, and the name becomes part of the domain",
         {"name": "my-aws-test", **ENCRYPTED, f"{ENDPOINT}.authentication": JWT},
     ),
     Case(
@@ -131,7 +131,7 @@ AUTHENTICATION = [
         "claims-distinct",
         claiming(AUDIENCE, {"name": "aud", "values": ["batch"]}),
         "inference.endpoint.authentication.required_claims[1].name",
-        "aud is named before",
+        "aud appears twice",
         claiming({**AUDIENCE, "values": ["endpoint", "batch"]}),
     ),
     Case(

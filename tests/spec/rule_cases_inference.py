@@ -28,7 +28,7 @@ INFERENCE = [
         "model-names-distinct",
         second("tanuki-8b"),
         f"{SECOND}.name",
-        "tanuki-8b is named before",
+        "tanuki-8b appears twice",
         second("tanuki-8c"),
     ),
     Case(

@@ -115,14 +115,14 @@ KUBERNETES = [
         "public-access-from-internet",
         cluster(public_access_cidrs=["10.40.0.0/16"]),
         "kubernetes.public_access_cidrs[0]",
-        "nobody in the internet comes from 10.40.0.0/16: 10.0.0.0/8 is private",
+        "no request from the internet comes from 10.40.0.0/16: 10.0.0.0/8 is private",
         cluster(public_access_cidrs=["11.40.0.0/16"]),
     ),
     Case(
         "administrators-distinct",
         cluster(administrator_arns=[ADMINISTRATOR, ADMINISTRATOR]),
         "kubernetes.administrator_arns[1]",
-        f"{ADMINISTRATOR} is named before. Remove this line.",
+        f"{ADMINISTRATOR} appears twice. Remove this line.",
         cluster(administrator_arns=[ADMINISTRATOR, ADMINISTRATOR.replace("role", "user")]),
     ),
     Case(
@@ -185,7 +185,7 @@ NODE_GROUPS = [
         "node-group-without-accelerator",
         {"kubernetes": {"administrator_arns": [ADMINISTRATOR], "node_groups": [TRN1]}},
         "kubernetes.node_groups",
-        "no node group is without accelerator, and runs prepare data and convert models on such nodes",
+        "runs prepare data and convert models on nodes without accelerator, and no node group has such nodes",
         {"kubernetes": {"administrator_arns": [ADMINISTRATOR], "node_groups": [CPU]}},
     ),
     Case(
@@ -220,7 +220,7 @@ NODE_GROUPS = [
             f"{QUEUE}.compute_resources.0.instance_type": "trn2.48xlarge",
         },
         "kubernetes.node_groups[0].instance_type",
-        "Slipway knows no EFA installer for native-2.33, and trn2.48xlarge has EFA",
+        "Slipway has no EFA installer for native-2.33, but trn2.48xlarge has EFA",
         {
             **cluster({**TRN1, "instance_type": "trn2.48xlarge", "efa": False}, training_stack="native-2.33"),
             "region": "us-east-2",
@@ -302,7 +302,7 @@ KUBERNETES_NOTICES = [
         "kubernetes-has-administrator",
         cluster(administrator_arns=[]),
         "kubernetes",
-        "nobody can use kubectl, by which jobs are submitted: not even the role that deploys",
+        "no one can submit a job with kubectl, not even the role that deploys",
         cluster(administrator_arns=[ADMINISTRATOR]),
     ),
     Case(

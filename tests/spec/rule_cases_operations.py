@@ -10,14 +10,14 @@ OPERATIONS = [
         "budget-to-stop-at",
         {"operations.at_budget": "stop"},
         "operations.at_budget",
-        "there is no budget that could be spent. Add `monthly_budget_usd`, or write notify.",
+        "`stop` needs a budget. Add `monthly_budget_usd`, or write notify.",
         {"operations.at_budget": "stop", "operations.monthly_budget_usd": 1},
     ),
     Case(
         "acknowledged-above-maximum",
         {ACKNOWLEDGED: 400},
         ACKNOWLEDGED,
-        "there is no maximum that it could exceed. Add `max_usd_per_hour`, or remove this.",
+        "there is no `max_usd_per_hour` for it to raise. Add `max_usd_per_hour`, or remove this.",
         {ACKNOWLEDGED: 400, MAXIMUM: 399.99},
     ),
     Case(
@@ -34,7 +34,7 @@ OPERATIONS_NOTICES = [
         "stop-heard-of",
         {"operations.monthly_budget_usd": 1, "operations.at_budget": "stop"},
         "operations.at_budget",
-        "nobody hears that jobs were ended and models stopped. Add `alarm_email`.",
+        "no one learns that jobs ended and models stopped, unless they subscribe to the topic by hand.",
         {
             "operations.monthly_budget_usd": 1,
             "operations.at_budget": "stop",

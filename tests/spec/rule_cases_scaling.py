@@ -60,7 +60,7 @@ SCALING = [
         "schedules-distinct",
         scheduled({}, {"cron": "0 8 * * ? *"}),
         f"{FIRST}.scaling.schedules[1].name",
-        "night is named before",
+        "night appears twice",
         scheduled({}, {"name": "morning", "cron": "0 8 * * ? *"}),
     ),
     Case(

@@ -82,7 +82,7 @@ def s3_access_to_own_buckets(cluster: Cluster, node: Section) -> Iterator[Findin
     for access in items:
         bucket = access.written("BucketName") or ""
         if own is not None and bucket not in own and "*" not in bucket:
-            yield access.finding(f"{bucket} is no bucket of this environment", "BucketName")
+            yield access.finding(f"{bucket} is not a bucket of this environment", "BucketName")
 
 
 @rule(

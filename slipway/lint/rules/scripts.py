@@ -39,7 +39,7 @@ def scripts_from_own_bucket(cluster: Cluster, action: Section) -> Iterator[Findi
     elif cluster.context.own_buckets is None:
         raise UnknownValue("which buckets the environment has")
     elif bucket not in cluster.context.own_buckets:
-        yield action.finding(f"{bucket} is no bucket of this environment", "Script")
+        yield action.finding(f"{bucket} is not a bucket of this environment", "Script")
 
 
 def _bucket(url: str) -> str:

@@ -76,10 +76,10 @@ def ssh_not_for_everyone(environment: Environment) -> Iterator[Finding]:
 
 @environment_notice
 def ssh_range_reachable(environment: Environment) -> Iterator[Finding]:
-    """The range that may connect by SSH has no private addresses: the nodes have no others, so nobody gets through."""
+    """The range that may connect by SSH has no private addresses, and the nodes have no others."""
     allowed = parse_range(_ssh(environment).allowed_cidr)
     if allowed is not None and not any(allowed.overlaps(private) for private in PRIVATE_RANGES):
-        message = f"{allowed} is in the internet, from where nobody reaches the nodes' private addresses"
+        message = f"{allowed} is on the internet, and the nodes have private addresses only"
         fix = "Write the VPC's range, or that of a network joined to it; from elsewhere use Session Manager."
         yield Finding(_ALLOWED_CIDR, message, fix)
 

@@ -44,7 +44,7 @@ def name_for_cognito(environment: Environment) -> Iterator[Finding]:
     """With `type: cognito` the environment's name, which is in the user pool's domain, has no word that AWS keeps."""
     kept = [word for word in _KEPT_BY_COGNITO if word in environment.name]
     if isinstance(inference_of(environment).endpoint.authentication, CognitoAuthentication) and kept:
-        message = f"Cognito takes no domain with {listed(kept, 'and')} in it, and the name is part of it"
+        message = f"Cognito refuses a domain with {listed(kept, 'and')} in it, and the name becomes part of the domain"
         yield Finding(("name",), message, "Write another name, or `type: jwt` with an issuer of your own.")
 
 
@@ -67,7 +67,7 @@ def claims_distinct(environment: Environment) -> Iterator[Finding]:
     if isinstance(authentication, JwtAuthentication):
         for index, claim in enumerate(authentication.required_claims):
             if claim.name in seen:
-                message = f"{claim.name} is named before"
+                message = f"{claim.name} appears twice"
                 yield Finding((*_CLAIMS, index, "name"), message, "Write all its values in one place.")
             seen.add(claim.name)
 

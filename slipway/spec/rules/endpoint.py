@@ -74,7 +74,7 @@ def allowed_ranges_distinct(environment: Environment) -> Iterator[Finding]:
     seen: set[str] = set()
     for index, text in enumerate(inference_of(environment).endpoint.allowed_cidrs):
         if text in seen:
-            yield Finding((*_ENDPOINT, "allowed_cidrs", index), f"{text} is named before", "Remove it.")
+            yield Finding((*_ENDPOINT, "allowed_cidrs", index), f"{text} appears twice", "Remove it.")
         seen.add(text)
 
 
@@ -91,11 +91,11 @@ def everyone_only_authenticated(environment: Environment) -> Iterator[Finding]:
 
 @environment_rule
 def public_endpoint_reachable(environment: Environment) -> Iterator[Finding]:
-    """A public endpoint allows a range of the internet: from there nobody comes with a private address."""
+    """A public endpoint allows a range of the internet: no request from there has a private address."""
     endpoint = inference_of(environment).endpoint
     ranges = [parsed for text in endpoint.allowed_cidrs if (parsed := parse_range(text)) is not None]
     private = [any(allowed.subnet_of(private) for private in PRIVATE_RANGES) for allowed in ranges]
     if endpoint.exposure == "public" and private and all(private):
-        message = "nobody can connect: requests from the internet do not come from private addresses"
+        message = "no client can connect: requests from the internet never come from private addresses"
         fix = "Write the public addresses of your networks, or `exposure: internal`."
         yield Finding((*_ENDPOINT, "allowed_cidrs"), message, fix)

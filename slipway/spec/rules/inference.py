@@ -38,7 +38,7 @@ def model_names_distinct(environment: Environment) -> Iterator[Finding]:
     for index, model in enumerate(inference_of(environment).models):
         before = seen.get(model.slug)
         if before is not None:
-            alike = "is named before" if before == model.name else f"and {before} are both {model.slug} in the stack"
+            alike = "appears twice" if before == model.name else f"and {before} are both {model.slug} in the stack"
             yield Finding((*MODELS, index, "name"), f"{model.name} {alike}", "Give it another name.")
         seen.setdefault(model.slug, model.name)
         if model.canary:

@@ -156,7 +156,7 @@ def public_access_from_internet(environment: Environment) -> Iterator[Finding]:
             continue
         overlapped = [private for private in PRIVATE_RANGES if allowed.overlaps(private)]
         if overlapped:
-            message = f"nobody in the internet comes from {text}: {overlapped[0]} is private"
+            message = f"no request from the internet comes from {text}: {overlapped[0]} is private"
             fix = "Remove it: networks joined to the VPC reach the API without being listed here."
             yield Finding((*_PUBLIC_RANGES, index), message, fix)
 
@@ -168,7 +168,7 @@ def administrators_distinct(environment: Environment) -> Iterator[Finding]:
     for index, arn in enumerate(kubernetes_cluster(environment).administrator_arns):
         seen[arn] += 1
         if seen[arn] > 1:
-            yield Finding((*_ADMINISTRATORS, index), f"{arn} is named before", "Remove this line.")
+            yield Finding((*_ADMINISTRATORS, index), f"{arn} appears twice", "Remove this line.")
 
 
 @environment_rule
@@ -180,9 +180,9 @@ def administrators_in_partition(environment: Environment) -> Iterator[Finding]:
 
 @environment_notice
 def kubernetes_has_administrator(environment: Environment) -> Iterator[Finding]:
-    """Nobody may use kubectl, and so nobody can submit a job: EKS lets in whom an access entry names, no one else."""
+    """No one can use kubectl, and so submit a job: EKS lets in only whom an access entry names."""
     if not kubernetes_cluster(environment).administrator_arns:
-        message = "nobody can use kubectl, by which jobs are submitted: not even the role that deploys"
+        message = "no one can submit a job with kubectl, not even the role that deploys"
         fix = "Add `administrator_arns`, or make access entries of your own when the cluster stands."
         yield Finding(_SECTION, message, fix, at_key=True)
 

@@ -33,7 +33,7 @@ def node_group_without_accelerator(environment: Environment) -> Iterator[Finding
     """Some node group is without accelerator: data is prepared and models are converted on its nodes."""
     groups = kubernetes_cluster(environment).node_groups
     if all(group.accelerated for group in groups):
-        message = "no node group is without accelerator, and runs prepare data and convert models on such nodes"
+        message = "runs prepare data and convert models on nodes without accelerator, and no node group has such nodes"
         fix = "Add one, which costs nothing while it is idle: {name: cpu, instance_type: m6i.8xlarge}."
         yield Finding(NODE_GROUPS, message, fix, at_key=True)
 
@@ -94,7 +94,7 @@ def training_stack_has_efa(environment: Environment, path: Path, group: NodeGrou
     """A training image for nodes with EFA has EFA's libraries: Slipway pins an installer for the training stack."""
     pins = facts.training_stack(kubernetes_cluster(environment).training_stack)
     if group.accelerated and group.uses_efa and pins.job_kit and pins.efa_installer is None:
-        message = f"Slipway knows no EFA installer for {pins.name}, and {group.instance_type} has EFA"
+        message = f"Slipway has no EFA installer for {pins.name}, but {group.instance_type} has EFA"
         others = [row.name for row in facts.training_stacks().values() if row.job_kit and row.efa_installer is not None]
         fix = f"Write `efa: false` and `max_count: 1`, or kubernetes.training_stack {listed(others)}."
         yield Finding((*path, "efa" if group.efa else "instance_type"), message, fix)

@@ -12,7 +12,7 @@ def budget_to_stop_at(environment: Environment) -> Iterator[Finding]:
     """An environment that stops when its budget is spent has a budget."""
     operations = environment.operations
     if operations.at_budget == "stop" and operations.monthly_budget_usd is None:
-        message = "there is no budget that could be spent"
+        message = "`stop` needs a budget"
         yield Finding(("operations", "at_budget"), message, "Add `monthly_budget_usd`, or write notify.")
 
 
@@ -25,7 +25,7 @@ def acknowledged_above_maximum(environment: Environment) -> Iterator[Finding]:
         return
     path = ("operations", "acknowledged_usd_per_hour")
     if maximum is None:
-        yield Finding(path, "there is no maximum that it could exceed", "Add `max_usd_per_hour`, or remove this.")
+        yield Finding(path, "there is no `max_usd_per_hour` for it to raise", "Add `max_usd_per_hour`, or remove this.")
     elif acknowledged <= maximum:
         message = f"{acknowledged:g} is not above the maximum, which is {maximum:g}"
         yield Finding(path, message, "Remove it, or lower `max_usd_per_hour`.")
@@ -33,10 +33,8 @@ def acknowledged_above_maximum(environment: Environment) -> Iterator[Finding]:
 
 @environment_notice
 def stop_heard_of(environment: Environment) -> Iterator[Finding]:
-    """An environment stops when its budget is spent, and no address hears of it."""
+    """An environment stops when its budget is spent, and no address learns of it."""
     operations = environment.operations
     if operations.at_budget == "stop" and operations.alarm_email is None:
-        message = (
-            "unless somebody subscribes to the topic by hand, nobody hears that jobs were ended and models stopped"
-        )
+        message = "no one learns that jobs ended and models stopped, unless they subscribe to the topic by hand"
         yield Finding(("operations", "at_budget"), message, "Add `alarm_email`.")

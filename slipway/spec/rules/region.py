@@ -63,5 +63,5 @@ def zones_distinct(environment: Environment) -> Iterator[Finding]:
     seen: set[str] = set()
     for path, zone in zones(environment):
         if zone in seen:
-            yield Finding(path, f"{zone} is named before", "Write another zone or remove it.")
+            yield Finding(path, f"{zone} appears twice", "Write another zone or remove it.")
         seen.add(zone)

@@ -68,7 +68,7 @@ def _engine_folders() -> set[str]:
 
 @environment_rule
 def route_host_beside_default(environment: Environment) -> Iterator[Finding]:
-    """The endpoint's own name is no model's host while another model has no route: that one would get no requests."""
+    """No model has the endpoint's own name as its host while another has no route: that one would get no requests."""
     inference = inference_of(environment)
     record = inference.endpoint.dns_record
     routeless = [model.name for model in inference.models if model.route.path is None and model.route.host is None]

@@ -52,7 +52,7 @@ def schedules_distinct(environment: Environment, path: Path, model: ServedModel)
     seen: set[str] = set()
     for index, schedule in enumerate(model.scaling.schedules):
         if schedule.name in seen:
-            message = f"{schedule.name} is named before"
+            message = f"{schedule.name} appears twice"
             yield Finding((*path, "scaling", "schedules", index, "name"), message, "Write another name.")
         seen.add(schedule.name)
 

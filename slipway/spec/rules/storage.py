@@ -30,7 +30,7 @@ def lustre_capacity_step(environment: Environment) -> Iterator[Finding]:
         below = capacity // step * step or deployment.smallest_capacity_gib
         above = deployment.capacity_from(capacity)
         path = ("storage", "lustre", "capacity_gib")
-        yield Finding(path, f"FSx for Lustre has no such size (got {capacity})", f"Write {below} or {above}.")
+        yield Finding(path, f"FSx for Lustre does not sell this size (got {capacity})", f"Write {below} or {above}.")
 
 
 @environment_rule
@@ -40,7 +40,9 @@ def lustre_throughput_tier(environment: Environment) -> Iterator[Finding]:
     throughput = environment.storage.lustre.throughput_mb_s_per_tib
     if throughput not in tiers:
         path = ("storage", "lustre", "throughput_mb_s_per_tib")
-        yield Finding(path, f"FSx for Lustre has no such tier (got {throughput})", f"Write {listed(tiers)}.")
+        yield Finding(
+            path, f"FSx for Lustre does not sell this throughput (got {throughput})", f"Write {listed(tiers)}."
+        )
 
 
 @environment_rule
@@ -49,7 +51,7 @@ def home_capacity_sold(environment: Environment) -> Iterator[Finding]:
     home, deployment = environment.storage.home, facts.open_zfs_deployment(OPEN_ZFS_DEPLOYMENT)
     least, most = deployment.smallest_capacity_gib, deployment.largest_capacity_gib
     if home and not least <= home.capacity_gib <= most:
-        message = f"FSx for OpenZFS has no such size (got {home.capacity_gib})"
+        message = f"FSx for OpenZFS does not sell this size (got {home.capacity_gib})"
         yield Finding(("storage", "home", "capacity_gib"), message, f"Write {least} to {most}.")
 
 
@@ -58,7 +60,7 @@ def home_throughput_sold(environment: Environment) -> Iterator[Finding]:
     """The throughput of /home is one that FSx for OpenZFS sells."""
     home, throughputs = environment.storage.home, facts.open_zfs_deployment(OPEN_ZFS_DEPLOYMENT).throughputs
     if home and home.throughput_mb_s not in throughputs:
-        message = f"FSx for OpenZFS has no such throughput (got {home.throughput_mb_s})"
+        message = f"FSx for OpenZFS does not sell this throughput (got {home.throughput_mb_s})"
         yield Finding(("storage", "home", "throughput_mb_s"), message, f"Write {listed(throughputs)}.")
 
 
@@ -96,7 +98,7 @@ def slurm_storage_with_cluster(environment: Environment) -> Iterator[Finding]:
     storage = environment.storage
     for name, section in {"home": storage.home, "accounting_database": storage.accounting_database}.items():
         if section and environment.training is None:
-            message = "nothing uses it in an environment without a Slurm cluster"
+            message = "only a Slurm cluster uses it"
             yield Finding(("storage", name), message, "Remove it, or add `training`.", at_key=True)
 
 
