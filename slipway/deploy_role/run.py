@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -111,10 +112,14 @@ def _instructions(needs: Needs, account: str, output: Path, documents: Mapping[s
     # Not with the environment's prefix: CloudFormation's role may rewrite what has that, and would its own policies.
     prefix = f"deploy-slipway-{needs.environment}"
     policies = {name: f"{prefix}-{name.removesuffix('.json')}" for name in execution}
+
+    def document(name: str) -> str:
+        return shlex.quote(f"file://{output / name}")
+
     yield f"{len(documents)} documents in {output}. CloudFormation's own role, for this environment alone:"
     yield ""
     for name, policy in policies.items():
-        yield f"aws iam create-policy --policy-name {policy} --policy-document file://{output / name}"
+        yield f"aws iam create-policy --policy-name {policy} --policy-document {document(name)}"
     arns = ",".join(f"arn:aws:iam::{account}:policy/{policy}" for policy in policies.values())
     yield f'npx cdk bootstrap aws://{account}/{needs.region} --cloudformation-execution-policies "{arns}"'
     yield ""
@@ -124,13 +129,13 @@ def _instructions(needs: Needs, account: str, output: Path, documents: Mapping[s
         yield ""
         yield (
             f"aws iam create-role --role-name {role} --max-session-duration {SESSION_SECONDS} "
-            f"--assume-role-policy-document file://{output / 'deployer-trust.json'}"
+            f"--assume-role-policy-document {document('deployer-trust.json')}"
         )
-        yield f"slipway preflight --policy > {output / 'preflight.json'}"
+        yield f"slipway preflight --policy > {shlex.quote(str(output / 'preflight.json'))}"
         for policy in ("deployer", "destroyer", "preflight"):
             yield (
                 f"aws iam put-role-policy --role-name {role} --policy-name {policy} "
-                f"--policy-document file://{output / policy}.json"
+                f"--policy-document {document(f'{policy}.json')}"
             )
     else:
         yield f"Attach {output / 'deployer.json'} to whoever runs `cdk deploy`, and beside it, for `slipway destroy`,"

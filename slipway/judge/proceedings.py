@@ -3,8 +3,9 @@
 import os
 import shutil
 import sys
+import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +44,9 @@ def judge_environments(
             print("\nstopping", file=sys.stderr, flush=True)
             pool.shutdown(wait=False, cancel_futures=True)
             # More than once: a thread may have started another program meanwhile.
-            while wait(verdicts, timeout=0.1).not_done:
+            while not all(verdict.done() for verdict in verdicts):
                 end_all()
+                time.sleep(0.1)
             raise
 
 

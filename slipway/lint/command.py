@@ -2,7 +2,7 @@
 
 import sys
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -47,11 +47,14 @@ def lint(
         _refuse("name a file, or - for the standard input")
     # Imported here: `slipway --help` and the other commands need no facts.
     from slipway.lint.context import Context  # noqa: PLC0415
-    from slipway.lint.files import lint_file  # noqa: PLC0415
+    from slipway.lint.files import UnreadableFileError, lint_file  # noqa: PLC0415
     from slipway.lint.report import sarif_report, text_report  # noqa: PLC0415
 
     context = Context(vcpu_quotas=_quotas(quota or []), hourly_ceiling_usd=hourly_ceiling)
-    reports = [lint_file(file, context) for file in files or []]
+    try:
+        reports = [lint_file(file, context) for file in files or []]
+    except UnreadableFileError as error:
+        _refuse(str(error))
     print(text_report(reports) if output is Format.TEXT else sarif_report(reports))
     if any(report.errors or (strict and report.warnings) for report in reports):
         raise typer.Exit(1)
@@ -80,6 +83,6 @@ def _quotas(settings: list[str]) -> dict[str, int]:
     return quotas
 
 
-def _refuse(message: str) -> None:
+def _refuse(message: str) -> NoReturn:
     print(f"slipway lint: {message}", file=sys.stderr)
     raise typer.Exit(2)

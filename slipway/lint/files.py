@@ -25,6 +25,10 @@ LARGEST_FILE_BYTES = 1_000_000
 STANDARD_INPUT = "-"
 
 
+class UnreadableFileError(Exception):
+    """A file cannot be read; the message says which and why."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """One thing that is wrong, where it stands and what to write instead."""
@@ -81,20 +85,31 @@ def lint_file(file: str, context: Context) -> FileReport:
     Args:
         file: its path, or `-` for the standard input.
         context: what is known besides the file.
+
+    Raises:
+        UnreadableFileError: there is nothing to lint: no such file, a folder, an empty standard input.
     """
     name = "<stdin>" if file == STANDARD_INPUT else file
     try:
-        content = sys.stdin.buffer.read() if file == STANDARD_INPUT else Path(file).read_bytes()
+        content = _standard_input() if file == STANDARD_INPUT else Path(file).read_bytes()
     except OSError as error:
-        return _about_file(name, f"cannot be read ({error.strerror})", "Name a readable file.")
-    except ValueError:
-        return _about_file(name, "cannot be read (not a path)", "Name a readable file.")
+        raise UnreadableFileError(f"{name} cannot be read ({error.strerror})") from error
+    except ValueError as error:
+        raise UnreadableFileError(f"{name!r} cannot be read (not a path)") from error
     if len(content) > LARGEST_FILE_BYTES:
         return _about_file(name, f"is larger than {LARGEST_FILE_BYTES} bytes", "No cluster configuration is.")
     try:
         return lint_text(content.decode("utf-8-sig"), name, context)
     except UnicodeDecodeError:
         return _about_file(name, "is not UTF-8", "Save it as UTF-8.")
+
+
+def _standard_input() -> bytes:
+    # There is none when a program was started with it closed.
+    content = sys.stdin.buffer.read() if sys.stdin else b""
+    if not content:
+        raise UnreadableFileError("the standard input is empty: pipe a file into it, or name a file")
+    return content
 
 
 def lint_text(text: str, file: str, context: Context) -> FileReport:

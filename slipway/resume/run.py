@@ -1,5 +1,6 @@
 """One run of `slipway pause` or `slipway resume`: synthesize, look, ask, do."""
 
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +68,7 @@ def pause(environment: str | None, assembly: Path | None, *, yes: bool) -> None:
     _confirm("Stop them?", yes=yes)
     outcomes = stop(site.targets, site.session)
     _tell(outcomes, nothing=f"nothing of environment {site} runs that could be stopped")
-    typer.echo(f"stopped; `slipway resume -e {environment or site.name}` starts it again")
+    typer.echo(f"stopped; `slipway resume -e {shlex.quote(environment or site.name)}` starts it again")
 
 
 def resume(environment: str | None, assembly: Path | None, *, yes: bool) -> None:

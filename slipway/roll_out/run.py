@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 import typer
@@ -49,8 +50,8 @@ def run(environment: str, wish: Wish, *, yes: bool, timeout_seconds: float) -> N
         if endpoint.is_paused(model):
             # The update would set the count of tasks, and so start what was stopped.
             raise RefusedError(
-                f"{model} is stopped, by the budget or `slipway pause`: `slipway resume -e {environment}` first. "
-                "Nothing was changed"
+                f"{model} is stopped, by the budget or `slipway pause`: "
+                f"`slipway resume -e {shlex.quote(environment)}` first. Nothing was changed"
             )
         _check(endpoint, model, steps)
         _confirm(endpoint, place, model, steps, yes=yes)
@@ -111,7 +112,7 @@ def _confirm(endpoint: Endpoint, place: Place, model: str, steps: Sequence[Step]
 
 
 def _what_next(environment: str, model: str, steps: Sequence[Step]) -> str:
-    command = f"slipway roll-out -e {environment} {model}"
+    command = f"slipway roll-out -e {shlex.quote(environment)} {model}"
     before, after = steps[0].before, steps[-1].after
     if after.candidate:
         return f"; then: {command} --canary PERCENT, --promote or --abort"

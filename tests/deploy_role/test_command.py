@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -107,3 +108,18 @@ def test_a_folder_that_is_no_assembly_is_named(tmp_path: Path) -> None:
 
     assert result.exit_code == 2
     assert "no cloud assembly" in result.output
+
+
+def test_the_commands_work_for_a_folder_with_a_space(default: Assembly, tmp_path: Path) -> None:
+    folder = tmp_path / "out x;$(y)"
+    arguments = ["--assembly", str(default.directory), "--account", ACCOUNT, "--output", str(folder)]
+
+    output = CliRunner().invoke(app, ["deploy-role", *arguments, "--github", "acme/ml"]).output
+
+    commands = [shlex.split(line) for line in output.splitlines() if line.startswith(("aws ", "slipway "))]
+    documents = [word.removeprefix("file://") for words in commands for word in words if word.startswith("file://")]
+    assert [*{Path(document).parent for document in documents}] == [folder]
+    assert {Path(document).name for document in documents} == {path.name for path in folder.iterdir()} | {
+        "preflight.json"
+    }
+    assert str(folder / "preflight.json") in next(words for words in commands if words[0] == "slipway")

@@ -106,3 +106,20 @@ def test_wrong_use_ends_with_2_and_a_sentence(arguments: list[str], message: str
     result = RUNNER.invoke(app, ["lint", *arguments])
     assert result.exit_code == 2
     assert message in result.output
+
+
+@pytest.mark.parametrize("name", ["nosuch.yaml", ".", "x" * 300])
+def test_a_file_that_is_not_there_is_wrong_use(clean: str, name: str) -> None:
+    result = RUNNER.invoke(app, ["lint", clean, name])
+
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith(f"slipway lint: {name} cannot be read (")
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_nothing_on_the_standard_input_is_wrong_use() -> None:
+    result = RUNNER.invoke(app, ["lint", "-"], input=b"")
+
+    assert result.exit_code == 2
+    assert result.stderr == "slipway lint: the standard input is empty: pipe a file into it, or name a file\n"

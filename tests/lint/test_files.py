@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from slipway.lint.context import Context
-from slipway.lint.files import lint_file, lint_text
+from slipway.lint.files import UnreadableFileError, lint_file, lint_text
 from tests.lint.configurations import MINIMAL
 from tests.spec.files import changed
 
@@ -105,21 +105,19 @@ def test_what_is_no_cluster_is_one_error(text: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("missing.yaml", None, "cannot be read (No such file or directory)"),
         ("latin.yaml", b"Region: \xe9", "is not UTF-8"),
         ("large.yaml", b"#" * 1_000_001, "is larger than 1000000 bytes"),
     ],
 )
-def test_an_unreadable_file_is_one_error(tmp_path: Path, name: str, content: bytes | None, message: str) -> None:
-    if content is not None:
-        (tmp_path / name).write_bytes(content)
+def test_an_unreadable_file_is_one_error(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    (tmp_path / name).write_bytes(content)
     [problem] = lint_file(str(tmp_path / name), Context()).problems
     assert message in problem.message
 
 
-def test_no_path_is_one_error() -> None:
-    [problem] = lint_file("a\0b", Context()).problems
-    assert "not a path" in problem.message
+def test_no_path_is_wrong_use() -> None:
+    with pytest.raises(UnreadableFileError, match="not a path"):
+        lint_file("a\0b", Context())
 
 
 def test_a_second_cluster_of_a_template_is_found_too() -> None:

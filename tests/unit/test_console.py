@@ -1,0 +1,116 @@
+"""What the system refuses ends a command with one sentence and exit code 2; real processes, as a user runs them."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slipway import chosen_assembly, console
+from slipway.cli import app
+from tests.assembly import PROJECT
+
+SLIPWAY = [sys.executable, "-m", "slipway"]
+FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+
+
+def slipway(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*SLIPWAY, *arguments], cwd=PROJECT, stderr=subprocess.PIPE, text=True, check=False, **options
+    )
+
+
+@FULL
+@pytest.mark.parametrize("command", [["--help"], ["lint", "--explain", "quotas-allow-all-nodes"]])
+def test_a_full_disk_is_one_sentence(command: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        run = slipway(*command, stdout=full)
+
+    assert run.returncode == 2
+    assert run.stderr == "slipway: No space left on device\n"
+
+
+@FULL
+def test_both_outputs_may_be_full() -> None:
+    with Path("/dev/full").open("w") as full:
+        run = subprocess.run([*SLIPWAY, "lint"], cwd=PROJECT, stdout=full, stderr=full, check=False)
+
+    assert run.returncode == 2
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["--help"], ["lint", "--explain", "quotas-allow-all-nodes"], ["az", "-e", "default", "--offline", "--dry-run"]],
+    ids=["typer", "print", "rich"],
+)
+def test_a_closed_pipe_is_silent(command: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        run = slipway(*command, stdout=writer)
+    finally:
+        os.close(writer)
+
+    assert (run.returncode, run.stderr) == (2, "")
+
+
+def test_no_standard_input_is_one_sentence() -> None:
+    run = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$@" <&-', "sh", *SLIPWAY, "lint", "-"],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert run.returncode == 2
+    assert run.stderr == "slipway lint: the standard input is empty: pipe a file into it, or name a file\n"
+
+
+def ended(program: Callable[..., Any], *arguments: object) -> int | str | None:
+    with pytest.raises(SystemExit) as end:
+        program(*arguments)
+    return end.value.code
+
+
+@pytest.mark.parametrize("command", ["pause", "destroy", "preflight", "leftovers"])
+def test_a_folder_that_cannot_be_written_is_one_sentence(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A file stands where the folder is to be: what root is refused, too."""
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(chosen_assembly, "FOLDER", tmp_path / "file")
+
+    assert ended(app, [command, "-e", "default"]) == 2
+    assert capfd.readouterr().err == f"slipway: {tmp_path / 'file' / command}: Not a directory\n"
+
+
+@pytest.fixture
+def stops() -> Iterator[None]:
+    """The handler of SIGTERM that was there is back afterwards."""
+    before = signal.getsignal(signal.SIGTERM)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    yield
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.usefixtures("stops")
+def test_a_cancelled_job_cleans_up_as_ctrl_c_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["work"])
+    cleaned = []
+
+    def work() -> None:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(60)
+        finally:
+            cleaned.append(True)
+
+    assert ended(console.run, work) == 130
+    assert cleaned == [True]

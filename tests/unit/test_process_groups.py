@@ -1,0 +1,113 @@
+"""Programs that run beside a command end with it, whole groups of them, and leave nothing in TMPDIR."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from slipway.process_groups import ProcessGroup, end_all
+from slipway.synthesis import start_synthesis
+from tests.assembly import PROJECT
+
+WAITING_SECONDS = 60.0
+
+
+def appears(file: Path) -> None:
+    deadline = time.monotonic() + WAITING_SECONDS
+    while not (file.exists() and file.read_text()):
+        assert time.monotonic() < deadline, f"no {file}"
+        time.sleep(0.05)
+
+
+def is_gone(number: int) -> bool:
+    try:
+        # A zombie has ended: whoever started it has not asked yet.
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def test_all_that_a_program_started_ends_with_it(tmp_path: Path) -> None:
+    script = 'sleep 300 & echo $! > child.new; mv child.new child; trap "" TERM; wait; sleep 300'
+    group = ProcessGroup(["/bin/sh", "-c", script], os.environ, tmp_path, tmp_path / "log")
+    appears(tmp_path / "child")
+
+    end_all()
+
+    assert group.wait() == -signal.SIGKILL
+    assert is_gone(int((tmp_path / "child").read_text()))
+
+
+def test_a_program_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        ProcessGroup([tmp_path / "missing"], {}, tmp_path, tmp_path / "log")
+
+
+@pytest.mark.parametrize("last", ["sleep 300", "true"])
+def test_a_synth_leaves_no_temporary_files(tmp_path: Path, last: str) -> None:
+    app = f'touch "$TMPDIR/left"; echo "$TMPDIR" > made; {last}'
+    (tmp_path / "cdk.json").write_text(json.dumps({"app": app}))
+    synthesis = start_synthesis("default", tmp_path / "assembly", tmp_path / "app.log", project=tmp_path)
+    appears(tmp_path / "made")
+
+    if last == "true":
+        synthesis.wait()
+    else:
+        synthesis.stop()
+
+    temporary = Path((tmp_path / "made").read_text().strip())
+    assert temporary.parent == tmp_path
+    assert not temporary.exists()
+
+
+JUDGE = """
+import signal, sys
+from pathlib import Path
+# A shell's background job, which the tests may be, is born deaf to Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from slipway import synthesis
+from slipway.judge import __main__ as judge, proceedings
+synthesis.PROJECT = Path(sys.argv.pop(1))
+from slipway.console import run
+judge.DIRECTORY = synthesis.PROJECT / ".judge"
+judge.environment_names = lambda: ["one", "two", "three"]
+def synthesize(environment, directory, log):
+    with_project = synthesis.start_synthesis(environment, directory, log, synthesis.PROJECT)
+    with_project.wait()
+proceedings.synthesize = synthesize
+run(judge.main)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_judge_says_so_and_ends_its_programs(tmp_path: Path, number: int) -> None:
+    """With synths that would take five minutes."""
+    (tmp_path / "cdk.json").write_text('{"app": "echo $$ > app-$$; sleep 300"}')
+    judge = subprocess.Popen(
+        [sys.executable, "-c", JUDGE, str(tmp_path)],
+        cwd=PROJECT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + WAITING_SECONDS
+    while not (started := list(tmp_path.glob("app-*"))) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    judge.send_signal(number)
+
+    try:
+        _, said = judge.communicate(timeout=WAITING_SECONDS)
+    finally:
+        judge.kill()
+
+    assert judge.returncode == 130, said
+    assert said.startswith("\nstopping\n")
+    assert "Traceback" not in said
+    assert started
+    assert all(is_gone(int(app.name.removeprefix("app-"))) for app in tmp_path.glob("app-*"))
+    assert len(list(tmp_path.glob("app-*"))) <= (os.cpu_count() or 1)
