@@ -9,7 +9,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 import zipfile
 from pathlib import Path
@@ -22,6 +21,7 @@ from tests.assembly import PROJECT
 
 PACKAGES = Path(__file__).with_name("packages.yaml")
 UNPACKED = PROJECT / ".tools" / "contracts"
+_ROW = ".row"
 
 
 class _Package(BaseModel):
@@ -31,36 +31,23 @@ class _Package(BaseModel):
 
 
 class PyPi(_Package):
-    """A wheel, or the source archive where there is no wheel or it lacks what a test compares."""
+    """A wheel."""
 
     kind: Literal["pypi"]
     version: str
-    source: bool = False
 
     @property
     def directory(self) -> str:
         return f"{self.name}-{self.version}"
 
     def unpack(self, directory: Path, downloads: Path) -> None:
-        binary = "--no-binary" if self.source else "--only-binary"
-        _run(sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", binary,
-             ":all:", "--dest", str(downloads), f"{self.name}=={self.version}")  # fmt: skip
-        _extract(downloads, directory)
-
-
-class Npm(_Package):
-    """A package of the npm registry."""
-
-    kind: Literal["npm"]
-    version: str
-
-    @property
-    def directory(self) -> str:
-        return f"{self.name.replace('/', '-').removeprefix('@')}-{self.version}"
-
-    def unpack(self, directory: Path, downloads: Path) -> None:
-        _run("npm", "pack", "--loglevel", "error", f"{self.name}@{self.version}", "--pack-destination", str(downloads))
-        _extract(downloads, directory)
+        options = ("--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary", ":all:")
+        _run(
+            sys.executable, "-m", "pip", "download", *options, "--dest", str(downloads), f"{self.name}=={self.version}"
+        )
+        (wheel,) = downloads.iterdir()
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(directory)
 
 
 class Debian(_Package):
@@ -77,16 +64,16 @@ class Debian(_Package):
         _run(str(PROJECT / "tests" / "unpack_packages.sh"), str(directory), self.name, *self.packages)
 
 
-Package = Annotated[PyPi | Npm | Debian, Field(discriminator="kind")]
+Package = Annotated[PyPi | Debian, Field(discriminator="kind")]
 
 
-def packages() -> list[PyPi | Npm | Debian]:
+def packages() -> list[PyPi | Debian]:
     """Read packages.yaml."""
     return TypeAdapter(list[Package]).validate_python(yaml.safe_load(PACKAGES.read_text()))
 
 
 def versions(name: str) -> list[str]:
-    """The pinned versions of a package of PyPI or npm, in the order of packages.yaml."""
+    """The pinned versions of a package of PyPI, in the order of packages.yaml."""
     return [package.version for package in packages() if not isinstance(package, Debian) and package.name == name]
 
 
@@ -111,11 +98,11 @@ def unpacked(name: str, version: str | None = None) -> Path:
 
 
 def unpack_all() -> None:
-    """Unpack what is missing and remove what packages.yaml no longer names."""
+    """Unpack what is missing or has another row than before, and remove what packages.yaml no longer names."""
     UNPACKED.mkdir(parents=True, exist_ok=True)
     wanted = {package.directory: package for package in packages()}
     for entry in UNPACKED.iterdir():
-        if entry.is_dir() and entry.name not in wanted:
+        if entry.is_dir() and not (entry.name in wanted and _row(entry) == wanted[entry.name].model_dump_json()):
             shutil.rmtree(entry)
     for name, package in wanted.items():
         if (UNPACKED / name).is_dir():
@@ -124,22 +111,18 @@ def unpack_all() -> None:
             downloads, unfinished = Path(work, "downloads"), Path(work, "unpacked")
             downloads.mkdir()
             package.unpack(unfinished, downloads)
+            (unfinished / _ROW).write_text(package.model_dump_json(), encoding="utf-8")
             unfinished.rename(UNPACKED / name)
+
+
+def _row(directory: Path) -> str | None:
+    """Return the row that a directory was made from."""
+    file = directory / _ROW
+    return file.read_text(encoding="utf-8") if file.exists() else None
 
 
 def _run(*command: str) -> None:
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-
-
-def _extract(downloads: Path, directory: Path) -> None:
-    """Unpack the one archive in `downloads`."""
-    (archive,) = downloads.iterdir()
-    if archive.suffix in {".whl", ".zip"}:
-        with zipfile.ZipFile(archive) as wheel:
-            wheel.extractall(directory)
-    else:
-        with tarfile.open(archive) as source:
-            source.extractall(directory, filter="data")
 
 
 if __name__ == "__main__":

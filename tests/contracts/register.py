@@ -161,7 +161,7 @@ a stand-in plays it. This page lists every stand-in, the source of its behaviour
 
 {counts}
 
-`make test-contracts` unpacks packages of PyPI, npm and Debian into `.tools/contracts`, in the versions of
+`make test-contracts` unpacks packages of PyPI and Debian into `.tools/contracts`, in the versions of
 `tests/contracts/packages.yaml`, and compares the stand-ins with them: file layouts, options, messages, exit codes.
 Raise a version there, and the tests show what changed. To add a stand-in, add a row to `tests/contracts/stand_ins.yaml`
 and run `make schema`, which writes this page; a test fails for every stand-in without a row.
