@@ -235,7 +235,7 @@ def test_a_minute_that_cloudwatch_refuses_is_said_and_the_next_one_sent(pipeline
 
 
 def test_the_end_of_the_exporter_ends_the_service(pipeline: Pipeline) -> None:
-    pipeline.program("opt/aws/neuron/bin/neuron-monitor", f"while true; do {reporting(50)}; sleep 0.02; done")
+    pipeline.program("opt/aws/neuron/bin/neuron-monitor", f"for _ in {{1..1000}}; do {reporting(50)}; sleep 0.02; done")
     (pipeline.root / "opt/aws/neuron/bin/neuron-monitor-prometheus.py").write_text("raise SystemExit(1)\n")
 
     ended = pipeline.run()

@@ -7,6 +7,8 @@ wrong and where a worker waits is said by files in the user's home, which each p
 * `die-always`: worker 1 ends with status 13 before its first step, each time.
 * `hold-STEP`: workers wait after the step until the file is removed, or until they are asked to stop; each that waits
   makes a file `holding-RANK`.
+
+A worker ends by itself after 15 minutes, and when its run's folder is gone: an interrupted test leaves none behind.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ if purpose == "compile":
 checkpoints, folder = Path(run["checkpoint_directory"]), Path(run["directory"])
 start = f"at-{os.environ['SLURM_JOB_ID']}-{os.environ.get('SLURM_RESTART_COUNT', '0')}"
 stop = folder / f"{start}-stop"
+latest_end = time.monotonic() + 900
 
 
 def at(other):
@@ -53,6 +56,8 @@ def save(step):
 
 
 def agree():
+    if time.monotonic() > latest_end or not folder.is_dir():
+        os._exit(14)
     if asked:
         stop.touch()
     if stop.exists():

@@ -44,7 +44,8 @@ def shown(folder: RunFolder) -> dict[Stage, tuple[str, str | None]]:
 
 def test_running_waiting_failed_and_cancelled_jobs(slurm: LocalSlurm, folder: RunFolder) -> None:
     release = slurm.files.directory / "release"
-    first = slurm.submit("--exclusive", "--wrap", f"until test -e {release}; do sleep 0.1; done; exit 1")
+    held = f"timeout 300 sh -c 'until test -e {release}; do sleep 0.1; done'"
+    first = slurm.submit("--exclusive", "--wrap", f"{held}; exit 1")
     busy = slurm.submit("--exclusive", "--wrap", "true")
     after = slurm.submit(f"--dependency=afterok:{first}", "--kill-on-invalid-dep=yes", "--wrap", "true")
     folder.submit({"prepare": first, "compile": busy, "train": after, "convert": "99999"})

@@ -1,7 +1,8 @@
 """Runs the scripts of a run for real, on one machine, with stand-ins for what starts processes and for what they are.
 
 The stand-ins write down their arguments and environment. The text of the scripts, bash, and the record of the attempts
-are real; so are the pods' commands and variables, which come from the manifests.
+are real; so are the pods' commands and variables, which come from the manifests. No stand-in outlives an interrupted
+test for long: each wait of theirs ends by itself, and at once when the test's folder is gone.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ declare -A given
 while (($# > 1)); do given["$1"]="$2"; shift; done
 rank="${given[--node_rank]}" purpose="${given[--purpose]}"
 if [[ -e {told}/fails-$purpose-$rank ]]; then rm {told}/fails-$purpose-$rank; exit 13; fi
-if [[ -e {told}/hangs-$purpose-$rank ]]; then rm {told}/hangs-$purpose-$rank; exec sleep 100000; fi
+if [[ -e {told}/hangs-$purpose-$rank ]]; then rm {told}/hangs-$purpose-$rank; exec sleep 1000; fi
 if [[ -e {told}/holds-$purpose ]]; then
   # Workers that save when they are asked to; below a torchrun that ignores the signal, as all of them inherit.
   for local in 1 2; do
@@ -78,7 +79,10 @@ if [[ -e {told}/holds-$purpose ]]; then
 fi
 # Nobody goes on without the others.
 : >{told}/at-$purpose-$rank
-while (($(find {told} -name "at-$purpose-*" | wc -l) < ${given[--nnodes]})); do sleep 1; done
+for ((tries = 0; $(find {told} -name "at-$purpose-*" | wc -l) < ${given[--nnodes]}; tries++)); do
+  [[ -d {told} ]] && ((tries < 600)) || exit 14
+  sleep 1
+done
 [[ "$purpose" != train || "$rank" != 0 ]] || : >{train_done}
 """
 PARALLEL_COMPILE = """#!/bin/bash
@@ -135,8 +139,11 @@ GETENT = """#!/bin/bash
 echo "10.0.0.1       STREAM $2"
 """
 SLEEP = """#!/bin/bash
-# Waits are short here; the timer before the time limit is not.
-(($1 < 1000)) || exec /usr/bin/sleep "$1"
+# Waits are short here. What should not end during a test (1000 s and more) fails after 5 minutes, in this process.
+if (($1 >= 1000)); then
+  read -rt 300 <> <(:)
+  exit 1
+fi
 exec /usr/bin/sleep 0.1
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -104,6 +105,18 @@ def test_a_failure_of_the_training_is_told_from_a_stop(
     assert set(on.wait(on.work())) == {1}
     last = read_attempts(on.run, "train")[-1]
     assert (last.outcome, last.counted, last.status) == ("failed", True, 13)
+
+
+def test_a_stand_in_ends_when_its_folder_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    on = script_run(tmp_path / "u", monkeypatch, RECIPE, "torchrun")
+    options = ["--nnodes", "2", "--node_rank", "0", "--purpose", "train"]
+    waiting = on.start([on.run.python, "-m", "torch.distributed.run", *options], {})
+    until((on.told / "at-train-0").exists)
+    assert waiting.poll() is None
+
+    shutil.rmtree(on.directory)
+
+    assert on.wait([waiting], seconds=20) == [14]
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)

@@ -18,8 +18,7 @@ SLEEPER = """
 
     def handler(event, context):
         pathlib.Path(os.environ["TMPDIR"], "sleeper").write_text(str(os.getpid()))
-        while True:
-            time.sleep(1)
+        time.sleep(600)
 """
 
 
