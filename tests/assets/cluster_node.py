@@ -35,10 +35,6 @@ OS_RELEASES = {
     "rocky9": 'ID="rocky"\nVERSION_ID="9.5"\n',
 }
 
-# aws-parallelcluster-cookbook of 2024-10-22 (f75d84c), cookbooks/aws-parallelcluster-environment/templates/init/
-# cfnconfig.erb: the lines that the nodes' programs read.
-CFNCONFIG = "stack_name=team\ncfn_preinstall_args=()\ncfn_region=us-east-1\ncfn_cluster_user=ubuntu\n"
-
 # The real kit is larger; what the set-up does with it is the same.
 JOB_KIT = {
     "README.md": "kit\n",
@@ -51,7 +47,7 @@ JOB_ENVIRONMENT = '{"name": "team"}'
 
 # What the set-up reads of it is as in aws-parallelcluster-cookbook (October 2024, commit f75d84c),
 # cookbooks/aws-parallelcluster-environment/templates/init/cfnconfig.erb.
-CFNCONFIG = "stack_name=trainium\ncfn_region=us-west-2\ncfn_scheduler=slurm\n"
+CFNCONFIG = "stack_name=trainium\ncfn_region=us-west-2\ncfn_scheduler=slurm\ncfn_cluster_user=ubuntu\n"
 
 # A bucket is a directory; the file "failures" holds how many of the next copies fail. Without a Region the AWS CLI asks
 # us-east-1 (AWS CLI user guide, "Configuration and credential file settings"), where the bucket is not.
@@ -204,7 +200,6 @@ class ClusterNode(Sandbox):
 
     def _create_files(self, operating_system: str) -> None:
         self.write("/etc/os-release", OS_RELEASES[operating_system])
-        self.write("/etc/parallelcluster/cfnconfig", CFNCONFIG)
         self.write("/etc/hosts", "127.0.0.1 localhost\n")
         self.write("/etc/parallelcluster/cfnconfig", CFNCONFIG)
         self.write("/etc/dnf/dnf.conf", "[main]\ngpgcheck=1\n")

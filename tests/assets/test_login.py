@@ -11,7 +11,7 @@ import pytest
 
 from slipway import facts
 from tests.assembly import PROJECT, Assembly
-from tests.assets.cluster_node import ClusterNode
+from tests.assets.cluster_node import CFNCONFIG, ClusterNode
 from tests.conftest import AssemblyFactory
 
 NODE_SESSIONS = [("default", "HeadNodeSession"), ("team", "HeadNodeSession"), ("team", "LoginNodeSession")]
@@ -40,7 +40,7 @@ class LoginMachine(ClusterNode):
     def __init__(self, directory: Path, operating_system: str) -> None:
         super().__init__(directory, operating_system)
         self.cluster_user = facts.operating_system(operating_system).cluster_user
-        self.write("/etc/parallelcluster/cfnconfig", f"cfn_cluster_user={self.cluster_user}\n")
+        self.write("/etc/parallelcluster/cfnconfig", CFNCONFIG.replace("=ubuntu\n", f"={self.cluster_user}\n"))
         outcome = self.set_up_head()
         assert outcome.status == 0, outcome.stderr
         self.write("/etc/profile", PROFILE)

@@ -14,12 +14,21 @@ from slipway_jobs.recipe.load import load_recipe
 from slipway_jobs.recipe.shipped import shipped_recipes
 from tests.assembly import PROJECT, SHIPPED
 from tests.conftest import AssemblyFactory
+from tests.documented_commands import commands
 from tests.jobs.recipe_case import estimate_of, problems_of
 from tests.unit.test_job_kit_upload import kit_environment
 from tests.unit.test_kubernetes_stack import told
 
 TRAINING = PROJECT / "docs" / "training.md"
 RECIPES = [file.stem for file in shipped_recipes()]
+
+ENVIRONMENT_OF_PAGE = {
+    "README.md": "default",
+    "first-deploy.md": "default",
+    "kubernetes.md": "kubernetes",
+    "training.md": "default",
+}
+"""The environment in which a document's commands are typed: the one that it deploys, or a copy of it."""
 
 
 @pytest.fixture(scope="module")
@@ -80,3 +89,13 @@ def test_the_documented_table_is_what_is_accepted(environments: dict[str, Enviro
         recipe: {name for name, environment in environments.items() if not problems_of(recipe, where=environment)}
         for recipe in RECIPES
     }
+
+
+def test_a_recipe_that_a_document_submits_or_checks_is_accepted_there(environments: dict[str, Environment]) -> None:
+    typed = [command for command in commands() if command.words[:1] == ("slipway-job",) and command.whole]
+    recipes = [(command.page.name, command.words[2]) for command in typed if command.words[1] in {"submit", "check"}]
+
+    assert recipes
+    for page, recipe in recipes:
+        if recipe in RECIPES:
+            assert not list(problems_of(recipe, where=environments[ENVIRONMENT_OF_PAGE[page]])), (page, recipe)
