@@ -9,7 +9,7 @@ from slipway.rehearsal.emulator.stacks.model import Stack
 from slipway.rehearsal.emulator.stacks.registry import replacing_properties
 from slipway.rehearsal.emulator.template.document import Template
 from slipway.rehearsal.emulator.template.parameters import ParameterValue
-from slipway.rehearsal.emulator.template.references import references
+from slipway.rehearsal.emulator.template.references import reads_output, references
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,11 @@ def changed_names(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[s
 
 
 def changes(
-    stack: Stack, template: Template, active: AbstractSet[str], parameters: Mapping[str, ParameterValue]
+    stack: Stack,
+    template: Template,
+    active: AbstractSet[str],
+    parameters: Mapping[str, ParameterValue],
+    changed_outputs: AbstractSet[tuple[str, str]] = frozenset(),
 ) -> list[Change]:
     """Compare a template with the one the stack stands on.
 
@@ -49,6 +53,7 @@ def changes(
         template: The template to come.
         active: The logical ids of the template whose conditions hold.
         parameters: Resolved values of the new template's parameters.
+        changed_outputs: Outputs of other stacks, by stack and name, whose values are not those the stack stands on.
     """
     changed_parameters = set(changed_names(stack.state.resolved_parameters, parameters))
     found: dict[str, Change] = {}
@@ -57,7 +62,7 @@ def changes(
             continue
         if logical_id not in stack.resources:
             found[logical_id] = Change("Add", logical_id, template.resources[logical_id]["Type"])
-        elif change := _modification(stack, template, logical_id, changed_parameters):
+        elif change := _modification(stack, template, logical_id, changed_parameters, changed_outputs):
             found[logical_id] = change
     _add_followers(stack, template, active, found)
     for logical_id, resource in stack.resources.items():
@@ -66,15 +71,25 @@ def changes(
     return list(found.values())
 
 
-def _modification(stack: Stack, template: Template, logical_id: str, changed_parameters: set[str]) -> Change | None:
+def _modification(
+    stack: Stack,
+    template: Template,
+    logical_id: str,
+    changed_parameters: set[str],
+    changed_outputs: AbstractSet[tuple[str, str]],
+) -> Change | None:
     before = stack.state.template.resources[logical_id].get("Properties") or {}
     after = template.resources[logical_id].get("Properties") or {}
-    by_parameter = {name for name, value in after.items() if references(value, changed_parameters)}
-    names = {*changed_names(before, after), *by_parameter}
+    by_value = {
+        name
+        for name, value in after.items()
+        if references(value, changed_parameters) or reads_output(value, changed_outputs)
+    }
+    names = {*changed_names(before, after), *by_value}
     if not names:
         return None
-    # A property that only follows a parameter is equal in both templates: mark it as different.
-    marked = {**before, **dict.fromkeys(by_parameter)}
+    # A property that only follows a parameter or an output is equal in both templates: mark it as different.
+    marked = {**before, **dict.fromkeys(by_value)}
     resource = stack.resources[logical_id]
     replacing = replacing_properties(resource.resource_type, stack.region, marked, after)
     return Change(

@@ -16,6 +16,7 @@ from slipway.rehearsal.emulator.stacks.model import (
 )
 from slipway.rehearsal.emulator.stacks.provisioner import Provisioner
 from slipway.rehearsal.emulator.stacks.registry import replacing_properties
+from slipway.rehearsal.emulator.stacks.surroundings import RegionSurroundings
 from slipway.rehearsal.emulator.template.document import ResourceDefinition
 from slipway.rehearsal.emulator.template.intrinsics import Resolver
 from slipway.rehearsal.emulator.template.references import creation_order
@@ -74,11 +75,11 @@ class Deployment:
         self._before = dict(stack.resources)
         self._steps: list[_Step] = []
 
-    def run(self, imports: set[str], stacks: Iterable[Stack]) -> None:
+    def run(self, surroundings: RegionSurroundings, stacks: Iterable[Stack]) -> None:
         """Carry the operation out; the stack ends in a final status whatever happens.
 
         Args:
-            imports: Collects the exports that the template imports while it is resolved.
+            surroundings: Remembers the exports and outputs that the template reads while it is resolved.
             stacks: All stacks, this one included: their exports and imports stand in the way of new outputs.
         """
         # Clients see the new template and tags at once, outputs when the operation has succeeded.
@@ -99,8 +100,9 @@ class Deployment:
             self._stack.state = replace(
                 self._target,
                 outputs=outputs,
-                imports=frozenset(imports),
+                imports=frozenset(surroundings.imports),
                 resolved_parameters=dict(self._resolver.parameters),
+                read_outputs=dict(surroundings.outputs),
             )
             self._finish(definitions)
 

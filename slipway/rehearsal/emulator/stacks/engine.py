@@ -71,6 +71,16 @@ class Engine:
             if output.export_name
         ]
 
+    def changed_outputs(self, stack: Stack) -> set[tuple[str, str]]:
+        """Stack and name of the outputs that a stack has read and that have another value now.
+
+        CloudFormation reads such a value when it creates or updates the stack, before it processes the template: it is
+        part of what changes (template reference, "Fn::GetStackOutput"; AWS DevOps blog, "Simplify cross-account and
+        cross-Region stack output references with AWS CloudFormation and CDK's new Fn::GetStackOutput").
+        """
+        surroundings = RegionSurroundings(stack.region, self._clients, self._ledger, self.find, self.exports)
+        return surroundings.changed_outputs(stack.state.read_outputs)
+
     # ---- operations ----------------------------------------------------------------------------------------
 
     def prepare(self, stack: Stack, submission: Submission) -> Prepared:
@@ -112,7 +122,8 @@ class Engine:
         try:
             prepared = self.prepare(stack, submission)
             active = prepared.resolver.active(submission.template.resources)
-            found["changes"] = tuple(changes(stack, submission.template, set(active), prepared.resolver.parameters))
+            parameters, outputs = prepared.resolver.parameters, self.changed_outputs(stack)
+            found["changes"] = tuple(changes(stack, submission.template, set(active), parameters, outputs))
             if kind == "UPDATE" and not found["changes"] and _same_besides_resources(stack, submission):
                 found["failure"] = NO_CHANGES
         except ProvisioningError as failure:
@@ -168,7 +179,7 @@ class Engine:
         if creating:
             self.add(stack)
         stack.enter("CREATE_IN_PROGRESS" if creating else "UPDATE_IN_PROGRESS", "User Initiated")
-        self._run(stack, lambda: deployment.run(prepared.surroundings.imports, self.stacks), wait=wait)
+        self._run(stack, lambda: deployment.run(prepared.surroundings, self.stacks), wait=wait)
 
     def delete(self, stack: Stack, retained: Collection[str] = (), *, wait: bool = False) -> None:
         """Delete a stack."""

@@ -95,7 +95,11 @@ class Submission:
 
 @dataclass(frozen=True)
 class StackState:
-    """What an operation replaces as a whole and a rollback puts back."""
+    """What an operation replaces as a whole and a rollback puts back.
+
+    Attributes:
+        read_outputs: Values of other stacks' outputs, by stack name, output name and region.
+    """
 
     template: Template = EMPTY_TEMPLATE
     parameters: Mapping[str, str] = field(default_factory=dict)
@@ -103,6 +107,7 @@ class StackState:
     outputs: tuple[Output, ...] = ()
     imports: frozenset[str] = frozenset()
     resolved_parameters: Mapping[str, Any] = field(default_factory=dict)
+    read_outputs: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
 
 
 @dataclass(eq=False)

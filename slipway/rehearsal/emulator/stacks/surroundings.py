@@ -18,7 +18,7 @@ Exports = Callable[[str], Mapping[str, str]]
 
 
 class RegionSurroundings:
-    """Looks values up for one operation on one stack, and remembers which exports it imported."""
+    """Looks values up for one operation on one stack, and remembers which exports and outputs of others it read."""
 
     def __init__(self, region: str, clients: Clients, ledger: Ledger, find_stack: FindStack, exports: Exports) -> None:
         self._region = region
@@ -27,6 +27,7 @@ class RegionSurroundings:
         self._find_stack = find_stack
         self._exports = exports
         self.imports: set[str] = set()
+        self.outputs: dict[tuple[str, str, str], str] = {}
 
     def stack_output(self, stack_name: str, output_name: str, region: str) -> str:
         """The current value of another stack's output."""
@@ -38,8 +39,25 @@ class RegionSurroundings:
             )
         for output in stack.state.outputs:
             if output.key == output_name:
+                self.outputs[stack_name, output_name, region] = output.value
                 return output.value
         raise ProvisioningError(f"Fn::GetStackOutput: stack {stack_name} has no output {output_name}")
+
+    def changed_outputs(self, outputs: Mapping[tuple[str, str, str], str]) -> set[tuple[str, str]]:
+        """Stack name and output name of those whose value is another one now.
+
+        Args:
+            outputs: values that were read, by stack name, output name and region.
+        """
+        return {
+            (stack, name) for (stack, name, region), value in outputs.items() if self._now(stack, name, region) != value
+        }
+
+    def _now(self, stack: str, name: str, region: str) -> str | None:
+        try:
+            return self.stack_output(stack, name, region)
+        except ProvisioningError:
+            return None  # gone: if the template still reads it, the operation fails on it
 
     def exported_value(self, export_name: str) -> str:
         """The value of an export of this region."""

@@ -29,6 +29,23 @@ def references(node: Any, names: AbstractSet[str]) -> set[str]:
     return found & names
 
 
+def reads_output(node: Any, outputs: AbstractSet[tuple[str, str]]) -> bool:
+    """Whether a template fragment reads one of these outputs of other stacks.
+
+    Args:
+        node: any fragment of a template.
+        outputs: stack name and output name of each.
+    """
+    match node:
+        case {"Fn::GetStackOutput": {"StackName": str(stack), "OutputName": str(output)}}:
+            return (stack, output) in outputs
+        case dict():
+            return any(reads_output(value, outputs) for value in node.values())
+        case list():
+            return any(reads_output(item, outputs) for item in node)
+    return False
+
+
 def _named_by(key: str, value: Any, names: AbstractSet[str]) -> set[str]:
     """The names that one member of an object refers to: itself a function, or a place where functions are."""
     match key, value:
