@@ -1,4 +1,8 @@
-"""The AWS CLI of a host of the tests: its bucket is the directory `bucket` of $STATE, and it copies for real."""
+"""The AWS CLI of a host of the tests: its bucket is the directory `bucket` of $STATE, and it copies for real.
+
+Source: AWS CLI 2 reference. `s3 sync` compares sizes and deletes with --delete; a killed one leaves a temporary name
+(s3transfer, utils.py, get_temp_filename). `--output text` has tabs between fields.
+"""
 
 from __future__ import annotations
 

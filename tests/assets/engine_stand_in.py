@@ -1,4 +1,10 @@
-"""HTTP servers in the place of an engine and of the ECS agent, and the sidecar as a process between them."""
+"""HTTP servers in the place of an engine and of the ECS agent, and the sidecar as a process between them.
+
+The agent: Amazon ECS developer guide, "Task scale-in protection endpoint": PUT of ProtectionEnabled and
+ExpiresInMinutes to $ECS_AGENT_URI/task-protection/v1/state. The engines' texts (`engine_metrics/`) have names, kinds
+and labels of each engine's source (TGI 3.3.5 router/src/server.rs; vLLM 0.11.0 and 0.16.0 v1/metrics/loggers.py), not
+all of its metrics, and made-up values: none was recorded from an engine that ran.
+"""
 
 import json
 import subprocess

@@ -73,6 +73,7 @@ class HealthNode(Sandbox):
         self.write("/dev/null")
         self.write("/dev/neuron_reset")
         if neuron:
+            # MODULE_VERSION of the driver, without its build: aws-neuronx-dkms 2.27.4.0, neuron_module.c line 23.
             self.write("/sys/module/neuron/version", f"{DRIVER}\n")
         for number in range(neuron):
             self.write(f"/dev/neuron{number}")

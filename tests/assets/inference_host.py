@@ -44,6 +44,19 @@ MOUNTED = {
     "lustre": 'mkdir -p "$ROOT/mnt/models"; cp -r "$STATE/bucket/." "$ROOT/mnt/models"',
     "sync": 'mkdir -p "$ROOT/mnt/models"',
 }
+# What each does for real, and where that is written. "Guess": nothing was found or tried.
+# blkid        util-linux 2.38, blkid(8): status 2 where a probe finds no signature.
+# curl         EC2 user guide, "Use the Instance Metadata Service": token and instance-id below /latest.
+# docker       Docker CLI 25.0 (that of aws/amazon-ecs-ami @a2532d3): `pull --quiet`, `login --password-stdin`.
+# findmnt      util-linux 2.38, findmnt(8). That the AMI's root is a partition of nvme0n1: guess.
+# lsblk        util-linux 2.38, lsblk(8); models: EC2 user guide, "Map Amazon EBS volumes to NVMe device names".
+# modprobe     that it fails where Lustre's module does not fit the kernel: guess.
+# mount-s3     Mountpoint 1.24 has --memory-target; the rest of its help is left out.
+# rpm          rpm(8): status 0 for an installed package.
+# systemctl    systemd 252; that ecs.service starts Docker and waits for user data: aws/amazon-ecs-ami @a2532d3,
+#              scripts/enable-services.sh (enables ecs alone) and amazon-ecs-init's ecs.service.
+# systemd-escape  systemd 252, tried on 2026-11-22: mnt-models-tanuki\x2d8b-v1.mount.
+# uname        a kernel of al2023-ami-minimal-2023.12 (kernel 6.1); its patch level is made up.
 STUBS = {
     "blkid": """case "$*" in
 *LABEL*) [[ ! -e "$STATE/label" ]] || cat "$STATE/label" ;;
@@ -69,7 +82,8 @@ esac""",
     "mountpoint": '[[ -e "$STATE/mounted" ]]',
     "rpm": '[[ -e "$STATE/installed" ]] && grep -qx "$2" "$STATE/installed"',
     "systemctl": 'if [[ "$1 $2" == "start mnt-models"*.mount ]]; then . "$STATE/mount.sh"; : >"$STATE/mounted"; fi',
-    "systemd-escape": 'name="${*: -1}"; name="${name#/}"; printf "%s.mount\\n" "${name//\\//-}"',
+    "systemd-escape": r"""name="${*: -1}"; name="${name#/}"; name="${name//-/\\x2d}"
+printf '%s.mount\n' "${name//\//-}" """,
     "uname": "echo 6.1.163-200.300.amzn2023.x86_64",
 }
 
@@ -110,11 +124,15 @@ class InferenceHost(Sandbox):
         (self.state / "mount.sh").write_text(f"{MOUNTED[source]}\n", encoding="utf-8")
         self.set_group("Warmed:Pending:Wait" if warm else "Pending:Wait")
         self._pack_scripts()
+        # One device file for each device: aws-neuron-sdk @81ce03a, about-neuron/security.rst line 61.
         for path in ("/dev/null", "/dev/console", "/dev/neuron0"):
             self.write(path)
+        # MODULE_VERSION of the driver without its build, as in aws-neuronx-dkms 2.27.4.0, neuron_module.c line 23; the
+        # kernel shows it with a newline (kernel/module/sysfs.c).
         self.write("/sys/module/neuron/version", f"{DRIVER}\n")
         self.write("/etc/fstab", AMI_FSTAB)
-        # The AMI's file has no newline at its end.
+        # That it is there, and without a newline at its end: guess. The recipe of the AMI writes the same line into
+        # /var/lib/ecs/ecs.config (aws/amazon-ecs-ami @a2532d3, scripts/enable-ecs-agent-inferentia-support.sh line 76).
         self.write("/etc/ecs/ecs.config", "ECS_ENABLE_INF_SUPPORT=true")
 
     def _pack_scripts(self) -> None:

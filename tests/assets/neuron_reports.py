@@ -1,4 +1,9 @@
-"""Reports of neuron-monitor, in the form of the Neuron Monitor User Guide."""
+"""Reports of neuron-monitor, in the form of the Neuron Monitor User Guide.
+
+Source: aws-neuron-sdk @81ce03a (SDK 2.32.0), tools/neuron-sys-tools/neuron-monitor-user-guide.rst: the whole report
+from line 186, hardware from 286, NeuronCores from 389, executions from 443, memory from 530, ECC counters from 695.
+Fields that nothing here reads are left out; the values are made up.
+"""
 
 from __future__ import annotations
 
