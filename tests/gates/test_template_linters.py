@@ -41,7 +41,6 @@ def test_cfn_lint_has_neither_errors_nor_warnings(each_assembly: Assembly) -> No
 
 NOT_JUDGED = {
     "W3005": "cfn-lint judges the same rule, and reads from the template where a DependsOn beside a Ref is wanted",
-    "W9009": "the CDK says in a deprecated property what a cluster's key encrypts",
 }
 """Rules of cloudformation-validate that are switched off, each with the reason."""
 

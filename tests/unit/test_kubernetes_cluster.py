@@ -99,13 +99,12 @@ def test_without_administrators_only_the_cdks_function_has_access(public: Synthe
     assert "KubectlProviderHandler" in json.dumps(entry["Properties"]["PrincipalArn"])
 
 
-def test_secrets_are_encrypted_with_a_key_that_goes_with_the_cluster(private: Synthesized) -> None:
+def test_api_data_is_encrypted_with_a_key_that_goes_with_the_cluster(private: Synthesized) -> None:
     key_id, key = private.one("KMS::Key")
     _, cluster = private.one("EKS::Cluster")
 
-    assert cluster["Properties"]["EncryptionConfig"] == [
-        {"Provider": {"KeyArn": {"Fn::GetAtt": [key_id, "Arn"]}}, "Resources": ["secrets"]}
-    ]
+    # Without the deprecated list of what is encrypted.
+    assert cluster["Properties"]["EncryptionConfig"] == [{"Provider": {"KeyArn": {"Fn::GetAtt": [key_id, "Arn"]}}}]
     assert key["Properties"]["EnableKeyRotation"] is True
     assert key["DeletionPolicy"] == "Delete"
 

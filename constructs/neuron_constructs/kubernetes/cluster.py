@@ -13,7 +13,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from neuron_constructs.acknowledgements import acknowledge, allow_redundant_depends_on
+from neuron_constructs.acknowledgements import acknowledge, allow_redundant_depends_on, skip_checkov
 from neuron_constructs.kubernetes.add_ons import AddOns, AddOnsProps
 from neuron_constructs.kubernetes.core_nodes import CoreNodesProps, core_nodes
 from neuron_constructs.kubernetes.kubectl_functions import own_kubectl_functions
@@ -163,6 +163,10 @@ class KubernetesCluster(Construct):
         assert isinstance(resource, eks.CfnCluster)
         # Escape hatch: the L2 cluster has no upgrade policy.
         resource.upgrade_policy = eks.CfnCluster.UpgradePolicyProperty(support_type="STANDARD")
+        # Escape hatch: the L2 cluster says what the key is for. EKS encrypts all Kubernetes API data with it since
+        # Kubernetes 1.28, and does not read that any more (botocore 1.44.5, EKS, EncryptionConfig: deprecated).
+        resource.add_property_deletion_override("EncryptionConfig.0.Resources")
+        skip_checkov(resource, {"CKV_AWS_58": "checkov looks for the deprecated list of what is encrypted: all is."})
         # The group with its rule: the functions remove what is installed, and must reach the API until the end.
         resource.node.add_dependency(self._control_plane_logs(props), control_plane)
         allow_redundant_depends_on(resource)
@@ -193,7 +197,7 @@ class KubernetesCluster(Construct):
         )
 
     def _secrets_key(self) -> kms.Key:
-        """Return the key of the cluster's secrets. Nothing that it encrypts outlives the cluster."""
+        """Return the key of all Kubernetes API data. Nothing that it encrypts outlives the cluster."""
         return kms.Key(
             self,
             "SecretsKey",
