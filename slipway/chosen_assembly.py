@@ -6,7 +6,7 @@ from typing import IO, Annotated
 
 import typer
 
-from slipway.environment_files import WrongChoiceError, environment_file
+from slipway.environment_files import WrongChoiceError, environment_file, folder_name
 from slipway.folder_lock import FolderTakenError, lock
 from slipway.synthesis import PROJECT, SynthFailedError, synthesize
 
@@ -108,8 +108,7 @@ def chosen_assembly(
     if assembly is not None:
         return assembly.resolve()
     try:
-        # Resolved: of `..` the folder would be one that other commands are in.
-        directory = own_folder(FOLDER / purpose / Path(str(environment)).resolve().stem)
+        directory = own_folder(FOLDER / purpose / folder_name(str(environment)))
         synthesize(str(environment), directory / "assembly", directory / "app.log", despite_findings=despite_findings)
     except (FolderTakenError, SynthFailedError) as error:
         raise NotChosenError(str(error)) from error

@@ -48,6 +48,16 @@ def environment_file(choice: str) -> Path:
     return file
 
 
+def folder_name(choice: str | Path) -> str:
+    """Return the name of the folder in which a command works on an environment.
+
+    Args:
+        choice: name or file of an environment, or the folder of its cloud assembly.
+    """
+    # Resolved: of `..` the folder would be one that other commands are in.
+    return Path(choice).resolve().name.removesuffix(_ENDING)
+
+
 def environment_names(folder: Path = ENVIRONMENTS) -> list[str]:
     """Return the names of all environment files in a folder, sorted.
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from slipway.environment_files import folder_name
 from slipway.folder_lock import FolderTakenError, lock
 from slipway.plan.errors import NotPlannedError
 from slipway.plan.fail_on import FailOn
@@ -30,8 +31,7 @@ def review(question: Question, outputs: Outputs, fail_on: str) -> tuple[str, ...
         NotPlannedError: the question makes no sense, or an environment does not synthesize.
     """
     conditions = FailOn(fail_on)
-    # Resolved: of `..` the folder would be one that other commands are in.
-    directory = PLANS / Path(question.environment or question.assembly or "").resolve().stem
+    directory = PLANS / folder_name(question.environment or question.assembly or "")
     _check(question, conditions, outputs, directory)
     with _alone(directory), synthesized(question, directory) as wait:
         # While the synths run: these take most of a second.

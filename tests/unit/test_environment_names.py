@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from slipway import environment_files
 from slipway.cli import app
-from slipway.environment_files import WrongChoiceError, environment_file, environment_names
+from slipway.environment_files import WrongChoiceError, environment_file, environment_names, folder_name
 from slipway.judge.__main__ import main as judge
 from slipway.rehearsal.__main__ import rehearse
 from tests.assembly import PROJECT
@@ -122,6 +122,15 @@ def test_a_path_may_be_anything_that_ends_in_yaml(tmp_path: Path) -> None:
     assert environment_file(f"{tmp_path}/a b/$(x).yaml") == tmp_path / "a b" / "$(x).yaml"
     with pytest.raises(WrongChoiceError, match="File name too long"):
         environment_file(f"{'x' * 300}.yaml")
+
+
+def test_environments_work_in_folders_of_their_own() -> None:
+    assert [folder_name(choice) for choice in ("team", "team.v2", "mine/team.v3.yaml", Path("cdk.out"))] == [
+        "team",
+        "team.v2",
+        "team.v3",
+        "cdk.out",
+    ]
 
 
 def test_a_file_whose_name_no_command_takes_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from slipway.chosen_assembly import NotChosenError, own_folder, refuse_unclear_choice
+from slipway.environment_files import folder_name
 from slipway.folder_lock import FolderTakenError
 from slipway.judge.parallelcluster_process import JudgeFailedError
 from slipway.plan.cluster_update.comparison import Comparison, compare
@@ -40,7 +41,7 @@ def run(environment: str | None, assembly: Path | None, against: Path | None, di
         JudgeFailedError: aws-parallelcluster is not installed, or it ended without an answer.
     """
     refuse_unclear_choice(environment, assembly)
-    own = own_folder(directory / Path(environment or assembly or "").resolve().stem)
+    own = own_folder(directory / folder_name(environment or assembly or ""))
     if assembly is None:
         assembly = own / "assembly"
         synthesize(str(environment), assembly, own / "app.log")
