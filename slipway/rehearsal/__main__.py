@@ -72,7 +72,7 @@ def _run_in(folder: RunFolder, subject: Subject, toolchain: Toolchain) -> int:
 
 def _subject(environment: str) -> Subject:
     """Find and read the environment file; a wrong one ends the program with all its problems."""
-    file = environment_file(environment).resolve()
+    file = environment_file(environment)
     if file.parent == ENVIRONMENTS and not file.is_file():
         known = ", ".join(sorted(path.stem for path in ENVIRONMENTS.glob("*.yaml")))
         typer.echo(f"there is no environment {environment!r}; environments/ has: {known}", err=True)
@@ -82,7 +82,12 @@ def _subject(environment: str) -> Subject:
     except InvalidEnvironment as invalid:
         typer.echo(str(invalid), err=True)
         raise typer.Exit(FAILED) from invalid
-    return Subject(content.name, file, keeps_data=_keeps_data(content), certificate_arns=_certificate_arns(content))
+    return Subject(
+        content.name,
+        file.resolve(),
+        keeps_data=_keeps_data(content),
+        certificate_arns=_certificate_arns(content),
+    )
 
 
 def _certificate_arns(environment: Environment) -> tuple[str, ...]:
