@@ -273,7 +273,7 @@ def test_trn2_repeats_a_head_for_each_worker() -> None:
     there = trn2.model_copy(update={"training_stacks": stacks})
     on_trn2 = ["hardware.instance_type=trn2.48xlarge", f"{TP}=8"]
     [problem] = problems_of("llama-3-8b", *on_trn2, f"{KV}=2", where=there)
-    assert "8 key and value heads x 2 = 16 are not 8 workers" in problem
+    assert "8 key and value heads x 2 = 16 are not 8 workers, and on trn2.48xlarge" in problem
     assert problems_of("llama-3-8b", *on_trn2, f"{KV}=1", where=there) == []
 
 

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from slipway_jobs.recipe.attention_order import attention_order
 from slipway_jobs.recipe.model import Hardware
 from slipway_jobs.run import Run
 from slipway_training.device import Workers
-from slipway_training.models.attention_order import attention_order
 from slipway_training.models.llama_initialization import Fill, HeadOrder
 from slipway_training.models.pipeline_stages import stage_layers
 from slipway_training.models.transformers_configuration import transformers_configuration
@@ -123,8 +123,15 @@ def test_random_weights_depend_on_seed_and_name_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("instance_type", "order"), [(None, "trn1"), ("trn1n.32xlarge", "trn1"), ("trn2.48xlarge", "trn2")]
+    ("instance_type", "order"), [("trn1.2xlarge", "trn1"), ("trn1n.32xlarge", "trn1"), ("trn2.48xlarge", "trn2")]
 )
 def test_heads_follow_the_chip(instance_type: str | None, order: str) -> None:
     hardware = Hardware(device="neuron", framework="xla", instance_type=instance_type, nodes=1)
     assert attention_order(hardware) == order
+
+
+def test_a_chip_without_an_order_is_refused_and_processors_take_that_of_trn1() -> None:
+    hardware = Hardware(device="neuron", framework="xla", instance_type="trn3.48xlarge", nodes=1)
+    with pytest.raises(ValueError, match=r"no order of attention heads for trn3\.48xlarge"):
+        attention_order(hardware)
+    assert attention_order(hardware.model_copy(update={"device": "cpu", "instance_type": "c7i.8xlarge"})) == "trn1"

@@ -166,7 +166,7 @@ def test_trn2_repeats_heads_up_to_the_workers_only(tmp_path: Path) -> None:
     split = {"tensor_parallel_size": 2, "kv_size_multiplier": 2}
     run = make_split_run(tmp_path, 3, parallelism=split, hardware={"instance_type": "trn2.48xlarge"})
     with pytest.raises(
-        ValueError, match="on Trn2 num_key_value_heads times kv_size_multiplier must be 2, not 4"
+        ValueError, match=r"on trn2\.48xlarge num_key_value_heads times kv_size_multiplier must be 2, not 4"
     ) as caught:
         check_limits(run)
     assert "3 workers cannot be divided into groups of 2 x 1" in str(caught.value)

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from neuron_constructs.cluster.job_kit import kit_files
+from slipway import facts
 from slipway_jobs.environment import Environment
+from slipway_jobs.recipe.attention_order import attention_order
+from slipway_jobs.recipe.model import Hardware
 from tests.assembly import PROJECT, Assembly
 
 KIT = PROJECT / "assets" / "jobs"
@@ -74,3 +77,9 @@ def test_what_tools_leave_behind_is_not_part_of_the_kit(tmp_path: Path) -> None:
         (tmp_path / name).touch()
 
     assert [name for name, _ in kit_files(tmp_path)] == ["slipway_jobs/run.py"]
+
+
+def test_the_kit_has_the_order_of_heads_on_every_instance_that_trains() -> None:
+    for name, row in facts.instance_types().items():
+        if facts.instance_family(row.family).trains:
+            attention_order(Hardware(device="neuron", framework="xla", instance_type=name, nodes=1))

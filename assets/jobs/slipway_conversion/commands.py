@@ -15,6 +15,7 @@ from slipway_conversion.nxd_split import ToldSplit
 from slipway_conversion.problems import ConversionError
 from slipway_conversion.recipe_model import check_same_model, recipe_model
 from slipway_conversion.to_transformers import Conversion, to_transformers
+from slipway_jobs.recipe.attention_order import attention_order
 from slipway_jobs.run import Run, read_run
 from slipway_training.checkpoints.layout import (
     CHECKPOINT_FILE,
@@ -24,7 +25,6 @@ from slipway_training.checkpoints.layout import (
     read_checkpoint_file,
 )
 from slipway_training.data.manifest import TOKENIZER
-from slipway_training.models.attention_order import attention_order
 from slipway_training.models.transformers_configuration import transformers_configuration
 
 Report = Callable[[str], None]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from slipway_jobs.recipe.attention_order import attention_order
 from slipway_jobs.run import Run
 from slipway_training.checkpoints.layout import DONE, INITIAL, CheckpointFile, latest_complete, read_checkpoint_file
 from slipway_training.checkpoints.saving import remove_incomplete, save_checkpoint
@@ -17,7 +18,6 @@ from slipway_training.data.samples import Samples
 from slipway_training.device import Workers
 from slipway_training.durable import write_text
 from slipway_training.metrics import Metrics, say
-from slipway_training.models.attention_order import attention_order
 from slipway_training.schedule import learning_rate
 from slipway_training.stopping import StopRequest
 from slipway_training.strategies import build

@@ -80,7 +80,7 @@ class Assumptions(Section):
 
     def accelerator(self, instance_type: str) -> Accelerator | None:
         """Return the row of an instance type, none where there is none."""
-        family = instance_type.split(".", maxsplit=1)[0].replace("trn2u", "trn2")
+        family = instance_type.partition(".")[0]
         return next((row for row in self.accelerators if row.family == family), None)
 
 

@@ -30,6 +30,7 @@ PLACEMENT_RULES: tuple[Callable[[Placement], Iterator[Finding]], ...] = (
     nodes.stack,
     nodes.workers,
     split.replicas,
+    split.repeated_heads,
     split.batch,
     memory.device,
     memory.host,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from slipway_jobs.arithmetic.placement import Placement
 from slipway_jobs.recipe.architecture import Llama
+from slipway_jobs.recipe.attention_order import attention_order
 from slipway_jobs.recipe.model import Recipe
 from slipway_jobs.recipe.problems import Finding, listed
 
@@ -109,9 +110,19 @@ def key_value_heads(recipe: Recipe) -> Iterator[Finding]:
         yield Finding(_KV, message, _multiplier(queries, heads, tp))
     elif heads * times % tp:
         yield Finding(_KV, f"{repeated} are no multiple of {tp} workers", _multiplier(queries, heads, tp))
-    elif times > 1 and heads * times != tp and (recipe.hardware.instance_type or "").startswith("trn2"):
-        message = f"{repeated} are not {tp} workers, and on Trn2 repeated heads are one for each worker"
-        yield Finding(_KV, message, _multiplier(queries, heads, tp))
+
+
+def repeated_heads(placement: Placement) -> Iterator[Finding]:
+    """Repeated heads that lie beside each other are one for each worker."""
+    model, parallelism = placement.recipe.model, placement.recipe.parallelism
+    if not isinstance(model, Llama) or parallelism.kv_size_multiplier == 1:
+        return
+    tp, heads = parallelism.tensor_parallel_size, model.num_key_value_heads
+    repeated = heads * parallelism.kv_size_multiplier
+    if repeated > tp and repeated % tp == 0 and attention_order(placement.recipe.hardware) == "trn2":
+        message = f"{heads} key and value heads x {parallelism.kv_size_multiplier} = {repeated} are not {tp} workers, "
+        message += f"and on {placement.instance_type} repeated heads are one for each worker"
+        yield Finding(_KV, message, _multiplier(model.num_attention_heads, heads, tp))
 
 
 def _multiplier(queries: int, heads: int, tp: int) -> str:

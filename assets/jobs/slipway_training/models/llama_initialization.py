@@ -9,7 +9,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from slipway_training.models.attention_order import AttentionOrder
+from slipway_jobs.recipe.attention_order import AttentionOrder
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from torch.distributed.pipelining import PipelineStage, Schedule1F1B
 from torch.distributed.pipelining.schedules import PipelineScheduleSingle
 
 from slipway_jobs.recipe.architecture import Llama as LlamaConfiguration
+from slipway_jobs.recipe.attention_order import attention_order
 from slipway_jobs.recipe.model import Recipe
 from slipway_jobs.run import Run
-from slipway_training.models.attention_order import attention_order
 from slipway_training.models.llama import Llama, Stage
 from slipway_training.models.llama_initialization import HeadOrder
 from slipway_training.models.pipeline_stages import stage_layers

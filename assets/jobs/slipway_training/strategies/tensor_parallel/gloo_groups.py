@@ -8,8 +8,8 @@ import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 
+from slipway_jobs.recipe.attention_order import AttentionOrder
 from slipway_jobs.recipe.model import Parallelism
-from slipway_training.models.attention_order import AttentionOrder
 
 
 @dataclass(frozen=True)

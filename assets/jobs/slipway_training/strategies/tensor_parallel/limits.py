@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from slipway_jobs.recipe.architecture import Llama
+from slipway_jobs.recipe.attention_order import attention_order
 from slipway_jobs.run import Run
-from slipway_training.models.attention_order import attention_order
 
 
 def check_limits(run: Run) -> None:
@@ -42,7 +42,8 @@ def check_limits(run: Run) -> None:
     if tensor % repeats:
         problems.append(f"kv_size_multiplier {repeats} does not divide tensor_parallel_size {tensor}")
     if repeats > 1 and attention_order(recipe.hardware) == "trn2" and heads != tensor:
-        problems.append(f"on Trn2 num_key_value_heads times kv_size_multiplier must be {tensor}, not {heads}")
+        where = recipe.hardware.instance_type
+        problems.append(f"on {where} num_key_value_heads times kv_size_multiplier must be {tensor}, not {heads}")
     if stages > 1 and recipe.batch.global_size // (recipe.batch.micro_size * replicas) < stages:
         problems.append(
             f"batch.global_size {recipe.batch.global_size} makes fewer micro-batches for each of {replicas} replicas "

@@ -16,9 +16,9 @@ from neuronx_distributed.utils.model_utils import get_platform_lnc
 from torch import Tensor
 
 from slipway_jobs.recipe.architecture import Llama as LlamaConfiguration
+from slipway_jobs.recipe.attention_order import attention_order
 from slipway_jobs.recipe.model import Recipe
 from slipway_jobs.run import Run
-from slipway_training.models.attention_order import attention_order
 from slipway_training.models.llama import DecoderLayer, Llama, NextTokenLoss, RMSNorm, Stage
 from slipway_training.models.llama_initialization import HeadOrder
 from slipway_training.strategies.tensor_parallel.neuron_layers import NeuronLayers, initialize
