@@ -23,9 +23,9 @@ _CLEARER_WORDS = (
         'Put the whole text in quotation marks: "0 20 ? * MON-FRI *".',
     ),
     (
-        "expected alphabetic or numeric character",
-        "a `*` or `&` stands here without quotation marks",
-        'Put the whole text in quotation marks: "0 20 ? * MON-FRI *".',
+        "found unexpected document separator",
+        "the text that begins in line {beginning} is not closed before this line",
+        "Add the quotation mark at its end.",
     ),
     (
         "expected the node content",
@@ -45,6 +45,15 @@ _CLEARER_WORDS = (
     ("expected ',' or '}'", "the mapping that begins in line {beginning} is not closed", "Add the `}` at its end."),
     ("expected <block end>", "the indentation does not fit the lines before", "Indent each level by two spaces."),
 )
+# What PyYAML takes a text for that begins with one of these characters.
+_INDICATORS = {
+    "while scanning an alias": "*",
+    "while scanning an anchor": "&",
+    "while scanning a block scalar": "|` or `>",
+    "while scanning a tag": "!",
+    "while parsing a tag": "!",
+    "while scanning a directive": "%",
+}
 # What PyYAML says where the key after a text such as `region:us-west-2` begins.
 _WORDS_BEHIND_NO_SPACE = ("mapping values are not allowed here", "could not find expected ':'", "found '<scalar>'")
 
@@ -95,14 +104,20 @@ def _flaw_of(error: yaml.MarkedYAMLError, text: str) -> Flaw:
     mark = error.problem_mark or error.context_mark
     if mark and any(words in problem for words in _WORDS_BEHIND_NO_SPACE) and (flaw := _missing_space(mark.line, text)):
         return flaw
+    if mark and (indicator := _INDICATORS.get(error.context or "")):
+        message = f"not valid YAML: a `{indicator}` stands here without quotation marks"
+        return Flaw(_within(mark, text), (), message, 'Put the whole text in them, such as "0 20 ? * MON-FRI *".')
     beginning = (error.context_mark.line if error.context_mark else 0) + 1
     message, fix = next(
         ((message.format(beginning=beginning), fix) for words, message, fix in _CLEARER_WORDS if words in problem),
         (problem, "Check indentation, brackets and quotation marks around this place."),
     )
-    last_line = max(1, len(text.splitlines()))
-    position = Position(min(mark.line + 1, last_line), mark.column + 1) if mark else Position(1, 1)
-    return Flaw(position, (), f"not valid YAML: {message}", fix)
+    return Flaw(_within(mark, text) if mark else Position(1, 1), (), f"not valid YAML: {message}", fix)
+
+
+def _within(mark: yaml.Mark, text: str) -> Position:
+    """Return the place of a mark, which at the end of a file may be a line too far."""
+    return Position(min(mark.line + 1, max(1, len(text.splitlines()))), mark.column + 1)
 
 
 def _missing_space(index: int, text: str) -> Flaw | None:
