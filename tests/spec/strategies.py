@@ -129,7 +129,7 @@ def _networks(draw: st.DrawFn, zones: list[str], *, needs_load_balancer: bool) -
 @st.composite
 def _operations(draw: st.DrawFn) -> Values:
     optional = {
-        "alarm_email": "ml-platform@example.com",
+        "alarm_email": draw(st.sampled_from(["ml-platform@example.com", "o'neil+trn1@mail.example.xn--p1ai"])),
         "monthly_budget_usd": draw(st.integers(1, 10_000_000)),
         "log_retention_days": draw(st.sampled_from([1, 30, 365, 3653])),
         "max_usd_per_hour": draw(st.integers(1, 100) | st.floats(0.01, 100)),

@@ -10,7 +10,7 @@ def accesses(draw: st.DrawFn, region: str, zone: str) -> Values:
     """Draw the keys of the `training` section that are about logins."""
     optional = {
         "ssh": {
-            "key_name": "operators",
+            "key_name": draw(st.sampled_from(["operators", "the team's key (2026)"])),
             "allowed_cidr": draw(st.sampled_from(["10.0.0.0/8", "192.168.7.0/24", "203.0.113.7/32"])),
         },
         "login_nodes": draw(_login_nodes(region, zone)),
@@ -46,7 +46,9 @@ def _directories(draw: st.DrawFn, region: str) -> Values:
         "additional_sssd_configs": {"access_provider": "ldap", "ldap_page_size": "500"},
         "ldap_tls_ca_cert": "/etc/ssl/certs/corp.pem",
         "ldap_tls_req_cert": draw(st.sampled_from(["hard", "demand"])),
-        "ldap_access_filter": "memberOf=cn=ml,ou=groups,dc=corp,dc=example,dc=com",
+        "ldap_access_filter": draw(
+            st.sampled_from(["memberOf=cn=ml,dc=corp,dc=example,dc=com", "(&(objectClass=person)(cn=a \\28b\\29))"])
+        ),
         "generate_ssh_keys_for_users": draw(st.booleans()),
     }
     return draw(with_some(optional, required))

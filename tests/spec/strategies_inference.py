@@ -61,9 +61,16 @@ def _models(draw: st.DrawFn, name: str, hosts: list[tuple[str, InstanceType]], *
         model |= {"compiled": compiled, "limits": draw(_limits(engine, compiled))}
     if has_route:
         folder = {"path": f"/{name.replace('.', '-')}"}
-        model["route"] = draw(st.sampled_from([folder, {"host": f"{name}.llm.example.com"}]))
+        model["route"] = draw(
+            st.sampled_from([folder, {"host": f"{name}.llm.example.com"}, {"host": f"{name}.xn--p1ai"}])
+        )
     model |= draw(st.sampled_from([{}, {"canary": True}, {"canary": False}, {"prefix": f"imported/{name}"}]))
-    image = draw(st.sampled_from(["111122223333.dkr.ecr.us-west-2.amazonaws.com", "public.ecr.aws/example"]))
+    registries = [
+        "111122223333.dkr.ecr.us-west-2.amazonaws.com",
+        "public.ecr.aws/example",
+        "Mirror.Example.com:5000/a__b",
+    ]
+    image = draw(st.sampled_from(registries))
     in_ecr = ".ecr." in image.partition("/")[0] and "dkr" in image
     optional = {
         "image": f"{image}/engine:1.2.3",
