@@ -130,3 +130,24 @@ def test_rpm_tells_of_a_package_that_is_not_installed_as_the_stand_in_does(
         == (shown.returncode, shown.stdout)
         == (1, f"package {query[-1]} is not installed\n")
     )
+
+
+def units() -> dict[str, str]:
+    """The units that are written onto machines, by name; the agent's drop-in with a command, which it does not have."""
+    user_data = (ASSETS / "inference/user_data.sh").read_text(encoding="utf-8")
+    (drop_in,) = re.findall(r"printf '(\[Unit\].*)' \\$", user_data, re.MULTILINE)
+    written = drop_in.replace("\\n", "\n") % "/run/slipway/host-proven"
+    found = {file.name: file.read_text(encoding="utf-8") for file in sorted(ASSETS.rglob("*.service"))}
+    return found | {"drop-in.service": f"{written}[Service]\nExecStart=/bin/true\n"}
+
+
+@pytest.mark.parametrize("name", units())
+def test_systemd_knows_every_key_of_our_units(debian: DebianPrograms, tmp_path: Path, name: str) -> None:
+    unit = tmp_path / name
+
+    def complaints(text: str) -> str:
+        unit.write_text(text, encoding="utf-8")
+        return debian.run("systemd-analyze", "verify", "--man=no", "--recursive-errors=no", unit).stderr
+
+    assert complaints(units()[name]) == ""
+    assert "Unknown key 'Aftr'" in complaints(units()[name].replace("[Unit]\n", "[Unit]\nAftr=x\n"))
