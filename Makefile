@@ -89,7 +89,7 @@ test-browser: setup .tools/chromium/.installed ## Open the plan's page in a real
 
 .PHONY: test-contracts
 test-contracts: setup .tools/contracts/.installed .tools/slurm/.installed ## Compare the tests' stand-ins with the real packages of other projects
-	python -m pytest tests/contracts -m contract
+	python -m pytest $(SIDE_BY_SIDE) tests/contracts -m contract
 
 .PHONY: test-training
 test-training: setup .tools/training/.installed ## Type-check and test the training code and the converter on CPUs
