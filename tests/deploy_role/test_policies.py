@@ -21,6 +21,8 @@ from slipway.deploy_role.policies import (
     execution_policies,
     github_trust_policy,
 )
+from slipway.preflight.policy import policy as preflight_policy
+from slipway.preflight.run import choose
 from slipway.rehearsal.emulator.resources.row import Row
 from slipway.rehearsal.emulator.resources.rows import api_rows
 from tests.assembly import Assembly
@@ -57,6 +59,15 @@ def test_each_fits_a_managed_policy_and_all_fit_a_role(each_assembly: Assembly) 
     # Ten managed policies is what a role takes without a raised quota.
     assert 1 <= len(policies) <= 10
     assert all(len(json.dumps(policy, separators=(",", ":"))) <= MANAGED_POLICY_CHARACTERS for policy in policies)
+
+
+def test_the_workflows_policies_fit_a_role_together(each_assembly: Assembly) -> None:
+    """The printed commands put them into the role; IAM takes 10,240 characters of such policies (IAM quotas)."""
+    needs = read_needs(each_assembly.directory)
+    preflight = json.loads(preflight_policy(choose((), (), capacity=False)))
+    inline = [deployer_policy(needs, ACCOUNT), destroyer_policy(needs), preflight]
+
+    assert sum(len(json.dumps(document, separators=(",", ":"))) for document in inline) <= 10240
 
 
 def test_no_action_is_lost_between_the_documents(each_assembly: Assembly) -> None:
