@@ -127,13 +127,14 @@ OWN_FOLDER = folder=$$(mktemp -d "$$PWD/.plan/$@.XXXXXX") && trap 'rm -rf "$$fol
 
 .PHONY: cost
 cost: setup .plan ## Print what ENVIRONMENT costs idle and at peak, from list prices (docs/cost.md)
-	@$(OWN_FOLDER); node_modules/.bin/cdk synth --quiet -c "environment=$$ENVIRONMENT" --output "$$folder/assembly" \
-	    >/dev/null 2>"$$folder/log" || { cat "$$folder/log" >&2; exit 1; }; \
+	@$(OWN_FOLDER) && \
+	  { node_modules/.bin/cdk synth --quiet -c "environment=$$ENVIRONMENT" --output "$$folder/assembly" >/dev/null 2>"$$folder/log" || \
+	    { cat "$$folder/log" >&2; exit 1; }; } && \
 	  python -m slipway.plan.cost "$$folder/assembly"
 
 .PHONY: diff
 diff: setup .plan ## Show what a deployment of ENVIRONMENT would change, and whether it can update the cluster
-	@$(OWN_FOLDER); node_modules/.bin/cdk diff -c "environment=$$ENVIRONMENT" --output "$$folder/assembly" && \
+	@$(OWN_FOLDER) && node_modules/.bin/cdk diff -c "environment=$$ENVIRONMENT" --output "$$folder/assembly" && \
 	  slipway cluster-update --assembly "$$folder/assembly"
 
 # BASE: what a pull request is compared with. FAIL_ON: what it must not have (docs/review.md).

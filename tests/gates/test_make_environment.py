@@ -87,6 +87,21 @@ def test_no_name_is_run_or_taken_apart(noted: Path, target: str, from_shell: boo
     assert HOSTILE in [line.removeprefix("environment=") for line in asked]
 
 
+@pytest.mark.parametrize("target", ["cost", "diff"])
+def test_a_run_leaves_no_folder_and_writes_nowhere_else(noted: Path, target: str) -> None:
+    make(noted, target, "ENVIRONMENT=default")
+    assert list((noted / ".plan").iterdir()) == []
+    (noted / ".plan").rmdir()
+    (noted / ".plan").touch()
+    (noted / "asked").unlink()
+
+    run = make(noted, target, "ENVIRONMENT=default")
+
+    assert run.returncode == 2
+    assert "Not a directory" in run.stderr
+    assert not (noted / "asked").exists()
+
+
 def test_no_name_in_a_target_is_run(noted: Path) -> None:
     make(noted, "rehearse-$(touch made)")
 

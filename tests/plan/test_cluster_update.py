@@ -261,3 +261,18 @@ def test_another_side_that_is_no_template_is_one_line(
 
 def test_an_assembly_that_is_none_is_one_line(parallelcluster: ParallelCluster, tmp_path: Path) -> None:
     assert_one_line(update("--assembly", tmp_path), "is no cloud assembly")
+
+
+def test_assemblies_in_folders_of_one_name_are_compared_apart(parallelcluster: ParallelCluster, tmp_path: Path) -> None:
+    deployed = Environment().write(tmp_path / "deployed")
+    folder = Environment().write(tmp_path / "cdk.out")
+
+    assert update("--assembly", folder, "--against", deployed).exit_code == 0
+    assert [path.name for path in (tmp_path / "run").iterdir() if path.is_dir()] == [TRAINING_STACK]
+
+
+def test_an_environment_and_an_assembly_are_two_things(tmp_path: Path) -> None:
+    result = update("-e", "default", "--assembly", tmp_path)
+
+    assert result.exit_code == 2
+    assert "one of them" in result.stderr

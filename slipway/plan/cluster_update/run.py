@@ -41,11 +41,15 @@ def run(environment: str | None, assembly: Path | None, against: Path | None, di
         JudgeFailedError: aws-parallelcluster is not installed, or it ended without an answer.
     """
     refuse_unclear_choice(environment, assembly)
-    own = own_folder(directory / folder_name(environment or assembly or ""))
     if assembly is None:
+        own = own_folder(directory / folder_name(str(environment)))
         assembly = own / "assembly"
         synthesize(str(environment), assembly, own / "app.log")
-    wanted, region = templates_of_assembly(assembly)
+        wanted, region = templates_of_assembly(assembly)
+    else:
+        wanted, region = templates_of_assembly(assembly)
+        # Not the folder's name: many assemblies are in a folder called cdk.out.
+        own = own_folder(directory / folder_name(stack_of_cluster(wanted, str(assembly))))
     return compare(_other_side(against, wanted, region, assembly), wanted, region, own)
 
 
