@@ -116,7 +116,7 @@ def _instructions(needs: Needs, account: str, output: Path, documents: Mapping[s
     def document(name: str) -> str:
         return shlex.quote(f"file://{output / name}")
 
-    yield f"{len(documents)} documents in {output}. CloudFormation's own role, for this environment alone:"
+    yield f"Wrote {len(documents)} documents to {output}. To limit CloudFormation's role to this environment, run:"
     yield ""
     for name, policy in policies.items():
         yield f"aws iam create-policy --policy-name {policy} --policy-document {document(name)}"
@@ -125,7 +125,7 @@ def _instructions(needs: Needs, account: str, output: Path, documents: Mapping[s
     yield ""
     if "deployer-trust.json" in documents:
         role = f"{prefix}-deployer"
-        yield "The role that the workflows take on:"
+        yield "To make the role that the workflows assume, run:"
         yield ""
         yield (
             f"aws iam create-role --role-name {role} --max-session-duration {SESSION_SECONDS} "
@@ -138,8 +138,8 @@ def _instructions(needs: Needs, account: str, output: Path, documents: Mapping[s
                 f"--policy-document {document(f'{policy}.json')}"
             )
     else:
-        yield f"Attach {output / 'deployer.json'} to whoever runs `cdk deploy`, and beside it, for `slipway destroy`,"
-        yield f"{output / 'destroyer.json'}."
+        yield f"Attach {output / 'deployer.json'} to everyone who runs `cdk deploy`,"
+        yield f"and {output / 'destroyer.json'} also to everyone who runs `slipway destroy`."
     if caveat := _caveat(needs):
         yield ""
         yield caveat
