@@ -24,7 +24,8 @@ pytestmark = pytest.mark.slurm
 RECIPE = RECIPES / "tiny-llama.yaml"
 NODES = tuple(f"cpu-dy-c7i-{number}" for number in range(1, 4))
 
-# What the real one prints at its end; the messages before are its workers'.
+# What the real one prints at its end; the messages before are its workers'. Source: aws-neuron-sdk, frameworks/torch/
+# torch-neuronx/api-reference-guide/training/pytorch-neuron-parallel-compile.rst, lines 80-82, 142 and 191 (2026-08-21).
 PARALLEL_COMPILE = """#!/bin/bash
 set -euo pipefail
 [[ "$1" != --command ]] || { echo "locks cleared"; exit; }

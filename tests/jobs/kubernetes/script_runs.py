@@ -3,6 +3,14 @@
 The stand-ins write down their arguments and environment. The text of the scripts, bash, and the record of the attempts
 are real; so are the pods' commands and variables, which come from the manifests. No stand-in outlives an interrupted
 test for long: each wait of theirs ends by itself, and at once when the test's folder is gone.
+
+Sources of what they copy:
+* torchrun's options: PyTorch 2.13, torch/distributed/run.py, lines 426-433 and 620-629.
+* neuron_parallel_compile's last line and `--command clear-locks`: aws-neuron-sdk, frameworks/torch/torch-neuronx/
+  api-reference-guide/training/pytorch-neuron-parallel-compile.rst, lines 82 and 191 (2026-08-21).
+* scontrol and srun: tests/slurm runs the same scripts with the real ones (make test-slurm).
+* getent: `getent ahostsv4 localhost` of Debian's libc-bin, recorded on 2026-11-22.
+* mpirun's `-x`, `-np` and that it passes USR1 on: Open MPI's manual page mpirun(1). Not compared with a real one.
 """
 
 from __future__ import annotations
