@@ -13,17 +13,21 @@ _MODELS = botocore.session.get_session()
 _FOR_EVERY_COMMAND = {"region", "query", "output", "profile"}
 
 # Commands that the CLI adds to the services' own, with the options that we print: awscli 1.46.3, customizations/s3/
-# subcommands.py (SyncCommand, CpCommand, RmCommand), customizations/eks/update_kubeconfig.py and get_token.py; `sso
-# login` is version 2's alone: its reference, "sso login".
+# subcommands.py, customizations/eks/update_kubeconfig.py and get_token.py.
 _OF_THE_CLI_ITSELF = {
     ("s3", "cp"): {"recursive", "only-show-errors"},
     ("s3", "sync"): {"delete"},
     ("s3", "rm"): {"recursive"},
     ("s3", "rb"): {"force"},
-    ("sso", "login"): set(),
     ("eks", "update-kubeconfig"): {"name"},
     ("eks", "get-token"): {"cluster-name"},
 }
+
+OF_VERSION_2: dict[tuple[str, str], set[str]] = {
+    ("logs", "tail"): {"since", "follow", "filter-pattern"},
+    ("sso", "login"): set(),
+}
+"""Commands that only version 2 of the CLI has, which no registry of Python packages holds (its reference)."""
 
 
 def problems(words: Sequence[str], *, whole: bool = True) -> Iterator[str]:
@@ -36,8 +40,9 @@ def problems(words: Sequence[str], *, whole: bool = True) -> Iterator[str]:
     service, name, *rest = [*words, "", ""][:2] + list(words[2:])
     options = {word[2:].split("=")[0] for word in rest if word.startswith("--")}
     yield from _problems_of_query(rest)
-    if (service, name) in _OF_THE_CLI_ITSELF:
-        yield from _unknown(options - _FOR_EVERY_COMMAND - _OF_THE_CLI_ITSELF[service, name])
+    own = (_OF_THE_CLI_ITSELF | OF_VERSION_2).get((service, name))
+    if own is not None:
+        yield from _unknown(options - _FOR_EVERY_COMMAND - own)
         return
     try:
         model = _MODELS.get_service_model(service)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -35,13 +36,16 @@ SLURM_PROFILE = "PATH=$PATH:/opt/slurm/bin\nMANPATH=$MANPATH:/opt/slurm/share/ma
 
 
 class LoginMachine(ClusterNode):
-    """A head node after its set-up, on which Session Manager's agent opens shells."""
+    """A head node, or a login node with its /apps, on which Session Manager's agent opens shells."""
 
-    def __init__(self, directory: Path, operating_system: str) -> None:
+    def __init__(self, directory: Path, operating_system: str, *, login_node: bool = False) -> None:
         super().__init__(directory, operating_system)
         self.cluster_user = facts.operating_system(operating_system).cluster_user
         self.write("/etc/parallelcluster/cfnconfig", CFNCONFIG.replace("=ubuntu\n", f"={self.cluster_user}\n"))
         outcome = self.set_up_head()
+        if login_node:
+            shutil.rmtree(self.root / "etc/profile.d")
+            outcome = self.set_up_login()
         assert outcome.status == 0, outcome.stderr
         self.write("/etc/profile", PROFILE)
         self.write("/etc/profile.d/slurm.sh", SLURM_PROFILE)
@@ -127,7 +131,7 @@ def test_documented_lines_run_in_the_shell_that_an_output_opens(
     environment: str, output: str, assemblies: AssemblyFactory, tmp_path: Path
 ) -> None:
     assembly = assemblies(environment)
-    machine = LoginMachine(tmp_path, assembly.training.operating_system)
+    machine = LoginMachine(tmp_path, assembly.training.operating_system, login_node=output == "LoginNodeSession")
     user = machine.cluster_user
 
     shell = machine.session(documented_lines(), session_command(assembly, output))

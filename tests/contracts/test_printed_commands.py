@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.aws_command import OF_VERSION_2
 from tests.contracts.real_packages import unpacked
 from tests.documented_commands import Command
 from tests.unit.test_documented_commands import COMMANDS, printed_by_outputs
@@ -16,13 +17,10 @@ from tests.unit.test_documented_commands import COMMANDS, printed_by_outputs
 pytestmark = pytest.mark.contract
 
 PACKAGES = ("awscli", "colorama", "docutils", "pyasn1", "rsa")
-VERSION_2 = {("logs", "tail")}
-"""Commands that PyPI's version 1 of the CLI lacks (aws-cli 2: awscli/customizations/logs/tail.py)."""
-
 PRINTED = [
     command
-    for command in [*(each for each in COMMANDS if each.words[0] == "aws" and each.whole), *printed_by_outputs()]
-    if tuple(command.words[1:3]) not in VERSION_2
+    for command in (*COMMANDS, *printed_by_outputs())
+    if command.words[0] == "aws" and command.whole and command.words[1:3] not in OF_VERSION_2
 ]
 
 

@@ -99,7 +99,8 @@ def test_the_aws_cli_takes_what_an_output_prints(command: Command) -> None:
 def test_make_has_the_target_and_the_variables(command: Command) -> None:
     makefile = (PROJECT / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z][a-z-]*):", makefile, re.MULTILINE))
-    variables = set(re.findall(r"^([A-Z_]+) \?=", makefile, re.MULTILINE))
+    [names] = re.findall(r"foreach name,([A-Z_ ]+),", makefile)
+    variables = set(names.split())
 
     for word in command.words[1:]:
         variable, is_variable, _ = word.partition("=")
