@@ -17,9 +17,11 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
+from tests.assets import test_training_image_build
 from tests.assets.inference_host import AWS, PREFIX
 from tests.assets.sandbox import ASSETS
 from tests.contracts.real_packages import unpacked
+from tests.unit import test_image_mirror_script
 
 pytestmark = pytest.mark.contract
 
@@ -115,6 +117,22 @@ def test_a_list_is_the_same_and_null_where_nothing_is(real: Cli, stand_in: Cli) 
         answers = [json.loads(cli(*ask).stdout) for cli in (real, stand_in)]
 
         assert answers == [found, found]
+
+
+def test_text_of_a_query_that_finds_nothing_is_none_as_the_builds_stand_ins_say(real: Cli) -> None:
+    ask = (
+        *shlex.split(LIST.replace("json", "text")),
+        "--bucket",
+        BUCKET,
+        "--prefix",
+        "x",
+        "--query",
+        "Contents[0].Key",
+    )
+
+    assert real(*ask).stdout == "None\n"
+    assert "echo None" in test_image_mirror_script.AWS
+    assert "echo None" in test_training_image_build.AWS
 
 
 def test_what_is_not_there_fails_a_copy(real: Cli, tmp_path: Path) -> None:
