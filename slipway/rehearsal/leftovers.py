@@ -78,6 +78,10 @@ def _listed(kind: str, name: str, retained: dict[str, ResourceEntry], keeps_data
 def _unlisted(entry: ResourceEntry, keeps_data: bool) -> Leftover:
     name = f"{entry.stack}/{entry.logical_id} ({entry.type})"
     if entry.action == "retain":
+        # `slipway destroy` may have deleted it since, by the service's own API: the ledger knows of stacks only.
+        for row in rules().documented:
+            if row.left_by == "a Slurm cluster" and fnmatchcase(entry.physical_id or "", row.name):
+                return Leftover(kind="resource", name=name, documented=True, reason=row.reason)
         return _retained("resource", name, entry, keeps_data)
     return Leftover(
         kind="resource", name=name, documented=False, reason="it was created and never deleted, says the ledger"

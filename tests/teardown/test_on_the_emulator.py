@@ -128,7 +128,7 @@ def test_an_update_is_judged_against_the_deployed_stacks(session: Session, tmp_p
 def test_an_environment_with_a_running_node_is_destroyed_and_leaves_what_is_documented(session: Session) -> None:
     assert session.emulated is not None
     with only_variables(session.emulated.variables):
-        ec2 = boto3.client("ec2")
+        ec2, logs = boto3.client("ec2"), boto3.client("logs")
         node = start_compute_node(ec2)
         head_node = HeadNode(boto3.resource("dynamodb").Table(TABLE))
     head_node.start()
@@ -155,6 +155,10 @@ def test_an_environment_with_a_running_node_is_destroyed_and_leaves_what_is_docu
     assert any(line.startswith("left: S3 bucket parallelcluster-") for line in lines)
     (instance,) = ec2.describe_instances(InstanceIds=[node])["Reservations"][0]["Instances"]
     assert instance["State"]["Name"] == "terminated"
+    # ParallelCluster's stack retains its log groups, and its provider's template the provider's.
+    for name in ("/aws/parallelcluster/", "/aws/lambda/pcluster-CleanupResources-", "/aws/lambda/pcluster-cfn-"):
+        assert any(line.startswith(f"log group {name}") and line.endswith(" deleted") for line in lines)
+    assert logs.describe_log_groups()["logGroups"] == []
     assert f"nothing of environment {ENVIRONMENT} stands" in again.stdout
     phases.find_leftovers(session)
 

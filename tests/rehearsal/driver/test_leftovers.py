@@ -70,6 +70,18 @@ def test_a_leftover_that_both_witnesses_name_is_told_once() -> None:
     assert left.kind == "SNS topic"
 
 
+def test_a_clusters_log_group_that_was_deleted_outside_of_its_stack_is_documented() -> None:
+    log_group = {
+        **resource("retain", "trainium", "CloudWatchLogGroup", "AWS::Logs::LogGroup"),
+        "physical_id": "/aws/parallelcluster/trainium-202611220900",
+    }
+
+    (left,) = classified({}, log_group)
+
+    assert left.documented
+    assert "`slipway destroy` deletes it" in left.reason
+
+
 def test_resources_of_the_bootstrap_stack_are_expected_to_stand() -> None:
     assert classified({}, resource("create", "CDKToolkit", "StagingBucket", "AWS::S3::Bucket")) == ()
 
