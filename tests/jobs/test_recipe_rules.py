@@ -218,6 +218,24 @@ def test_refuses_an_export_for_which_the_service_is_not_made() -> None:
     assert problems_of("llama-2-7b", "publish.export.batch_size=8", where=there) == []
 
 
+@pytest.mark.parametrize(
+    ("engine", "release", "reason"),
+    [
+        ("vllm-aws", "2.31.1", "engine vllm-aws has Neuron SDK 2.31.1, and there is an exporter for"),
+        ("tgi", None, "the Neuron release in the image of engine tgi is not known"),
+    ],
+)
+def test_refuses_before_the_training_an_export_that_no_exporter_makes(
+    engine: str, release: str | None, reason: str
+) -> None:
+    trn1 = environment("trn1")
+    services = [service.model_copy(update={"engine": engine, "engine_release": release}) for service in trn1.inference]
+    there = trn1.model_copy(update={"inference": tuple(services)})
+    (problem,) = problems_of("tanuki-8b", where=there)
+    assert reason in problem
+    assert "publish.export=null" in problem
+
+
 def test_says_that_a_model_without_a_service_is_published_uncompiled() -> None:
     [notice] = estimate_of("llama-2-7b", "publish.model=kitsune").notices
     assert notice.startswith("publish.export: the endpoint has no model `kitsune`, only `llama-2-7b`")

@@ -9,6 +9,7 @@ from slipway_jobs.arithmetic.device_memory import GIB, RESERVE, Memory, exactly,
 from slipway_jobs.arithmetic.model_size import kv_width, model_size
 from slipway_jobs.arithmetic.placement import Placement
 from slipway_jobs.environment import Environment, InstanceType, Service
+from slipway_jobs.publishing.exporters import without_exporter
 from slipway_jobs.recipe.architecture import Llama
 from slipway_jobs.recipe.model import Export
 from slipway_jobs.recipe.problems import Finding, listed
@@ -18,7 +19,7 @@ _BFLOAT16 = 2
 
 
 def export(placement: Placement) -> Iterator[Finding]:
-    """The exported model fits the cores and the device memory of the endpoint's host."""
+    """An exporter compiles for the endpoint's engine, and the result fits cores and device memory of its host."""
     recipe, environment = placement.recipe, placement.environment
     section = recipe.publish and recipe.publish.export
     if not recipe.publish or not section:
@@ -30,6 +31,9 @@ def export(placement: Placement) -> Iterator[Finding]:
     service = environment.service_of(recipe.publish.model)
     if service is None:
         return  # `uncompiled` says so
+    if reason := without_exporter(service):
+        yield Finding(_SECTION, reason, "Write `--set publish.export=null` to publish the model uncompiled.")
+        return
     yield from _otherwise_compiled(section, service)
     host = environment.instance_types[service.instance_type]
     cores, tp = host.logical_neuron_cores, section.tensor_parallel_size

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from slipway_jobs.environment import Environment, InstanceType, Service
-from slipway_jobs.publishing.exporters import Exporter, exporters
+from slipway_jobs.publishing.exporters import Exporter, exporters, without_exporter
 from slipway_jobs.publishing.model_folder import BYTES_OF, ModelFolder
 from slipway_jobs.publishing.refusal import PublishRefused
 from slipway_jobs.recipe.architecture import Architecture, Llama
@@ -40,27 +40,13 @@ def check_compatibility(
     """
     host = environment.instance_types[service.instance_type]
     problems = [
-        *_release_problems(service),
+        *filter(None, [without_exporter(service)]),
         *_shape_problems(recipe, export, model, service, host),
         *_memory_problems(recipe, export, model, service, host),
     ]
     if problems:
         raise PublishRefused(problems)
     return exporters()[str(service.engine_release)]
-
-
-def _release_problems(service: Service) -> Iterator[str]:
-    if service.engine_release is None:
-        yield (
-            f"the Neuron release in the image of engine {service.engine} is not known, and an engine loads only what "
-            "its own release compiled: take the engine's own image (leave `image` of the model out, or copy it under "
-            "its tag), or leave publish.export out"
-        )
-    elif service.engine_release not in exporters():
-        yield (
-            f"engine {service.engine} has Neuron SDK {service.engine_release}, and there is an exporter for "
-            f"{' and '.join(exporters())} only: leave publish.export out and compile the model by hand"
-        )
 
 
 def _shape_problems(

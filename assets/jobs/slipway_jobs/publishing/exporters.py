@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ruamel.yaml import YAML
 
+from slipway_jobs.environment import Service
 from slipway_jobs.recipe.section import Section
 
 _FILE = Path(__file__).with_name("exporters.yaml")
@@ -68,3 +69,19 @@ def exporters() -> Mapping[str, Exporter]:
         for group in content["groups"]
         for release, row in group["rows"].items()
     }
+
+
+def without_exporter(service: Service) -> str | None:
+    """Say why no exporter compiles for the engine of a service; none where one does."""
+    if service.engine_release is None:
+        return (
+            f"the Neuron release in the image of engine {service.engine} is not known, and an engine loads only what "
+            "its own release compiled: take the engine's own image (leave `image` of the model out, or copy it under "
+            "its tag), or leave publish.export out"
+        )
+    if service.engine_release not in exporters():
+        return (
+            f"engine {service.engine} has Neuron SDK {service.engine_release}, and there is an exporter for "
+            f"{' and '.join(exporters())} only: leave publish.export out and compile the model by hand"
+        )
+    return None
