@@ -115,7 +115,7 @@ def _more_ports(templates: Templates) -> None:
 
 
 def _no_egress(templates: Templates) -> None:
-    del templates.properties("storage", GROUP)["SecurityGroupEgress"]
+    del templates.properties("training", GROUP)["SecurityGroupEgress"]
 
 
 GROUP_UPDATED = ("update inference EC2::SecurityGroup",)
@@ -222,7 +222,7 @@ PAIRS = (
         "a group lets out everything",
         "default",
         _no_egress,
-        own=("update storage EC2::SecurityGroup",),
-        broader=("security_group: Everything from LustreSecurityGroupA46A9855 to 0.0.0.0/0",),
+        own=("update training EC2::SecurityGroup",),
+        broader=("security_group: Everything from NodeImagesSecurityGroup890F341A to 0.0.0.0/0",),
     ),
 )
