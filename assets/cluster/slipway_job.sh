@@ -4,8 +4,8 @@ set -euo pipefail
 
 here="$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")"
 
-# refuse_local_user: all nodes know the cluster's own user and the users of a directory service. Any other user of this
-# node, such as the ssm-user of a plain Session Manager session, exists here alone; jobs and files of root are nobody's.
+# refuse_local_user: the cluster's own user and the users of a directory service exist on all nodes. Any other user, such
+# as the ssm-user of a plain Session Manager session, exists on this node alone. root must not own jobs and their files.
 refuse_local_user() {
   local user cluster_user
   user="$(id --user --name)" || exit 2

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 def login_shell_command(instance_id: str, *, region: str, user: str) -> str:
     """Return the command that opens a login shell of a user on an instance.
 
-    Without a document Session Manager opens `sh` as `ssm-user`, whom no other node of a cluster knows, without the
+    Without a document Session Manager opens `sh` as `ssm-user`, a user of that node alone, without the
     profile that puts Slurm on the path (amazon-ssm-agent 3.3.0.0, agent/session/shell/shell_unix.go, lines 72 and 133).
     `su -` makes the home of a user of a directory at the first login (PAM's mkhomedir, which ParallelCluster enables).
     """
