@@ -153,7 +153,8 @@ class TrainingStack(EnvironmentStack):
         cdk.CfnOutput(
             self,
             "LogGroups",
-            value=list_log_groups_command(f"/aws/parallelcluster/{cluster}-", region=region),
+            # Their names end in the time, from the year on: `-20` leaves out clusters whose names begin alike.
+            value=list_log_groups_command(f"/aws/parallelcluster/{cluster}-20", region=region),
             description="Lists the log groups of the cluster's nodes; the newest is the last one",
         )
 

@@ -232,3 +232,13 @@ def test_the_provider_asks_for_nothing_that_only_the_deployment_knows(each_slurm
     text = json.dumps(provider["Properties"])
 
     assert not re.findall(r'"Fn::(?:GetAtt|GetStackOutput|ImportValue)"|"Ref": "(?!AWS::)', text)
+
+
+def test_the_newest_log_group_that_is_listed_last_is_no_other_clusters(each_slurm_assembly: Assembly) -> None:
+    """The names of the shipped clusters begin alike: trainium, trainium-small, trainium-team."""
+    command = each_slurm_assembly.template("training")["Outputs"]["LogGroups"]["Value"]
+    prefix = command.split()[command.split().index("--log-group-name-prefix") + 1]
+    cluster = f"/aws/parallelcluster/{each_slurm_assembly.training.cluster_name}"
+
+    assert f"{cluster}-202611220900".startswith(prefix)
+    assert not f"{cluster}-team-202611220900".startswith(prefix)
