@@ -109,10 +109,11 @@ def _sign_by_name(item: Item, subject: Subject) -> str | None:
 def _is_of_a_longer_name(item: Item, subject: Subject) -> bool:
     """Tell whether a thing is named for a stack of another environment, whose name begins like this one's stack.
 
-    `slipway-small-network-operations` is a stack of `small-network`, and no resource of `slipway-small-network`.
+    `slipway-small-network-operations` is a stack of `small-network`, and no resource of `slipway-small-network`; so is
+    `slipway-small-network-east-operations` one of `small-network-east`.
     """
     stacks, parts = "|".join(map(re.escape, subject.stacks)), "|".join(PARTS)
-    longer = re.compile(f"({stacks})-({parts})(?![A-Za-z0-9])")
+    longer = re.compile(f"({stacks})-([a-z0-9]*-)*({parts})(?![A-Za-z0-9])")
     return bool(subject.stacks) and any(longer.search(word) for word in (item.name, item.id))
 
 

@@ -47,11 +47,12 @@ def test_a_clusters_name_is_no_proof_of_what_begins_with_it(only: Only, subject:
     assert left.commands == ()
 
 
-def test_an_environment_that_is_named_for_a_part_of_another_is_left_alone(only: Only) -> None:
+@pytest.mark.parametrize("neighbour", [f"{ENVIRONMENT}-storage", f"{ENVIRONMENT}-storage-east-2"])
+def test_an_environment_that_is_named_for_a_part_of_another_is_left_alone(only: Only, neighbour: str) -> None:
     kinds = ("IAM managed policy", "instance profile", "Lambda layer", "log group", "CloudWatch dashboard", "budget")
     only(*kinds)
-    garden = Garden(f"{ENVIRONMENT}-storage", REGION)
-    garden.name = f"slipway-{ENVIRONMENT}-storage-network-Thing1"
+    garden = Garden(neighbour, REGION)
+    garden.name = f"slipway-{neighbour}-network-Thing1"
     for kind in kinds:
         garden.plants[kind]()
 
