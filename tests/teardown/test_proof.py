@@ -78,7 +78,7 @@ def test_log_groups_that_outlive_their_stacks_go_last_and_nobody_elses(
     )
     of_a_failed_attempt = f"/aws/parallelcluster/{CLUSTER}-202611220900"
     last_words = f"/aws/ecs/containerinsights/{NETWORK}/performance"
-    others = {f"/aws/parallelcluster/{CLUSTER}-datasets", "/aws/parallelcluster/other-202611220900"}
+    others = {f"/aws/parallelcluster/{name}" for name in (f"{CLUSTER}-datasets", f"{CLUSTER}-team-202611220900")}
     for name in (retained, of_a_failed_attempt, *others):
         deployed.logs.create_log_group(logGroupName=name)
     programs.before_each = lambda: deployed.logs.create_log_group(logGroupName=last_words)
