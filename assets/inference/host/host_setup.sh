@@ -41,8 +41,9 @@ fetch_image() {
   local registry="${SLIPWAY_IMAGE%%/*}"
   # Docker keeps the password there for the twelve hours that it is good: in memory, and only until the image is pulled.
   local -x DOCKER_CONFIG="${ROOT}/run/slipway/docker"
-  # The AMI starts it for the ECS agent alone, which waits for user data.
-  retry "$DOCKER_SECONDS" systemctl start docker.service
+  # The AMI's units of ECS and Docker wait for user data to end, which would wait for Docker here (Amazon ECS developer
+  # guide, launching a Linux container instance). What Docker needs starts with the boot: ecs.service wants it.
+  retry "$DOCKER_SECONDS" systemctl start --job-mode=ignore-dependencies docker.service
   if [[ "$registry" == *.dkr.ecr.*.amazonaws.com* ]] && ! aws_cli ecr get-login-password |
     timeout "$AWS_SECONDS" docker login --username AWS --password-stdin "$registry"; then
     say "WARNING: no log-in to ${registry}" >&2
