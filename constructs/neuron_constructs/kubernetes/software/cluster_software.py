@@ -111,7 +111,7 @@ class ClusterSoftware(Construct):
         return installed
 
     def _neuron(self) -> list[IConstruct]:
-        # The chart's templates name this namespace, even with its problem detector off, and do not make it.
+        # A precaution: whether the chart makes its namespace is not known (NEURON_HEALTH_NAMESPACE says more).
         namespace = self._manifest("NeuronNamespace", [cluster_object("v1", "Namespace", NEURON_HEALTH_NAMESPACE)])
         chart = self._chart("neuron", "kube-system", neuron_values(self._props.node_groups), waits=False)
         chart.node.add_dependency(namespace)
