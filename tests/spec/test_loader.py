@@ -4,11 +4,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from slipway.spec import InvalidEnvironment, Problem, load_environment
 from slipway.spec.loader import LARGEST_FILE_BYTES
+from slipway.spec.rules import scaling
 from tests.spec.files import MINIMAL, changed, load, problems_of, write
 
 ENVIRONMENTS = Path(__file__).parents[2] / "environments"
@@ -106,6 +108,23 @@ def test_the_first_twenty_of_many_problems_are_told_and_the_rest_counted(tmp_pat
     assert told == [str(problem) for problem in invalid.value.problems[:20]]
     assert rest == f"{file}: {len(invalid.value.problems) - 20:,} more problems. Mend these first."
     assert len(invalid.value.problems) > 5_000
+
+
+def test_many_schedules_ask_the_machine_for_its_time_zones_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Mock(return_value={"Etc/UTC"})
+    monkeypatch.setattr("slipway.spec.rules.scaling.available_timezones", asked)
+    scaling._time_zones.cache_clear()
+    file = tmp_path / "environment.yaml"
+    schedules = "".join(f'      - {{cron: "0 {hour} ? * * *", time_zone: Mars/A}}\n' for hour in range(24))
+    file.write_text(f"inference:\n  models:\n  - scaling:\n      schedules:\n{schedules}", encoding="utf-8")
+    try:
+        unknown = [problem for problem in problems_of(file) if problem.rule == "time-zone-known"]
+    finally:
+        scaling._time_zones.cache_clear()
+    assert len(unknown) == 24
+    assert asked.call_count == 1
 
 
 def test_problem_is_one_line_that_editors_can_follow(tmp_path: Path) -> None:

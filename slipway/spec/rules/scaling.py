@@ -1,6 +1,7 @@
 """Rules and notices about how many tasks and hosts serve a model, and when."""
 
 from collections.abc import Iterator
+from functools import cache
 from zoneinfo import available_timezones
 
 from aws_cron_expression_validator.validator import AWSCronExpressionError  # type: ignore[import-untyped]
@@ -98,13 +99,18 @@ def schedule_comes(environment: Environment, path: Path, model: ServedModel) -> 
             yield Finding(here, message, "Write a day that the months have, or `L` for the last one.")
 
 
+@cache
+def _time_zones() -> set[str]:
+    """Return the time zones of the machine's IANA database: Python walks its folder for each question."""
+    return available_timezones()
+
+
 @model_rule
 def time_zone_known(environment: Environment, path: Path, model: ServedModel) -> Iterator[Finding]:
     """A schedule's time zone is one of the IANA database."""
     for index, schedule in enumerate(model.scaling.schedules):
-        known = available_timezones()
-        if schedule.time_zone not in known:
-            fix = near_names(schedule.time_zone, sorted(known)) or "Write a name such as `Asia/Tokyo`."
+        if schedule.time_zone not in _time_zones():
+            fix = near_names(schedule.time_zone, sorted(_time_zones())) or "Write a name such as `Asia/Tokyo`."
             message = f"there is no time zone {shown(schedule.time_zone)}"
             yield Finding((*path, "scaling", "schedules", index, "time_zone"), message, fix)
 
