@@ -1,7 +1,7 @@
 """A kit whose commands keep the contract of the real ones and compute nothing: for what happens between processes.
 
-The real slipway_jobs, with stand-ins for slipway_training, slipway_conversion and slipway_jobs.publishing. What goes
-wrong and where a worker waits is said by files in the user's home, which each process looks for:
+The real slipway_jobs, with stand-ins for slipway_training, slipway_conversion and the program of the publish stage.
+What goes wrong and where a worker waits is said by files in the user's home, which each process looks for:
 
 * `die-RANK-STEP`: that worker ends with status 13 after the step; the file is removed, so it happens once.
 * `die-always`: worker 1 ends with status 13 before its first step, each time.
@@ -136,14 +136,14 @@ print("published", flush=True)
 
 def write_stand_in_kit(directory: Path, *, torchrun: bool = True) -> Path:
     """Write the kit into a folder and return it; the real torchrun imports torch for seconds, so it can be left out."""
-    ignored = shutil.ignore_patterns("__pycache__", "publishing")
+    ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(KIT / "slipway_jobs", directory / "slipway_jobs", ignore=ignored)
     shutil.copytree(KIT / "slipway_training" / "checkpoints", directory / "slipway_training" / "checkpoints")
     files = {
         "slipway_training/__main__.py": TRAINING,
         "slipway_training/prepare.py": FOLDER.replace("{key}", "prepared_directory"),
         "slipway_conversion/__main__.py": FOLDER.replace("{key}", "converted_directory"),
-        "slipway_jobs/publishing.py": PUBLISHING,
+        "slipway_jobs/publishing/__main__.py": PUBLISHING,
     }
     if not torchrun:
         files |= {"torch/__init__.py": "", "torch/distributed/run.py": TORCHRUN}
