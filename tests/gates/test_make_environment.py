@@ -134,7 +134,7 @@ def test_nothing_is_planned_when_a_name_is_wrong(real: Path) -> None:
 
 @pytest.mark.parametrize("variable", ["VENV=/", "BIN=/"])
 def test_no_variable_leads_out_of_the_project(noted: Path, variable: str) -> None:
-    command = ["make", "--file", str(PROJECT / "Makefile"), "--dry-run", "clean", variable]
+    command = ["make", "--file", str(PROJECT / "Makefile"), "--dry-run", "--no-print-directory", "clean", variable]
     said = subprocess.run(command, cwd=noted, capture_output=True, text=True, check=True).stdout
 
     assert said.startswith("rm -rf .venv ")
