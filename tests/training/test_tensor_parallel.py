@@ -22,6 +22,10 @@ SPLITS: dict[str, tuple[int, dict[str, Any]]] = {
     "TP4, repeated heads": (4, {"tensor_parallel_size": 4, "kv_size_multiplier": 2}),
     "TP4, repeated heads, fused": (4, {"tensor_parallel_size": 4, "kv_size_multiplier": 2, "fuse_qkv": True}),
 }
+ROUNDING = 1e-5
+"""Splits add float32 numbers in another order, and the optimizer's division enlarges that: after three
+steps a loss is off by up to 1.4e-6, more on some processors than on others."""
+
 SHARED = {"tensor_parallel_size": 2, "pipeline_parallel_size": 2}
 
 
@@ -34,7 +38,7 @@ def single_losses(tmp_path_factory: pytest.TempPathFactory) -> list[float]:
 def test_a_split_model_learns_as_a_whole_one(tmp_path: Path, single_losses: list[float], name: str) -> None:
     size, parallelism = SPLITS[name]
     losses = train(make_split_run(tmp_path, size, parallelism=parallelism), range(4))
-    assert losses == pytest.approx(single_losses, rel=1e-6)
+    assert losses == pytest.approx(single_losses, rel=ROUNDING)
     assert losses[2] < losses[0] - 0.05  # the same samples again, after two steps
 
 
@@ -43,7 +47,7 @@ def test_fused_without_grouped_queries(tmp_path: Path) -> None:
     model = {"num_key_value_heads": 8}
     split = {"tensor_parallel_size": 2, "fuse_qkv": True}
     fused = train(make_split_run(tmp_path, 2, model=model, parallelism=split), range(3), saved=tmp_path / "saved")
-    assert fused == pytest.approx(train(make_split_run(tmp_path, 1, model=model), range(3)), rel=1e-6)
+    assert fused == pytest.approx(train(make_split_run(tmp_path, 1, model=model), range(3)), rel=ROUNDING)
     weights = torch.load(tmp_path / "saved/model/dp_rank_00_tp_rank_01_pp_rank_00.pt", weights_only=True)
     assert weights["model.layers.0.self_attn.qkv_proj.weight"].shape == (48, 32)
 
@@ -51,7 +55,7 @@ def test_fused_without_grouped_queries(tmp_path: Path) -> None:
 def test_heads_in_the_order_of_trn2(tmp_path: Path, single_losses: list[float]) -> None:
     parallelism = {"tensor_parallel_size": 4, "kv_size_multiplier": 2}
     run = make_split_run(tmp_path, 4, parallelism=parallelism, hardware={"instance_type": "trn2.48xlarge"})
-    assert train(run, range(4)) == pytest.approx(single_losses, rel=1e-6)
+    assert train(run, range(4)) == pytest.approx(single_losses, rel=ROUNDING)
 
 
 def test_bfloat16_keeps_master_weights(tmp_path: Path, single_losses: list[float]) -> None:
