@@ -45,7 +45,7 @@ class KubernetesVersion(Row):
         return next(iter(self.ami_releases))
 
     def ami_release_for(self, runtime: str) -> str | None:
-        """Return the newest release whose Neuron driver works with a runtime library; none where no release has one.
+        """Return the newest release whose Neuron driver works with a runtime library, or None if there is none.
 
         Args:
             runtime: Version of the library in the nodes' containers.

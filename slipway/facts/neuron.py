@@ -69,8 +69,8 @@ class RuntimeDrivers(Row):
 
     Attributes:
         name: First runtime library that the row is about, for example ``2.32``.
-        driver_from: First driver that works; none where every older one does.
-        driver_below: First driver that no longer works; none where no newer one is known to fail.
+        driver_from: First driver that works, or None if every older driver works.
+        driver_below: First driver that no longer works, or None if no newer driver is known to fail.
     """
 
     name: Text
@@ -147,7 +147,7 @@ def drivers_for(runtime: str) -> RuntimeDrivers:
 
 
 def driver_problem(driver: str, runtime: str) -> str | None:
-    """Return why a driver does not work with a runtime library, in one sentence; none where it does."""
+    """Return why a driver does not work with a runtime library, in one sentence, or None if it does."""
     drivers = drivers_for(runtime)
     if drivers.has(driver):
         return None

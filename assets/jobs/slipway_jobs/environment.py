@@ -66,10 +66,10 @@ class NeuronRuntime(Section):
     """Version of the library, for example `2.30.51.0`."""
 
     driver_from: str | None = None
-    """First driver that works; none where every older one does."""
+    """First driver that works, or None if every older driver works."""
 
     driver_below: str | None = None
-    """First driver that no longer works; none where no newer one is known to fail."""
+    """First driver that no longer works, or None if no newer driver is known to fail."""
 
 
 class TrainingStack(Section):
@@ -88,7 +88,7 @@ class TrainingStack(Section):
     """Whether the kit's training code runs with it."""
 
     runtime: NeuronRuntime | None = None
-    """Its runtime library; none where a node's driver and library are installed together, as on Slurm nodes."""
+    """Its runtime library, or None if driver and library are installed together, as on Slurm nodes."""
 
 
 class CompiledShape(Section):

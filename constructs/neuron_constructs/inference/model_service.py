@@ -56,10 +56,10 @@ class ModelServiceProps:
     """Whether it is in a private Amazon ECR repository."""
 
     ami_id: str | None
-    """Image of the hosts; none for the release that the engine's row names."""
+    """Image of the hosts, or None for the release that the engine's row names."""
 
     neuron_runtime: str | None
-    """Version of the Neuron runtime library in the container image; none where it is not known."""
+    """Version of the Neuron runtime library in the container image, or None if it is not known."""
 
     instance_type: str
     """EC2 instance type of the hosts."""

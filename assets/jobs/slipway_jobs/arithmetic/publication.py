@@ -62,7 +62,7 @@ def uncompiled(placement: Placement) -> Iterator[Finding]:
 
 
 def without_service(model: str, environment: Environment) -> str | None:
-    """Say why versions of a model cannot be compiled; none where a service of the endpoint is for them."""
+    """Say why versions of a model cannot be compiled, or return None if the endpoint has a service for them."""
     if environment.service_of(model):
         return None
     if not environment.inference:

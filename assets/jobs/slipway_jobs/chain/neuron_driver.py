@@ -16,7 +16,7 @@ VERSION_FILE = Path("/sys/module/neuron/version")
 
 
 def problem(driver: str, runtime: str, first: str, below: str) -> str | None:
-    """Return why a driver does not work with a runtime library, in one sentence; none where it does.
+    """Return why a driver does not work with a runtime library, in one sentence, or None if it does.
 
     Args:
         driver: version of the driver.

@@ -72,7 +72,7 @@ def exporters() -> Mapping[str, Exporter]:
 
 
 def without_exporter(service: Service) -> str | None:
-    """Say why no exporter compiles for the engine of a service; none where one does."""
+    """Say why no exporter compiles for the engine of a service, or return None if one does."""
     if service.engine_release is None:
         return (
             f"the Neuron release in the image of engine {service.engine} is not known, and an engine loads only what "
