@@ -1,0 +1,94 @@
+"""Asks a policy simulator that is not ours whether IAM allows a request.
+
+It is `@cloud-copilot/iam-simulate`, which evaluates identity and resource policies, permissions boundaries and all
+condition operators, and knows which condition keys AWS sends with an action.
+"""
+
+import hashlib
+import json
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from tests.assembly import PROJECT
+
+ACCOUNT = "111122223333"
+
+Decision = Literal["Allowed", "ExplicitlyDenied", "ImplicitlyDenied"]
+Document = Mapping[str, Any]
+
+_PROGRAM = PROJECT / "tests" / "iam" / "simulate.mjs"
+
+
+class SimulationError(Exception):
+    """The simulator refuses a request or a policy: it is not one that AWS would take."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request to AWS.
+
+    Attributes:
+        principal: ARN of a role or of a role's session.
+        action: for example `s3:GetObject`.
+        resource: ARN, or `*` for an action that takes none.
+        context: condition keys; the simulator refuses nothing but drops those that AWS does not send with the action.
+        policies: identity policies of the principal.
+        boundaries: its permissions boundaries.
+        resource_policy: the resource's own policy; a trust policy for `sts:AssumeRole`.
+        account: the resource's account.
+    """
+
+    principal: str
+    action: str
+    resource: str
+    policies: Sequence[Document]
+    context: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
+    boundaries: Sequence[Document] = ()
+    resource_policy: Document | None = None
+    account: str = ACCOUNT
+
+
+def decide(requests: Sequence[Request]) -> list[Decision]:
+    """Return the simulator's decision on each request; one process for all.
+
+    Raises:
+        SimulationError: a policy, an action or an ARN is invalid, or AWS does not send one of the condition keys.
+    """
+    documents: dict[str, Document] = {}
+    simulations = [_simulation(request, documents) for request in requests]
+    done = subprocess.run(
+        ["node", str(_PROGRAM)],
+        input=json.dumps({"documents": documents, "simulations": simulations}),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    answers = json.loads(done.stdout)
+    for request, answer in zip(requests, answers, strict=True):
+        if "error" in answer:
+            raise SimulationError(f"{request.action} on {request.resource}: {answer['error']}")
+        if answer["ignored"]:
+            raise SimulationError(f"AWS does not send {answer['ignored']} with {request.action} on {request.resource}")
+    return [answer["decision"] for answer in answers]
+
+
+def _simulation(request: Request, documents: dict[str, Document]) -> dict[str, Any]:
+    return {
+        "principal": request.principal,
+        "action": request.action,
+        "resource": request.resource,
+        "account": request.account,
+        "context": dict(request.context),
+        "policies": [_key(document, documents) for document in request.policies],
+        "boundaries": [_key(document, documents) for document in request.boundaries],
+        "resourcePolicy": _key(request.resource_policy, documents) if request.resource_policy else None,
+    }
+
+
+def _key(document: Document, documents: dict[str, Document]) -> str:
+    """Each document is sent once, whatever the number of requests."""
+    key = hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+    documents[key] = document
+    return key

@@ -1,0 +1,26 @@
+"""The account that tests of permissions ask: every role resolves to complete policies."""
+
+import json
+
+from tests.assembly import Assembly
+from tests.iam.account import Account
+from tests.iam.simulator import decide
+
+
+def test_every_role_is_resolved_to_text(each_assembly: Assembly) -> None:
+    roles = Account([each_assembly]).roles()
+
+    texts = [json.dumps([role.trust, role.policies, role.boundaries]) for role in roles]
+
+    assert roles
+    assert not [text for text in texts if '"Fn::' in text or '"Ref"' in text]
+
+
+def test_a_role_may_what_its_own_policies_allow(default: Assembly) -> None:
+    account = Account([default])
+    role = account.role("slipway-default-inference", "ModelsTanuki8bServiceHosts")
+    bucket = next(made for made in account.resources("AWS::S3::Bucket") if made.logical_id.startswith("Models"))
+
+    decisions = decide([role.request(f"s3:{name}Object", f"{bucket.arn}/m/1/weights") for name in ("Get", "Put")])
+
+    assert decisions == ["Allowed", "ImplicitlyDenied"]
