@@ -55,6 +55,14 @@ _NAME_PROPERTIES = ("RoleName", "BucketName", "Name", "TableName", "LogGroupName
 _NAME_CHARACTERS = {"AWS::S3::Bucket": 63, "AWS::IAM::Role": 64, "AWS::Lambda::Function": 64}
 
 
+@dataclass(frozen=True)
+class _Identity(StackIdentity):
+    """A stack in the account that the simulator's requests come from."""
+
+    def pseudo_parameters(self) -> dict[str, Any]:
+        return {**super().pseudo_parameters(), "AWS::AccountId": ACCOUNT}
+
+
 @dataclass
 class MadeResource:
     """A resource as CloudFormation would have made it."""
@@ -125,7 +133,7 @@ class MadeStack:
         parameters = {
             name: str(declared.get("Default", name)) for name, declared in self.template.get("Parameters", {}).items()
         }
-        identity = StackIdentity(
+        identity = _Identity(
             self.name, f"arn:aws:cloudformation:{self.region}:{ACCOUNT}:stack/{self.name}/{UUID}", self.region
         )
         return Resolver(identity, Template(json.dumps(self.template)), parameters, self.account, dict(self.resources))

@@ -1,10 +1,11 @@
 """The account that tests of permissions ask: every role resolves to complete policies."""
 
 import json
+import re
 
 from tests.assembly import Assembly
 from tests.iam.account import Account
-from tests.iam.simulator import decide
+from tests.iam.simulator import ACCOUNT, decide
 
 
 def test_every_role_is_resolved_to_text(each_assembly: Assembly) -> None:
@@ -14,6 +15,16 @@ def test_every_role_is_resolved_to_text(each_assembly: Assembly) -> None:
 
     assert roles
     assert not [text for text in texts if '"Fn::' in text or '"Ref"' in text]
+
+
+def test_the_account_of_templates_is_that_of_requests(default: Assembly) -> None:
+    named = set(re.findall(r"arn:aws:[a-z0-9-]+:[a-z0-9-]*:(\d{12}):", json.dumps(_policies(default))))
+
+    assert named == {ACCOUNT}
+
+
+def _policies(assembly: Assembly) -> list[object]:
+    return [policy for role in Account([assembly]).roles() for policy in role.policies]
 
 
 def test_a_role_may_what_its_own_policies_allow(default: Assembly) -> None:
