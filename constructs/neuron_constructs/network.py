@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import aws_cdk as cdk
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 from constructs import Construct, IConstruct
 
@@ -40,7 +41,11 @@ class NetworkProps:
 
 
 class Network(Construct):
-    """A VPC whose private subnets reach the internet through NAT, and S3 without it."""
+    """A VPC whose private subnets reach the internet through NAT, and S3 without it.
+
+    Through the S3 endpoint everything can be read that the caller's own permissions let it read, and objects can be
+    written into buckets of this account only. It covers the Region's S3; NAT still leads to everything else.
+    """
 
     vpc: ec2.Vpc
 
@@ -73,6 +78,7 @@ class Network(Construct):
             },
             restrict_default_security_group=True,
         )
+        self._bind_s3_writes()
         self._name_zones_by_id()
         self._log_flows(props.log_retention)
         if props.kept_zone_id:
@@ -101,6 +107,26 @@ class Network(Construct):
     def public_subnets(self) -> Mapping[str, ec2.ISubnet]:
         """The public subnets by availability zone id."""
         return dict(zip(self._zone_ids, self.vpc.public_subnets, strict=True))
+
+    def _bind_s3_writes(self) -> None:
+        """Let the endpoint carry reads from all buckets, and all else to buckets of this account.
+
+        Reads cannot be bound to accounts: the repositories of Amazon Linux, the Lustre client, Systems Manager and
+        aws-parallelcluster and the layers of Amazon ECR are in buckets of AWS. A head node tells CloudFormation that
+        it is ready by writing into a bucket of AWS (AWS ParallelCluster guide, "AWS ParallelCluster in a single subnet
+        with no internet access").
+        """
+        endpoint = self.vpc.node.find_child("S3")
+        assert isinstance(endpoint, ec2.GatewayVpcEndpoint)
+        signals = f"arn:{cdk.Aws.PARTITION}:s3:::cloudformation-waitcondition-{cdk.Aws.REGION}/*"
+        own = {"StringEquals": {"aws:ResourceAccount": cdk.Aws.ACCOUNT_ID}}
+        for statement in (
+            iam.PolicyStatement(sid="Read", actions=["s3:Get*", "s3:List*"], resources=["*"]),
+            iam.PolicyStatement(sid="Own", actions=["s3:*"], resources=["*"], conditions=own),
+            iam.PolicyStatement(sid="Signal", actions=["s3:PutObject"], resources=[signals]),
+        ):
+            statement.add_principals(iam.StarPrincipal())
+            endpoint.add_to_policy(statement)
 
     def _name_zones_by_id(self) -> None:
         """Replace zone names by zone ids: a name means another building in every account, an id does not."""

@@ -6,12 +6,14 @@ import { runSimulation } from "@cloud-copilot/iam-simulate";
 const { documents, simulations } = JSON.parse(readFileSync(0, "utf-8"));
 const named = (keys) => keys.map((name) => ({ name, policy: documents[name] }));
 
-async function decide({ principal, action, resource, account, context, policies, boundaries, resourcePolicy }) {
+async function decide(simulation) {
+  const { principal, action, resource, account, context, policies, boundaries, endpoints, resourcePolicy } = simulation;
   const found = await runSimulation(
     {
       request: { principal, action, resource: { resource, accountId: account }, contextVariables: context },
       identityPolicies: named(policies),
       permissionBoundaryPolicies: boundaries.length ? named(boundaries) : undefined,
+      vpcEndpointPolicies: endpoints.length ? named(endpoints) : undefined,
       resourcePolicy: resourcePolicy ? documents[resourcePolicy] : undefined,
       serviceControlPolicies: [],
       resourceControlPolicies: [],

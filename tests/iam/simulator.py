@@ -38,6 +38,7 @@ class Request:
         boundaries: its permissions boundaries.
         resource_policy: the resource's own policy; a trust policy for `sts:AssumeRole`.
         account: the resource's account.
+        endpoints: policies of the VPC endpoint that the request goes through.
     """
 
     principal: str
@@ -48,6 +49,7 @@ class Request:
     boundaries: Sequence[Document] = ()
     resource_policy: Document | None = None
     account: str = ACCOUNT
+    endpoints: Sequence[Document] = ()
 
 
 def decide(requests: Sequence[Request]) -> list[Decision]:
@@ -83,6 +85,7 @@ def _simulation(request: Request, documents: dict[str, Document]) -> dict[str, A
         "context": dict(request.context),
         "policies": [_key(document, documents) for document in request.policies],
         "boundaries": [_key(document, documents) for document in request.boundaries],
+        "endpoints": [_key(document, documents) for document in request.endpoints],
         "resourcePolicy": _key(request.resource_policy, documents) if request.resource_policy else None,
     }
 
