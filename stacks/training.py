@@ -4,7 +4,6 @@ from pathlib import Path
 
 import aws_cdk as cdk
 from aws_cdk import aws_ec2 as ec2
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
@@ -19,7 +18,7 @@ from neuron_constructs.cluster.node_images import NodeImages, NodeImagesProps
 from neuron_constructs.cluster.node_scripts import NodeScripts, NodeScriptsProps
 from neuron_constructs.log_groups import list_log_groups_command
 from neuron_constructs.provided_functions import own_provided_functions
-from neuron_constructs.session_manager import first_instance, login_shell_command
+from neuron_constructs.session_manager import first_instance, login_shell_command, session_policy
 from slipway import facts
 from slipway.assembly import ENVIRONMENT_TAG
 from slipway.spec.environment import Environment
@@ -87,9 +86,13 @@ class TrainingStack(EnvironmentStack):
             self, "ScriptPolicy", description="Slipway: read the node set-up scripts", path=PARALLELCLUSTER_PATH
         )
         script_policy.allow_reading(script_bucket, f"{SCRIPT_PREFIX}/*")
+        # `slipway destroy` asks the head node with Run Command which jobs run.
+        sessions = session_policy(self, "SessionManagerPolicy", path=PARALLELCLUSTER_PATH, commands=True)
         access = NodeAccess(
             subnet_id=subnet_id,
-            policy_arns=(storage.node_policy.arn, script_policy.arn, _session_manager_policy()),
+            policy_arns=(storage.node_policy.arn, script_policy.arn),
+            # Nobody opens a session on a compute node: users of the cluster reach it with SSH, from the head node.
+            people_policy_arns=(sessions.managed_policy_arn,),
             script_bucket=script_bucket.bucket_name,
             script_prefix=SCRIPT_PREFIX,
         )
@@ -176,8 +179,3 @@ class TrainingStack(EnvironmentStack):
                 value=command,
                 description=f"How to bake a node image with {training_stack}, which is optional: docs/node-image.md",
             )
-
-
-def _session_manager_policy() -> str:
-    policy = iam.ManagedPolicy.from_aws_managed_policy_name("AmazonSSMManagedInstanceCore")
-    return policy.managed_policy_arn

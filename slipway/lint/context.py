@@ -39,6 +39,9 @@ class Context:
     policy_arns: Mapping[str, str] = field(default_factory=dict)
     """ARNs of managed policies by the reference that stands in the configuration."""
 
+    session_policies: Collection[str] | None = None
+    """References to managed policies of this environment that let Session Manager reach a node."""
+
     file_system_zones: Mapping[str, str] = field(default_factory=dict)
     """Availability Zone id of FSx file systems, by id or reference."""
 

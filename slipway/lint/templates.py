@@ -8,6 +8,7 @@ import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any
 
 from slipway.assembly import CLUSTER_TYPE
@@ -20,6 +21,7 @@ from slipway.spec.ranges import RESERVED_ADDRESSES
 Template = Mapping[str, Any]
 
 _PROVIDER_RELEASE = re.compile(r"/parallelcluster/([0-9]+\.[0-9]+\.[0-9]+)/templates/")
+_SESSION_ACTION = "ssmmessages:OpenDataChannel"
 _SCRIPTS_TYPE = "Custom::CDKBucketDeployment"
 
 
@@ -72,6 +74,7 @@ class Templates:
             own_buckets=buckets or None,
             script_urls=self._script_urls(),
             policy_arns=dict(self._policy_arns()),
+            session_policies=set(self._session_policies()),
             file_system_zones=dict(self._file_system_zones()),
             # With a role of one's own it is not known what that role may attach.
             made_by_provider=None if "CustomLambdaRole" in _mapping(provider.value.get("Parameters")) else True,
@@ -181,6 +184,11 @@ class Templates:
             name = policy.hint("ManagedPolicyName") or f"{stack}-{logical_id}"
             yield self.reference(stack, logical_id), f"arn:aws:iam::${{AWS::AccountId}}:policy{path}{name}"
 
+    def _session_policies(self) -> Iterator[str]:
+        for stack, logical_id, policy in self.sections("AWS::IAM::ManagedPolicy"):
+            if _allows_sessions(policy):
+                yield self.reference(stack, logical_id)
+
     def _file_system_zones(self) -> Iterator[tuple[str, str]]:
         subnets = dict(self.subnets())
         for stack, logical_id, file_system in self.sections("AWS::FSx::FileSystem"):
@@ -202,6 +210,15 @@ class Templates:
 
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
+
+
+def _allows_sessions(policy: Section) -> bool:
+    try:
+        statements = policy.section("PolicyDocument").items("Statement")
+        allowed = [_texts(statement, "Action") for statement in statements if statement.written("Effect") == "Allow"]
+    except UnknownValue:
+        return False
+    return any(fnmatchcase(_SESSION_ACTION, pattern) for patterns in allowed for pattern in patterns)
 
 
 def _texts(section: Section, key: str) -> list[str]:

@@ -56,8 +56,15 @@ ACCESS = [
     Case(
         "session-manager-reaches-head-node",
         {f"{HEAD}.Iam": {}},
-        "AmazonSSMManagedInstanceCore is not among its policies",
+        "none of its policies lets Session Manager reach it",
         {f"{HEAD}.Iam": {"InstanceRole": "arn:aws:iam::111122223333:role/head"}},
+    ),
+    Case(
+        "session-manager-reaches-head-node",
+        {f"{HEAD}.Iam": {"AdditionalIamPolicies": [{"Policy": "${storage.Policy}"}]}},
+        "none of its policies lets Session Manager reach it",
+        {f"{HEAD}.Iam": {"AdditionalIamPolicies": [{"Policy": "${training.Sessions}"}]}},
+        {"session_policies": {"${training.Sessions}"}},
     ),
     Case(
         "instance-metadata-v2",

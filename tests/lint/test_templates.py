@@ -49,6 +49,10 @@ STORAGE: dict[str, Any] = {
             },
         },
         "Policy": {"Type": "AWS::IAM::ManagedPolicy", "Properties": {"Path": "/parallelcluster/"}},
+        "Sessions": {
+            "Type": "AWS::IAM::ManagedPolicy",
+            "Properties": {"PolicyDocument": {"Statement": [{"Effect": "Allow", "Action": ["ssmmessages:*"]}]}},
+        },
         "Role": {"Type": "AWS::IAM::Role", "Properties": {"PermissionsBoundary": {"Ref": "Boundary"}}},
     },
     "Parameters": {"Boundary": {"Default": "arn:aws:iam::111122223333:policy/boundary"}},
@@ -139,8 +143,10 @@ def test_buckets_scripts_policies_and_file_systems_are_known_by_stack_and_logica
         f"s3://{SCRIPTS_BUCKET}/cluster/steps.sh",
     }
     assert context.policy_arns == {
-        "${storage.Policy}": "arn:aws:iam::${AWS::AccountId}:policy/parallelcluster/storage-Policy"
+        "${storage.Policy}": "arn:aws:iam::${AWS::AccountId}:policy/parallelcluster/storage-Policy",
+        "${storage.Sessions}": "arn:aws:iam::${AWS::AccountId}:policy/storage-Sessions",
     }
+    assert context.session_policies == {"${storage.Sessions}"}
     assert context.file_system_zones == {"${storage.Lustre}": "usw2-az4"}
     assert context.permissions_boundaries == {"arn:aws:iam::111122223333:policy/boundary"}
 

@@ -35,7 +35,11 @@ CPU = Queue(
     job_exclusive_allocation=False,
 )
 ACCESS = NodeAccess(
-    subnet_id="subnet-1", policy_arns=("arn:policy-a",), script_bucket="scripts", script_prefix="cluster"
+    subnet_id="subnet-1",
+    policy_arns=("arn:policy-a",),
+    people_policy_arns=("arn:policy-people",),
+    script_bucket="scripts",
+    script_prefix="cluster",
 )
 VOLUME = SharedVolume(size_gib=100, deletion_policy="Delete")
 PROPS = ClusterConfigurationProps(

@@ -227,9 +227,11 @@ def test_the_role_of_an_add_on_is_for_its_service_account_in_this_cluster(
 
 
 def test_agents_cannot_make_a_log_group_that_the_stack_does_not_own(private: Synthesized) -> None:
-    _, policy = private.one("IAM::ManagedPolicy")
     actions = {
-        action for statement in policy["Properties"]["PolicyDocument"]["Statement"] for action in statement["Action"]
+        action
+        for policy in private.resources("IAM::ManagedPolicy").values()
+        for statement in policy["Properties"]["PolicyDocument"]["Statement"]
+        for action in statement["Action"]
     }
     add_on = add_ons(private)["amazon-cloudwatch-observability"]["Id"]
     insights = {
@@ -277,7 +279,7 @@ def test_nodes_hold_no_rights_of_the_network_add_on(private: Synthesized) -> Non
     policies = json.dumps(private.resources("IAM::Role")[role_id]["Properties"]["ManagedPolicyArns"])
 
     assert "AmazonEKS_CNI_Policy" not in policies
-    assert "AmazonSSMManagedInstanceCore" in policies
+    assert "SessionManagerPolicy" in policies
 
 
 def test_the_network_is_the_same_with_a_cluster_in_it(private: Synthesized) -> None:

@@ -60,7 +60,8 @@ def test_the_head_node_is_private_and_reached_through_session_manager(
     assert configuration["Imds"] == {"ImdsSupport": "v2.0"}
     assert head_node["Ssh"]["AllowedIps"] != "0.0.0.0/0"
     assert ("KeyName" in head_node["Ssh"]) is bool(each_slurm_assembly.training.ssh)
-    assert "AmazonSSMManagedInstanceCore" in str(head_node["Iam"])
+    assert "SessionManagerPolicy" in str(head_node["Iam"])
+    assert "SessionManagerPolicy" not in str([queue["Iam"] for queue in queues(configuration)])
 
 
 def test_every_volume_is_encrypted_gp3(configuration: dict[str, Any]) -> None:

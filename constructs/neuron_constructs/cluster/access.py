@@ -74,7 +74,7 @@ def login_nodes_configuration(pool: LoginNodes, ssh: Ssh | None, access: NodeAcc
                 # The key pair is the head node's: ParallelCluster 3.15 removed KeyName from login nodes.
                 "Ssh": {"AllowedIps": allowed_cidr(ssh)},
                 "CustomActions": {"OnNodeConfigured": access.node_set_up("login")},
-                "Iam": access.additional_iam_policies(),
+                "Iam": access.additional_iam_policies("login"),
             }
         ]
     }

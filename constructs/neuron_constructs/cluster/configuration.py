@@ -148,7 +148,7 @@ def _head_node(props: ClusterConfigurationProps) -> dict[str, Any]:
         },
         "Imds": {"Secured": True},
         "CustomActions": {"OnNodeConfigured": set_up, "OnNodeUpdated": set_up},
-        "Iam": props.access.additional_iam_policies(),
+        "Iam": props.access.additional_iam_policies("head"),
     }
 
 

@@ -15,7 +15,10 @@ class NodeAccess:
     """The private subnet."""
 
     policy_arns: tuple[str, ...]
-    """Managed policies for the node roles; the provider's own role may attach only those it allows."""
+    """Managed policies for the roles of all nodes; the provider's own role may attach only those it allows."""
+
+    people_policy_arns: tuple[str, ...]
+    """Those that only nodes get on which people work: the head node and login nodes."""
 
     script_bucket: str
     """Name of the bucket that holds the node set-up scripts."""
@@ -33,6 +36,7 @@ class NodeAccess:
             "Args": [role, self.script_bucket, self.script_prefix, *arguments],
         }
 
-    def additional_iam_policies(self) -> dict[str, Any]:
-        """Return the `Iam` section of a node."""
-        return {"AdditionalIamPolicies": [{"Policy": arn} for arn in self.policy_arns]}
+    def additional_iam_policies(self, role: Literal["head", "login", "compute"]) -> dict[str, Any]:
+        """Return the `Iam` section of a node with this role."""
+        arns = self.policy_arns if role == "compute" else (*self.policy_arns, *self.people_policy_arns)
+        return {"AdditionalIamPolicies": [{"Policy": arn} for arn in arns]}

@@ -75,7 +75,7 @@ def queue_configuration(queue: Queue, access: NodeAccess) -> dict[str, Any]:
         "ComputeSettings": {"LocalStorage": _local_storage(queue)},
         "ComputeResources": [_compute_resource_configuration(resource) for resource in queue.compute_resources],
         "CustomActions": {"OnNodeConfigured": _compute_node_action(queue, access)},
-        "Iam": access.additional_iam_policies(),
+        "Iam": access.additional_iam_policies("compute"),
     }
     if target := _capacity_reservation_target(queue):
         configuration["CapacityReservationTarget"] = target

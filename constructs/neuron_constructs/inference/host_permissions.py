@@ -8,13 +8,13 @@ from constructs import Construct
 
 from neuron_constructs.acknowledgements import acknowledge, skip_checkov
 from neuron_constructs.inference.host_user_data import HostScripts
+from neuron_constructs.session_manager import session_statement
 
-_SESSION_MANAGER = "AmazonSSMManagedInstanceCore"
 _PULL_ONLY = "AmazonEC2ContainerRegistryPullOnly"
 
 
 def host_role(scope: Construct, model_reader_policy: iam.IManagedPolicy, *, pulls_images: bool) -> iam.Role:
-    """Return the role: Session Manager, and the models, which are read by the host and not by the task.
+    """Return the role; the models are read by the host and not by the task.
 
     The CDK adds what the ECS agent needs when the hosts join the cluster.
 
@@ -23,29 +23,27 @@ def host_role(scope: Construct, model_reader_policy: iam.IManagedPolicy, *, pull
         model_reader_policy: managed policy that allows reading the model bucket.
         pulls_images: whether the host itself, and not only the agent for a task, pulls from Amazon ECR.
     """
-    reasons = {
-        _SESSION_MANAGER: "AWS keeps it in step with the Session Manager agent; a copy of ours would fall behind.",
-        _PULL_ONLY: "It reads images and nothing else; the image's repository may be in any account.",
-    }
-    names = [_SESSION_MANAGER, *([_PULL_ONLY] if pulls_images else [])]
+    pull_only = [iam.ManagedPolicy.from_aws_managed_policy_name(_PULL_ONLY)] if pulls_images else []
     role = iam.Role(
         scope,
         "Role",
         assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"),
-        managed_policies=[
-            model_reader_policy,
-            *(iam.ManagedPolicy.from_aws_managed_policy_name(name) for name in names),
-        ],
+        managed_policies=[model_reader_policy, *pull_only],
     )
-    acknowledge(
-        role,
-        {f"AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/{name}]": reasons[name] for name in names},
-    )
+    if pulls_images:
+        acknowledge(
+            role,
+            {
+                f"AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/{_PULL_ONLY}]": (
+                    "It reads images and nothing else; the image's repository may be in any account."
+                )
+            },
+        )
     return role
 
 
 class HostPermissions(Construct):
-    """What a host's scripts call: they answer the group's lifecycle hook, report a failure, and send metrics.
+    """Session Manager, and what a host's scripts call: they answer the lifecycle hook, report a failure, send metrics.
 
     A policy of its own, attached to the role: as a part of the role it would depend on the group, which depends on the
     launch template, which depends on the role.
@@ -82,6 +80,7 @@ class HostPermissions(Construct):
             description="Inference hosts: answer their Auto Scaling group, report failures, send metrics",
             roles=[role],
             statements=[
+                session_statement(),
                 iam.PolicyStatement(
                     actions=["autoscaling:CompleteLifecycleAction", "autoscaling:SetInstanceHealth"],
                     resources=[f"{groups}:autoScalingGroupName/{group.auto_scaling_group_name}"],
@@ -107,7 +106,7 @@ class HostPermissions(Construct):
             policy,
             {
                 "AwsSolutions-IAM5[Resource::*]": (
-                    "Describing groups knows no resource; metrics know none either, they are bound to a namespace."
+                    "Sessions and describing groups know no resource, nor do metrics, which are bound to a namespace."
                 ),
                 (
                     "AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:autoscaling:<AWS::Region>:<AWS::AccountId>:"
@@ -116,5 +115,6 @@ class HostPermissions(Construct):
             },
         )
         skip_checkov(
-            policy.node.default_child, {"CKV_AWS_111": "Only the metrics know no resource: bound to a namespace."}
+            policy.node.default_child,
+            {"CKV_AWS_111": "Only sessions and metrics know no resource; metrics are bound to a namespace."},
         )

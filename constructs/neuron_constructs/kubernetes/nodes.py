@@ -5,11 +5,11 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from neuron_constructs.acknowledgements import acknowledge
+from neuron_constructs.session_manager import session_policy
 
 _POLICIES = {
     "AmazonEKSWorkerNodePolicy": "EKS demands it of nodes and keeps it in step with the kubelet.",
     "AmazonEC2ContainerRegistryPullOnly": "It reads images and nothing else; add-ons' images are in AWS's accounts.",
-    "AmazonSSMManagedInstanceCore": "AWS keeps it in step with the Session Manager agent; a copy would fall behind.",
 }
 
 
@@ -27,7 +27,10 @@ def node_role(scope: Construct) -> iam.Role:
         "NodeRole",
         description="Nodes of the Kubernetes cluster",
         assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"),
-        managed_policies=[iam.ManagedPolicy.from_aws_managed_policy_name(name) for name in _POLICIES],
+        managed_policies=[
+            *(iam.ManagedPolicy.from_aws_managed_policy_name(name) for name in _POLICIES),
+            session_policy(scope, "SessionManagerPolicy"),
+        ],
     )
     acknowledge(
         role,

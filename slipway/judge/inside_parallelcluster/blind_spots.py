@@ -133,7 +133,7 @@ def _leads_out(route: Mapping[str, Any], node: Node, subnet_id: str) -> bool:
 
 
 def _unreadable_scripts(cluster: Cluster) -> Iterator[str]:
-    allows = cache(_allows)  # All nodes have the same policies.
+    allows = cache(_allows)  # Most nodes have the same policies.
     for node, url, bucket, key in _s3_scripts(cluster):
         if not node.brings_own_role and not _may_read(node, bucket, key, allows):
             yield f"{node.where}: neither S3Access nor a policy of the nodes lets them read {url}"

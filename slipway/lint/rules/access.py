@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from slipway.lint.cluster import Cluster, subnets
 from slipway.lint.registry import rule
-from slipway.lint.sections import Section
+from slipway.lint.sections import Section, UnknownValue
 from slipway.spec.problems import Finding, shown
 from slipway.spec.ranges import too_wide
 
@@ -112,8 +112,11 @@ def login_nodes_without_own_key(cluster: Cluster, pool: Section) -> Iterator[Fin
 @rule(
     Cluster.head_node,
     severity="warning",
-    reason="Without its policy Session Manager cannot reach the node; SSH with a key is then the only way in, if any.",
-    fix=f"Add `- Policy: arn:aws:iam::aws:policy/{_SESSION_MANAGER_POLICY}` to Iam.AdditionalIamPolicies.",
+    reason="Without a policy for it Session Manager cannot reach the node; SSH with a key is then the only way in.",
+    fix=(
+        "Add a policy of your own to Iam.AdditionalIamPolicies: it allows `ssm:UpdateInstanceInformation` and "
+        f"`ssmmessages:*`. AWS's own {_SESSION_MANAGER_POLICY} also reads every parameter of the account."
+    ),
     source="https://docs.aws.amazon.com/systems-manager/latest/userguide/session-manager-getting-started-instance-profile.html",
 )
 def session_manager_reaches_head_node(cluster: Cluster, head: Section) -> Iterator[Finding]:
@@ -121,9 +124,14 @@ def session_manager_reaches_head_node(cluster: Cluster, head: Section) -> Iterat
     iam = head.section("Iam")
     if iam.has("InstanceRole") or iam.has("InstanceProfile"):
         return
-    policies = [policy.written("Policy") or "" for policy in iam.items("AdditionalIamPolicies")]
-    if not any(policy.endswith(f"/{_SESSION_MANAGER_POLICY}") for policy in policies):
-        yield head.finding(f"{_SESSION_MANAGER_POLICY} is not among its policies", "Iam")
+    policies = {policy.written("Policy") or "" for policy in iam.items("AdditionalIamPolicies")}
+    if any(policy.endswith(f"/{_SESSION_MANAGER_POLICY}") for policy in policies):
+        return
+    known = cluster.context.session_policies
+    if known is None and any(":aws:policy/" not in policy for policy in policies):
+        raise UnknownValue("what the policies of the head node allow")
+    if not policies.intersection(known or ()):
+        yield head.finding("none of its policies lets Session Manager reach it", "Iam")
 
 
 @rule(
