@@ -1,6 +1,6 @@
 """The inference stack: the endpoint and the models behind it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from slipway.assembly import ENVIRONMENT_TAG
 from slipway.spec import endpoint as endpoint_spec
 from slipway.spec.environment import Environment
 from slipway.spec.inference import Inference
+from slipway.spec.inference import ServedModel as ServedModelSpec
 from stacks.environment_stack import EnvironmentStack
 from stacks.lifetimes import log_retention
 from stacks.network import NetworkStack
@@ -39,6 +40,11 @@ class Authentication:
 
     tokens: TokenCheck | None = None
     api_key: secretsmanager.ISecret | None = None
+    clients: MachineClients | None = None
+
+    def claims_of(self, model: ServedModelSpec) -> Sequence[TokenClaim]:
+        """Return what a token must say for a model."""
+        return [self.clients.claim_of(model.name)] if self.clients else _token_claims(model.required_claims)
 
 
 class InferenceStack(EnvironmentStack):
@@ -73,7 +79,7 @@ class InferenceStack(EnvironmentStack):
         super().__init__(
             scope, "inference", environment, description="Slipway: OpenAI-compatible endpoint on Inferentia"
         )
-        authentication = self._authentication(environment, inference.endpoint)
+        authentication = self._authentication(environment, inference)
         self.endpoint = self._endpoint(environment, inference.endpoint, network, authentication.tokens)
         cluster = InferenceCluster(
             self,
@@ -95,7 +101,10 @@ class InferenceStack(EnvironmentStack):
         )
         # Below a construct of their own: a model may have any name.
         models = Construct(self, "Models")
-        self.models = tuple(ServedModel(models, model, surroundings) for model in inference.models)
+        self.models = tuple(
+            ServedModel(models, model, surroundings, claims=authentication.claims_of(model))
+            for model in inference.models
+        )
         self._tag_hosts(environment)
         self.node_problem_detection = NodeProblemDetection(
             self,
@@ -135,13 +144,13 @@ class InferenceStack(EnvironmentStack):
             "user_pool_client_output": "UserPoolClientId" if cognito else None,
         }
 
-    def _authentication(self, environment: Environment, endpoint: endpoint_spec.Endpoint) -> Authentication:
-        wanted = endpoint.authentication
+    def _authentication(self, environment: Environment, inference: Inference) -> Authentication:
+        wanted = inference.endpoint.authentication
         match wanted:
             case None:
                 return Authentication("none")
             case endpoint_spec.JwtAuthentication():
-                claims = [TokenClaim(**claim.model_dump()) for claim in wanted.required_claims]
+                claims = _token_claims(wanted.required_claims)
                 return Authentication(
                     "jwt", TokenCheck(issuer=wanted.issuer, jwks_endpoint=wanted.jwks_endpoint, claims=claims)
                 )
@@ -153,6 +162,7 @@ class InferenceStack(EnvironmentStack):
                         # Domain prefixes are shared by all accounts of a Region.
                         domain_prefix=f"{self.stack_name}-{self.account}",
                         token_minutes=wanted.token_minutes,
+                        models=[model.name for model in inference.models],
                     ),
                 )
                 cdk.CfnOutput(self, "TokenCommand", value=clients.token_command, description="Prints a token")
@@ -160,7 +170,7 @@ class InferenceStack(EnvironmentStack):
                 cdk.CfnOutput(
                     self, "UserPoolClientId", value=clients.client.user_pool_client_id, description="First of them"
                 )
-                return Authentication("cognito", clients.tokens)
+                return Authentication("cognito", clients.tokens, clients=clients)
             case endpoint_spec.ApiKeyAuthentication():
                 key = EngineApiKey(self, "ApiKey", secret_arn=wanted.secret_arn)
                 command = api_key_command(key.secret.secret_arn, environment.region)
@@ -200,6 +210,10 @@ class InferenceStack(EnvironmentStack):
                 log_retention=log_retention(environment),
             ),
         )
+
+
+def _token_claims(claims: Sequence[endpoint_spec.Claim]) -> list[TokenClaim]:
+    return [TokenClaim(**claim.model_dump()) for claim in claims]
 
 
 def _allowed_cidrs(endpoint: endpoint_spec.Endpoint, vpc_cidr: str) -> tuple[str, ...]:

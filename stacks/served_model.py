@@ -1,6 +1,6 @@
 """One model of the inference stack: its route, its service, a candidate beside it, its outputs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from constructs import Construct
 
 from neuron_constructs.inference.client_commands import curl_command, openai_command
 from neuron_constructs.inference.container_image import container_image, is_in_ecr
-from neuron_constructs.inference.endpoint import Endpoint, ModelRoute, RouteProps
+from neuron_constructs.inference.endpoint import Endpoint, ModelRoute, RouteProps, TokenClaim
 from neuron_constructs.inference.image_mirror import ImageMirror, ImageMirrorProps
 from neuron_constructs.inference.model import LocalCopy, Model, MountedBucket, MountedLustre
 from neuron_constructs.inference.model_service import ModelService, ModelServiceProps
@@ -74,13 +74,21 @@ class ServedModel(Construct):
     candidate: ModelService | None
     description: Mapping[str, Any]
 
-    def __init__(self, scope: Construct, wanted: spec.ServedModel, surroundings: Surroundings) -> None:
+    def __init__(
+        self,
+        scope: Construct,
+        wanted: spec.ServedModel,
+        surroundings: Surroundings,
+        *,
+        claims: Sequence[TokenClaim],
+    ) -> None:
         """Add the model.
 
         Args:
             scope: what holds the models; a model's id in it is its slug.
             wanted: the model's entry in the environment file.
             surroundings: what the models share.
+            claims: what a token must say for this model, where the endpoint checks tokens.
         """
         super().__init__(scope, wanted.slug)
         self.name = wanted.name
@@ -96,6 +104,7 @@ class ServedModel(Construct):
                 path=wanted.route.path,
                 host=wanted.route.host,
                 candidate_weights=rolled_out.weights if rolled_out and wanted.canary else None,
+                claims=claims,
             ),
         )
         self._image = self._container_image()

@@ -116,7 +116,9 @@ def add_endpoint(stack: cdk.Stack, wanted: Wanted) -> Endpoint:
 def add_clients(stack: cdk.Stack, wanted: Wanted, *, token_minutes: int) -> Wanted:
     """Add clients in a user pool, and return what is wanted with the check of their tokens."""
     clients = MachineClients(
-        stack, "Clients", MachineClientsProps(domain_prefix="slipway-test", token_minutes=token_minutes)
+        stack,
+        "Clients",
+        MachineClientsProps(domain_prefix="slipway-test", token_minutes=token_minutes, models=["tanuki"]),
     )
     cdk.CfnOutput(stack, "TokenCommand", value=clients.token_command)
     return replace(wanted, tokens=clients.tokens)

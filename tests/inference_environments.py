@@ -47,7 +47,11 @@ ENDPOINT_CHOICES: Choices = {
         "cognito": {"authentication": {"type": "cognito"}},
     },
     "tls": {"plain": {}, "certificate": _CERTIFICATE, "named": {**_CERTIFICATE, **_RECORD}},
-    "firewall": {"none": {}, "rate": {"firewall": {"requests_per_five_minutes": 500}}},
+    "firewall": {
+        "none": {},
+        "excused": {"no_firewall_because": "a firewall of our own is before it"},
+        "rate": {"firewall": {"requests_per_five_minutes": 500}},
+    },
 }
 """What there is to choose about the endpoint."""
 
@@ -119,6 +123,7 @@ def _runs_on(engine: str, instance_type: str) -> bool:
 CONFLICTS = (
     Conflict(("exposure", "authentication"), lambda *values: values == ("public", "none"), (*_ENDPOINT, "exposure")),
     Conflict(("exposure", "tls"), lambda *values: values == ("public", "plain"), (*_ENDPOINT, "exposure")),
+    Conflict(("exposure", "firewall"), lambda *values: values == ("public", "none"), (*_ENDPOINT, "exposure")),
     Conflict(
         ("authentication", "tls"),
         lambda how, tls: how in {"jwt", "cognito"} and tls == "plain",

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from slipway.spec.section import HOST_NAME_PATTERN, Cidr, Form, Section
+from slipway.spec.section import HOST_NAME_PATTERN, Because, Cidr, Form, Section
 
 HttpsUrl = Annotated[
     str,
@@ -48,7 +48,11 @@ class JwtAuthentication(Section):
     """Where the issuer publishes its public keys."""
 
     required_claims: Annotated[tuple[Claim, ...], Field(max_length=10)] = ()
-    """Further claims that a token must have. Without one every token of the issuer passes."""
+    """Further claims that a token must have. Without one every token of the issuer passes, also one that it gave out
+    for something else; a public endpoint is then refused, unless `any_token_because` says why."""
+
+    any_token_because: Because | None = None
+    """Why every token of the issuer may pass. Each synth and `slipway plan` repeat it."""
 
 
 class CognitoAuthentication(Section):
@@ -138,8 +142,11 @@ class Endpoint(Section):
     takes two of a security group's 60 rules."""
 
     firewall: Firewall | None = None
-    """A web application firewall. A public endpoint should have one; it costs about 10 USD a month and 0.60 USD for a
-    million requests."""
+    """A web application firewall. It costs about 10 USD a month and 0.60 USD for a million requests. A public endpoint
+    without one is refused, unless `no_firewall_because` says why."""
+
+    no_firewall_because: Because | None = None
+    """Why a public endpoint has no firewall. Each synth and `slipway plan` repeat it."""
 
     idle_timeout_seconds: Annotated[int, Field(ge=60, le=4000)] = 900
     """Seconds without a byte after which the load balancer closes a connection. Long prompts need minutes."""

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from slipway.spec.endpoint import Endpoint
+from slipway.spec.endpoint import Claim, Endpoint
 from slipway.spec.queues import AmiId
 from slipway.spec.scaling import Scaling
 from slipway.spec.section import HOST_NAME_PATTERN, Form, Section
@@ -178,6 +178,10 @@ class ServedModel(Section):
 
     route: Route = Route()
     """How clients choose this model; one model may do without."""
+
+    required_claims: Annotated[tuple[Claim, ...], Field(max_length=10)] = ()
+    """Claims that a token needs for this model, with `authentication: jwt`: beside the endpoint's, or in place of one
+    with the same name. Without it a token for another model opens this one, too."""
 
     scaling: Scaling = Scaling()
     """How many tasks, and when."""

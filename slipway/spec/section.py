@@ -68,5 +68,8 @@ Cidr = Annotated[str, Form(r"([0-9]{1,3}\.){3}[0-9]{1,3}/[0-9]{1,2}", "an IPv4 r
 HOST_NAME_PATTERN = r"([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+([a-z]{2,63}|xn--[a-z0-9-]{1,58}[a-z0-9])"
 """A DNS name in lower case; its top-level domain may be an internationalized one in punycode, such as `xn--p1ai`."""
 
+Because = Annotated[str, Form(r"[^\x00-\x20\x7f][^\x00-\x1f\x7f]*", "a reason on one line", "only for the demo", 256)]
+"""Why a protection is left out, for those who review the environment file."""
+
 ONE_LINE_PATTERN = r"[^\x00-\x1f\x7f]+"
 """Text without line breaks and other control characters."""

@@ -20,7 +20,7 @@ import trustme
 from tests.endpoint.engine_task import RunningTask, ServedContainer, TaskStarter, served_containers
 from tests.endpoint.gateway import Access, Gateway, Reality
 from tests.endpoint.gateway_targets import State
-from tests.endpoint.gateway_template import JwtValidation, JwtValidationConfig, LoadBalancerTemplate
+from tests.endpoint.gateway_template import Action, Forward, JwtValidation, JwtValidationConfig, LoadBalancerTemplate
 from tests.endpoint.raw_requests import RawAnswer, asked
 from tests.endpoint.stack_values import StackValues
 from tests.endpoint.token_issuer import TokenIssuer
@@ -159,13 +159,15 @@ class RunningEndpoint:
         """A token that every check of the template lets pass, with other claims where given; None takes one out."""
         return self.issuer.token(self.valid_claims() | claims)
 
-    def valid_claims(self) -> dict[str, Any]:
-        """Claims that every check of the template wants."""
+    def valid_claims(self, service: str | None = None) -> dict[str, Any]:
+        """Claims that every check of the template wants; with a service those that the way to it wants."""
         wanted: dict[str, Any] = {}
-        for check in self.token_checks():
+        for check in self.token_checks(service):
             wanted["iss"] = check.issuer
             for claim in check.additional_claims:
-                wanted[claim.name] = [claim.values[0]] if claim.format == "string-array" else claim.values[0]
+                value: Any = [claim.values[0]] if claim.format == "string-array" else claim.values[0]
+                words = claim.format == "space-separated-values" and claim.name in wanted
+                wanted[claim.name] = f"{wanted[claim.name]} {value}" if words else value
         return wanted
 
     def client(self, model: str, *, api_key: str | None = None) -> openai.OpenAI:
@@ -238,15 +240,24 @@ class RunningEndpoint:
         return self.gateway.log
 
     # ---- the template ----------------------------------------------------------------------------------------
-    def token_checks(self) -> list[JwtValidationConfig]:
-        """Every token check of the template."""
+    def token_checks(self, service: str | None = None) -> list[JwtValidationConfig]:
+        """Every token check of the template; with a service those on the way to it."""
         return [
             action.jwt_validation_config
             for listener_id in self.balancer.listeners
             for rule in self.balancer.rules(listener_id)
             for action in rule.actions
-            if isinstance(action, JwtValidation)
+            if isinstance(action, JwtValidation) and (service is None or self._leads_to(rule.actions, service))
         ]
+
+    def _leads_to(self, actions: Sequence[Action], service: str) -> bool:
+        groups = [
+            group.target_group_arn
+            for action in actions
+            if isinstance(action, Forward)
+            for group in action.target_groups
+        ]
+        return self.containers[service].target_group in groups
 
     def host_names(self) -> list[str]:
         """Host names of the models' base URLs."""

@@ -87,6 +87,20 @@ def test_no_request_without_a_header(endpoints: Endpoints, case: Case) -> None:
     assert endpoint.ask("GET", target, listener_port=443, headers=basic).status == 401
 
 
+@each_model_with_tokens
+def test_a_token_for_one_model_opens_no_other(endpoints: Endpoints, case: Case) -> None:
+    endpoint = endpoints(case.variant)
+    token = endpoint.issuer.token(endpoint.valid_claims(case.service))
+    assert endpoint.client(case.name, api_key=token).models.list().data
+    for other in (other for other in CASES if other.variant == case.variant and other.service != case.service):
+        reached = len(endpoint.reached(other.service))
+        with pytest.raises(openai.AuthenticationError):
+            endpoint.client(other.name, api_key=token).chat.completions.create(
+                model=endpoint.model_id(other.name), messages=[{"role": "user", "content": "?"}]
+            )
+        assert len(endpoint.reached(other.service)) == reached
+
+
 @pytest.mark.parametrize("variant", WITH_TOKENS)
 def test_every_way_to_a_model_has_the_same_check(endpoints: Endpoints, variant: str) -> None:
     endpoint = endpoints(variant)
@@ -99,14 +113,15 @@ def test_every_way_to_a_model_has_the_same_check(endpoints: Endpoints, variant: 
     assert forwarding
     for rule in forwarding:
         assert isinstance(rule.actions[0], JwtValidation), f"rule {rule.priority} forwards without a check"
-    assert len({check.model_dump_json() for check in endpoint.token_checks()}) == 1
+    for service in endpoint.containers:
+        assert len({check.model_dump_json() for check in endpoint.token_checks(service)}) == 1
 
 
 def test_every_wanted_value_of_a_claim_is_enough(endpoints: Endpoints) -> None:
     """AWS's documentation does not say whether one value or all are needed; see `gateway_tokens`."""
     endpoint = endpoints("public")
     (case, *_) = [case for case in CASES if case.variant == "public"]
-    claims = {claim.name: claim for check in endpoint.token_checks() for claim in check.additional_claims}
+    claims = {claim.name: claim for check in endpoint.token_checks(case.service) for claim in check.additional_claims}
     assert any(len(claim.values) > 1 for claim in claims.values())
     for claim in claims.values():
         for value in claim.values:

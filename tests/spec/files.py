@@ -28,7 +28,8 @@ MINIMAL: Values = {
 def changed(values: Values, changes: dict[str, Any]) -> Values:
     """Return a copy with other values: `{"training.queues.0.name": "x"}`; missing mappings on the way are added."""
     result = copy.deepcopy(values)
-    for path, value in copy.deepcopy(changes).items():  # a later change may be inside an earlier one
+    # Each of its own: a later change may be inside an earlier one, and YAML would write one value of two as an alias.
+    for path, value in ((path, copy.deepcopy(value)) for path, value in changes.items()):
         *parents, last = (int(part) if part.isdigit() else part for part in path.split("."))
         holder: Any = result
         for part in parents:

@@ -1,14 +1,12 @@
 """The notice cases of the endpoint and its models."""
 
-from typing import Any
-
 from tests.spec.rule_cases import API_KEY, ENDPOINT, JWT, SAFE_PUBLIC, Case
 from tests.spec.rule_cases_endpoint import COGNITO, ENCRYPTED, claiming
 from tests.spec.rule_cases_inference import COMPILED, FIRST, MODEL, RECORD, second
 from tests.spec.rule_cases_scaling import scaling, scheduled
 
 NAMED = {**ENCRYPTED, f"{ENDPOINT}.dns_record": RECORD}
-FIREWALL: dict[str, Any] = {f"{ENDPOINT}.firewall": {}}
+PUBLIC = {**SAFE_PUBLIC, **NAMED, f"{ENDPOINT}.authentication": COGNITO}
 
 INFERENCE_NOTICES = [
     Case(
@@ -77,11 +75,11 @@ INFERENCE_NOTICES = [
         {**ENCRYPTED, f"{MODEL}.route": {"host": "tanuki.example.com"}},
     ),
     Case(
-        "public-endpoint-has-firewall",
-        {**SAFE_PUBLIC, **NAMED, f"{ENDPOINT}.authentication": COGNITO},
-        "inference.endpoint.exposure",
-        "a public endpoint without a firewall takes any number of requests from one address",
-        {**SAFE_PUBLIC, **NAMED, **FIREWALL, f"{ENDPOINT}.authentication": COGNITO},
+        "firewall-left-out",
+        {**PUBLIC, f"{ENDPOINT}.firewall": None, f"{ENDPOINT}.no_firewall_because": "ours is before it"},
+        "inference.endpoint.no_firewall_because",
+        "a public endpoint without a firewall, because: ours is before it",
+        PUBLIC,
     ),
     Case(
         "token-bound-to-endpoint",
@@ -89,6 +87,13 @@ INFERENCE_NOTICES = [
         "inference.endpoint.authentication",
         "every token of https://login.example.com/ passes, also one that was given out for something else",
         {**claiming({"name": "aud", "values": ["endpoint"]}), **NAMED},
+    ),
+    Case(
+        "token-bound-to-endpoint",
+        {**PUBLIC, f"{ENDPOINT}.authentication": {**JWT, "any_token_because": "the issuer serves nothing else"}},
+        "inference.endpoint.authentication",
+        "given out for something else, because: the issuer serves nothing else. Add `required_claims:`",
+        PUBLIC,
     ),
     Case(
         "key-encrypted-on-its-way",

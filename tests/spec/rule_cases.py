@@ -18,7 +18,13 @@ ON_KUBERNETES: Changes = {
     "training": None,
     "kubernetes": {"node_groups": [{"name": "cpu", "instance_type": "m6i.8xlarge"}]},
 }
-SAFE_PUBLIC = {f"{ENDPOINT}.exposure": "public", f"{ENDPOINT}.certificate_arn": CERTIFICATE}
+AUDIENCE = {"name": "aud", "values": ["endpoint"]}
+BOUND_JWT = {**JWT, "required_claims": [AUDIENCE]}
+SAFE_PUBLIC: Changes = {
+    f"{ENDPOINT}.exposure": "public",
+    f"{ENDPOINT}.certificate_arn": CERTIFICATE,
+    f"{ENDPOINT}.firewall": {},
+}
 
 
 @dataclass(frozen=True)
@@ -194,7 +200,7 @@ NETWORK = [
     ),
     Case(
         "load-balancer-subnets-large-enough",
-        {"network.public_subnet_prefix_length": 28, **SAFE_PUBLIC, f"{ENDPOINT}.authentication": JWT},
+        {"network.public_subnet_prefix_length": 28, **SAFE_PUBLIC, f"{ENDPOINT}.authentication": BOUND_JWT},
         "network.public_subnet_prefix_length",
         "needs larger subnets (got /28). Write 27 or less.",
         {"network.public_subnet_prefix_length": 28},

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from tests.spec.rule_cases import API_KEY, CERTIFICATE, ENDPOINT, JWT, SAFE_PUBLIC, SECRET, Case
-from tests.spec.rule_cases_inference import RECORD
+from tests.spec.rule_cases import API_KEY, AUDIENCE, BOUND_JWT, CERTIFICATE, ENDPOINT, JWT, SAFE_PUBLIC, SECRET, Case
+from tests.spec.rule_cases_inference import FIRST, MODEL, RECORD
 
 ENCRYPTED = {f"{ENDPOINT}.certificate_arn": CERTIFICATE}
 COGNITO = {"type": "cognito"}
-AUDIENCE = {"name": "aud", "values": ["endpoint"]}
+
 OTHER_CERTIFICATE = CERTIFICATE.replace("us-west-2", "us-east-1")
 OTHER_SECRET = SECRET.replace("us-west-2", "us-east-1")
 
@@ -17,10 +17,32 @@ def claiming(*claims: dict[str, Any]) -> dict[str, Any]:
     return {**ENCRYPTED, f"{ENDPOINT}.authentication": {**JWT, "required_claims": list(claims)}}
 
 
+PUBLIC_WITH_KEY = {**SAFE_PUBLIC, f"{ENDPOINT}.authentication": API_KEY}
+PUBLIC_WITH_TOKENS = {**SAFE_PUBLIC, f"{ENDPOINT}.authentication": JWT}
+WITHOUT_FIREWALL = {f"{ENDPOINT}.firewall": None}
+
 ENDPOINT_CASES = [
     Case(
+        "public-endpoint-has-firewall",
+        {**PUBLIC_WITH_KEY, **WITHOUT_FIREWALL},
+        "inference.endpoint.exposure",
+        "a public endpoint without a firewall takes any number of requests from one address. Add `firewall:",
+        {
+            **PUBLIC_WITH_KEY,
+            **WITHOUT_FIREWALL,
+            f"{ENDPOINT}.no_firewall_because": "a firewall of our own is before it",
+        },
+    ),
+    Case(
+        "firewall-or-reason",
+        {**PUBLIC_WITH_KEY, f"{ENDPOINT}.no_firewall_because": "only for the demo"},
+        "inference.endpoint.no_firewall_because",
+        "the endpoint has a firewall",
+        {**PUBLIC_WITH_KEY, f"{ENDPOINT}.firewall": {}},
+    ),
+    Case(
         "public-endpoint-encrypted",
-        {f"{ENDPOINT}.exposure": "public", f"{ENDPOINT}.authentication": API_KEY},
+        {f"{ENDPOINT}.exposure": "public", f"{ENDPOINT}.authentication": API_KEY, f"{ENDPOINT}.firewall": {}},
         "inference.endpoint.exposure",
         "a public endpoint needs TLS",
         {**SAFE_PUBLIC, f"{ENDPOINT}.authentication": API_KEY},
@@ -93,11 +115,62 @@ ENDPOINT_CASES = [
 
 AUTHENTICATION = [
     Case(
+        "public-tokens-bound",
+        PUBLIC_WITH_TOKENS,
+        "inference.endpoint.authentication",
+        "every token of https://login.example.com/ passes, also one that was given out for something else",
+        {
+            **SAFE_PUBLIC,
+            f"{ENDPOINT}.authentication": {**JWT, "any_token_because": "the issuer serves this endpoint alone"},
+        },
+    ),
+    Case(
+        "public-tokens-bound",
+        PUBLIC_WITH_TOKENS,
+        "inference.endpoint.authentication",
+        "or `any_token_because:` with the reason",
+        {**PUBLIC_WITH_TOKENS, f"{MODEL}.required_claims": [AUDIENCE]},
+    ),
+    Case(
+        "any-token-or-claims",
+        {**ENCRYPTED, f"{ENDPOINT}.authentication": {**BOUND_JWT, "any_token_because": "demo"}},
+        "inference.endpoint.authentication.any_token_because",
+        "the endpoint requires claims of its tokens",
+        {**ENCRYPTED, f"{ENDPOINT}.authentication": {**JWT, "any_token_because": "demo"}},
+    ),
+    Case(
+        "model-claims-of-tokens",
+        {**ENCRYPTED, f"{ENDPOINT}.authentication": COGNITO, f"{MODEL}.required_claims": [AUDIENCE]},
+        f"{FIRST}.required_claims",
+        "`cognito` has a scope for each model by itself",
+        {**claiming(AUDIENCE), f"{MODEL}.required_claims": [AUDIENCE]},
+    ),
+    Case(
+        "model-claims-of-tokens",
+        {
+            **claiming(AUDIENCE),
+            f"{MODEL}.required_claims": [{"name": f"c{number}", "values": ["a"]} for number in range(10)],
+        },
+        f"{FIRST}.required_claims",
+        "with those of the endpoint 11 claims; the load balancer checks 10",
+        {
+            **claiming(AUDIENCE),
+            f"{MODEL}.required_claims": [{"name": f"c{number}", "values": ["a"]} for number in range(9)],
+        },
+    ),
+    Case(
+        "claims-distinct",
+        {**claiming(AUDIENCE), f"{MODEL}.required_claims": [AUDIENCE, {"name": "aud", "values": ["batch"]}]},
+        f"{FIRST}.required_claims[1].name",
+        "aud appears twice",
+        {**claiming(AUDIENCE), f"{MODEL}.required_claims": [AUDIENCE]},
+    ),
+    Case(
         "public-endpoint-authenticated",
         SAFE_PUBLIC,
         "inference.endpoint.exposure",
         "a public endpoint needs authentication",
-        {**SAFE_PUBLIC, f"{ENDPOINT}.authentication": JWT},
+        {**SAFE_PUBLIC, f"{ENDPOINT}.authentication": BOUND_JWT},
     ),
     Case(
         "tokens-over-https",

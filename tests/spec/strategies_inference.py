@@ -151,10 +151,13 @@ def _endpoints(draw: st.DrawFn, region: str) -> Values:
         values["certificate_arn"] = certificate
     ranges = ["10.0.0.0/8", "192.168.1.0/24", "203.0.113.7/32", *(["0.0.0.0/0"] if authentication else [])]
     allowed = draw(st.lists(st.sampled_from(ranges), unique=True))
+    firewall = draw(with_some({"requests_per_five_minutes": draw(st.integers(10, 2_000_000))}, {}))
+    if exposure == "public":
+        values |= draw(st.sampled_from([{"firewall": firewall}, {"no_firewall_because": "a demo"}]))
     optional = {
         "allowed_cidrs": [*allowed, "198.51.100.0/24"] if exposure == "public" else allowed,
         "dns_record": {"name": "llm.example.com", "zone_name": "example.com", "zone_id": "Z0123456789ABCDEFGHIJ"},
-        "firewall": draw(with_some({"requests_per_five_minutes": draw(st.integers(10, 2_000_000))}, {})),
+        **({"firewall": firewall} if exposure == "internal" else {}),
         "deletion_protection": draw(st.booleans()),
     }
     return draw(with_some(optional, values))
@@ -169,7 +172,7 @@ def _authentications(region: str) -> st.SearchStrategy[Values]:
     ]
     arn = f"arn:aws:secretsmanager:{region}:111122223333:secret:endpoint-key-AbCdEf"
     choices: list[Values] = [
-        jwt,
+        {**jwt, "any_token_because": "the issuer serves nothing else"},
         {**jwt, "required_claims": claims},
         {"type": "cognito"},
         {"type": "cognito", "token_minutes": 5},

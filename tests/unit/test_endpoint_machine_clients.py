@@ -59,6 +59,7 @@ def test_the_load_balancer_asks_for_the_scope_that_the_client_has(cognito: Synth
     (pool,) = cognito.resources("Cognito::UserPool")
     config = cognito.rules()[0]["Actions"][0]["JwtValidationConfig"]
 
+    assert scope["ScopeName"] == "tanuki"
     # The id of a resource server is its identifier.
     assert granted["Fn::Join"][1] == [{"Ref": server_id}, f"/{scope['ScopeName']}"]
     assert config["AdditionalClaims"] == [
@@ -77,7 +78,7 @@ def test_a_domain_that_cognito_refuses_is_refused_here(prefix: str) -> None:
     stack = endpoint_stack(cdk.App(context=cdk_context()))
 
     with pytest.raises(ValueError, match=prefix):
-        MachineClients(stack, "Clients", MachineClientsProps(domain_prefix=prefix, token_minutes=60))
+        MachineClients(stack, "Clients", MachineClientsProps(domain_prefix=prefix, token_minutes=60, models=["tanuki"]))
 
 
 @dataclass

@@ -1,5 +1,6 @@
 """An Amazon Cognito user pool for machines: clients get tokens for the endpoint by their id and secret."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import aws_cdk as cdk
@@ -11,7 +12,6 @@ from neuron_constructs.inference.token_check import TokenCheck, TokenClaim
 
 _RESERVED_WORDS = ("aws", "amazon", "cognito")
 _RESOURCE_SERVER = "endpoint"
-_SCOPE = "invoke"
 _NO_USERS = "No person signs in to this pool: no users, no sign-up, only clients with a secret of their own."
 
 
@@ -26,9 +26,15 @@ class MachineClientsProps:
     token_minutes: int
     """Minutes for which a token is valid: 5 to 1440."""
 
+    models: Sequence[str]
+    """Names of the models. Each is a scope: a client asks those that an administrator allows it."""
+
 
 class MachineClients(Construct):
-    """A user pool with one scope and one client. Further clients can be added to the pool; the scope lets them in."""
+    """A user pool with a scope for each model, and a client that has them all.
+
+    Further clients can be added to the pool; the scopes that they are allowed say which models they may ask.
+    """
 
     user_pool: cognito.UserPool
     client: cognito.UserPoolClient
@@ -46,12 +52,11 @@ class MachineClients(Construct):
                 raise ValueError(f"a domain prefix of Amazon Cognito may not contain {word!r}: {props.domain_prefix}")
         super().__init__(scope, id)
         self.user_pool = self._user_pool()
-        allowed_scope = cognito.ResourceServerScope(
-            scope_name=_SCOPE, scope_description="Ask the models of the endpoint"
-        )
-        server = self.user_pool.add_resource_server(
-            "ResourceServer", identifier=_RESOURCE_SERVER, scopes=[allowed_scope]
-        )
+        scopes = [
+            cognito.ResourceServerScope(scope_name=model, scope_description=f"Ask the model {model}")
+            for model in props.models
+        ]
+        server = self.user_pool.add_resource_server("ResourceServer", identifier=_RESOURCE_SERVER, scopes=scopes)
         domain = self.user_pool.add_domain(
             "Domain", cognito_domain=cognito.CognitoDomainOptions(domain_prefix=props.domain_prefix)
         )
@@ -60,7 +65,7 @@ class MachineClients(Construct):
             generate_secret=True,
             o_auth=cognito.OAuthSettings(
                 flows=cognito.OAuthFlows(client_credentials=True),
-                scopes=[cognito.OAuthScope.resource_server(server, allowed_scope)],
+                scopes=[cognito.OAuthScope.resource_server(server, scope) for scope in scopes],
             ),
             access_token_validity=cdk.Duration.minutes(props.token_minutes),
             prevent_user_existence_errors=True,
@@ -69,7 +74,7 @@ class MachineClients(Construct):
         resource = self.client.node.default_child
         assert isinstance(resource, cognito.CfnUserPoolClient)
         resource.explicit_auth_flows = ["ALLOW_REFRESH_TOKEN_AUTH"]
-        self.tokens = self._token_check()
+        self.tokens = self._token_check(props.models)
         self.token_command = self._token_command(domain)
 
     def _user_pool(self) -> cognito.UserPool:
@@ -88,17 +93,21 @@ class MachineClients(Construct):
         acknowledge(pool, {"AwsSolutions-COG2": _NO_USERS, "AwsSolutions-COG8": _NO_USERS})
         return pool
 
-    def _token_check(self) -> TokenCheck:
+    def claim_of(self, model: str) -> TokenClaim:
+        """Return what a token must say for a model.
+
+        Only an access token has a scope, and the pool gives it to no client but those that an administrator allowed it.
+        So the client's id need not be checked, and another client is let in without a deployment.
+        """
+        return _scope_claim([model])
+
+    def _token_check(self, models: Sequence[str]) -> TokenCheck:
         region = cdk.Stack.of(self).region
         issuer = f"https://cognito-idp.{region}.amazonaws.com/{self.user_pool.user_pool_id}"
         return TokenCheck(
             issuer=issuer,
             jwks_endpoint=f"{issuer}/.well-known/jwks.json",
-            claims=[
-                # Only an access token has a scope, and the pool gives it to no client but those that an administrator
-                # allowed it: so the client's id need not be checked, and another client is let in without a deployment.
-                TokenClaim(name="scope", format="space-separated-values", values=[f"{_RESOURCE_SERVER}/{_SCOPE}"])
-            ],
+            claims=[_scope_claim(models)],
         )
 
     def _token_command(self, domain: cognito.UserPoolDomain) -> str:
@@ -117,3 +126,8 @@ class MachineClients(Construct):
                 " END {exit !found}'",
             )
         )
+
+
+def _scope_claim(models: Sequence[str]) -> TokenClaim:
+    scopes = [f"{_RESOURCE_SERVER}/{model}" for model in models]
+    return TokenClaim(name="scope", format="space-separated-values", values=scopes)

@@ -8,7 +8,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_elasticloadbalancingv2 as elbv2
 from constructs import Construct
 
-from neuron_constructs.inference.token_check import TokenCheck, check_token
+from neuron_constructs.inference.token_check import TokenCheck, TokenClaim, check_token
 from slipway import facts
 
 _GET_PATHS = frozenset({"/v1/models"})
@@ -43,6 +43,9 @@ class RouteProps:
 
     candidate_weights: tuple[int, int] | None
     """Shares of the model and of its candidate in the requests: 0 to 999, tokens welcome; none for no candidate."""
+
+    claims: Sequence[TokenClaim] = ()
+    """What a token must say for this model, beside the endpoint's claims or in place of one with the same name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +98,12 @@ class ModelRoute(Construct):
             props: which requests.
             listening: where they come in.
             first_priority: priority of the first rule; the others follow it.
+
+        Raises:
+            ValueError: the model wants claims, and nothing checks tokens.
         """
+        if props.claims and listening.tokens is None:
+            raise ValueError("claims of a model need an endpoint that checks tokens")
         super().__init__(scope, id)
         self.target_group = self._target_group("Targets", props.engine, listening.vpc)
         self.candidate_target_group = (
@@ -143,13 +151,14 @@ class ModelRoute(Construct):
         if props.host:
             conditions.append(elbv2.ListenerCondition.host_headers([props.host]))
         forward = self._forward(props.candidate_weights)
+        tokens = listening.tokens.requiring(props.claims) if listening.tokens else None
         rule = elbv2.ApplicationListenerRule(
             self,
             requests.rule_id,
             listener=listening.listener,
             priority=priority,
             conditions=conditions,
-            action=check_token(listening.tokens, forward) if listening.tokens else forward,
+            action=check_token(tokens, forward) if tokens else forward,
         )
         if prefix:
             _take_off(prefix, rule)

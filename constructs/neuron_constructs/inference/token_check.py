@@ -1,7 +1,7 @@
 """Whose JSON Web Tokens the load balancer accepts, and its action that checks them before a request goes on."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from aws_cdk import aws_elasticloadbalancingv2 as elbv2
@@ -33,6 +33,11 @@ class TokenCheck:
 
     claims: Sequence[TokenClaim] = ()
     """What else a token must say, at most ten claims. Without one every token of the issuer passes."""
+
+    def requiring(self, claims: Sequence[TokenClaim]) -> "TokenCheck":
+        """Return the check with further claims, each in place of one with the same name."""
+        named = {claim.name: claim for claim in (*self.claims, *claims)}
+        return replace(self, claims=tuple(named.values()))
 
 
 def check_token(check: TokenCheck, then: elbv2.ListenerAction) -> elbv2.ListenerAction:

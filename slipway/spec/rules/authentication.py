@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 
-from slipway.spec.endpoint import ApiKeyAuthentication, CognitoAuthentication, JwtAuthentication
+from slipway.spec.endpoint import ApiKeyAuthentication, Claim, CognitoAuthentication, JwtAuthentication
 from slipway.spec.environment import Environment
-from slipway.spec.problems import Finding, listed
+from slipway.spec.inference import ServedModel
+from slipway.spec.problems import Finding, Path, listed
 from slipway.spec.rules.arns import other_region
-from slipway.spec.rules.inference import inference_of
-from slipway.spec.rules.registry import environment_notice, environment_rule
+from slipway.spec.rules.inference import MODELS, inference_of
+from slipway.spec.rules.registry import environment_notice, environment_rule, model_rule
 
 _ENDPOINT = ("inference", "endpoint")
 _AUTHENTICATION = (*_ENDPOINT, "authentication")
@@ -15,6 +16,9 @@ _CLAIMS = (*_AUTHENTICATION, "required_claims")
 
 # ElasticLoadBalancingV2 API, JwtValidationActionAdditionalClaim: the load balancer checks these itself.
 _CHECKED_ALWAYS = ("exp", "iat", "iss", "nbf")
+
+# The same: AdditionalClaims has at most ten entries.
+_MOST = 10
 
 # Amazon Cognito developer guide, user pool domains: these words are kept; the environment's name is in the domain.
 _KEPT_BY_COGNITO = ("amazon", "aws", "cognito")
@@ -51,37 +55,60 @@ def name_for_cognito(environment: Environment) -> Iterator[Finding]:
 @environment_rule
 def claims_not_checked_always(environment: Environment) -> Iterator[Finding]:
     """No required claim is one that the load balancer checks by itself: `exp`, `iat`, `iss`, `nbf`."""
-    authentication = inference_of(environment).endpoint.authentication
-    if isinstance(authentication, JwtAuthentication):
-        for index, claim in enumerate(authentication.required_claims):
-            if claim.name in _CHECKED_ALWAYS:
-                message = f"the load balancer checks {listed(_CHECKED_ALWAYS, 'and')} by itself (got {claim.name})"
-                yield Finding((*_CLAIMS, index, "name"), message, "Remove this claim.")
+    for path, claim in _claims(environment):
+        if claim.name in _CHECKED_ALWAYS:
+            message = f"the load balancer checks {listed(_CHECKED_ALWAYS, 'and')} by itself (got {claim.name})"
+            yield Finding((*path, "name"), message, "Remove this claim.")
 
 
 @environment_rule
 def claims_distinct(environment: Environment) -> Iterator[Finding]:
-    """Each required claim is named once."""
-    authentication = inference_of(environment).endpoint.authentication
-    seen: set[str] = set()
-    if isinstance(authentication, JwtAuthentication):
-        for index, claim in enumerate(authentication.required_claims):
-            if claim.name in seen:
-                message = f"{claim.name} appears twice"
-                yield Finding((*_CLAIMS, index, "name"), message, "Write all its values in one place.")
-            seen.add(claim.name)
+    """Each list of required claims names a claim once."""
+    seen: set[Path] = set()
+    for path, claim in _claims(environment):
+        named = (*path[:-1], claim.name)
+        if named in seen:
+            message = f"{claim.name} appears twice"
+            yield Finding((*path, "name"), message, "Write all its values in one place.")
+        seen.add(named)
 
 
 @environment_rule
 def claim_words_without_spaces(environment: Environment) -> Iterator[Finding]:
     """Values of a claim that holds words separated by spaces have no spaces."""
+    for path, claim in _claims(environment):
+        for number, value in enumerate(claim.values):
+            if claim.format == "space-separated-values" and " " in value:
+                message = f"is more than one word (got '{value}')"
+                yield Finding((*path, "values", number), message, "Write one word in each line.")
+
+
+@model_rule
+def model_claims_of_tokens(environment: Environment, path: Path, model: ServedModel) -> Iterator[Finding]:
+    """A model requires claims only where the endpoint checks tokens of an issuer (`type: jwt`), at most ten in all."""
     authentication = inference_of(environment).endpoint.authentication
-    if isinstance(authentication, JwtAuthentication):
-        for index, claim in enumerate(authentication.required_claims):
-            for number, value in enumerate(claim.values):
-                if claim.format == "space-separated-values" and " " in value:
-                    path = (*_CLAIMS, index, "values", number)
-                    yield Finding(path, f"is more than one word (got '{value}')", "Write one word in each line.")
+    if not model.required_claims:
+        return
+    field = (*path, "required_claims")
+    if not isinstance(authentication, JwtAuthentication):
+        message = "the endpoint checks no token of an issuer"
+        fix = "Add `authentication:` with `type: jwt` to the endpoint; `cognito` has a scope for each model by itself."
+        yield Finding(field, message, fix)
+    elif len(names := {claim.name for claim in (*authentication.required_claims, *model.required_claims)}) > _MOST:
+        message = f"with those of the endpoint {len(names)} claims; the load balancer checks {_MOST}"
+        yield Finding(field, message, "Require fewer claims.")
+
+
+def _claims(environment: Environment) -> Iterator[tuple[Path, Claim]]:
+    """Yield each required claim of the endpoint and of the models with its path."""
+    inference = inference_of(environment)
+    lists: dict[Path, tuple[Claim, ...]] = {
+        (*MODELS, index, "required_claims"): model.required_claims for index, model in enumerate(inference.models)
+    }
+    if isinstance(inference.endpoint.authentication, JwtAuthentication):
+        lists[_CLAIMS] = inference.endpoint.authentication.required_claims
+    for path, claims in lists.items():
+        yield from (((*path, index), claim) for index, claim in enumerate(claims))
 
 
 @environment_rule
@@ -94,14 +121,49 @@ def secret_in_region(environment: Environment) -> Iterator[Finding]:
         yield from other_region(path, authentication.secret_arn, environment.region, fix)
 
 
+def _takes_any_token(environment: Environment) -> JwtAuthentication | None:
+    """Return the token check of an endpoint where a model is open to every token of the issuer."""
+    inference = inference_of(environment)
+    wanted = inference.endpoint.authentication
+    if not isinstance(wanted, JwtAuthentication) or wanted.required_claims:
+        return None
+    return wanted if any(not model.required_claims for model in inference.models) else None
+
+
+def _any_token(authentication: JwtAuthentication) -> str:
+    return f"every token of {authentication.issuer} passes, also one that was given out for something else"
+
+
+_ADD_CLAIMS = "Add `required_claims:`, for example `{name: aud, values: [endpoint]}`"
+
+
+@environment_rule
+def public_tokens_bound(environment: Environment) -> Iterator[Finding]:
+    """A public endpoint requires claims of its tokens, or `any_token_because` says why not."""
+    authentication = _takes_any_token(environment)
+    public = inference_of(environment).endpoint.exposure == "public"
+    if public and authentication and authentication.any_token_because is None:
+        fix = f"{_ADD_CLAIMS}, or `any_token_because:` with the reason."
+        yield Finding(_AUTHENTICATION, _any_token(authentication), fix, at_key=True)
+
+
+@environment_rule
+def any_token_or_claims(environment: Environment) -> Iterator[Finding]:
+    """An endpoint that requires claims gives no reason for requiring none."""
+    authentication = inference_of(environment).endpoint.authentication
+    excused = isinstance(authentication, JwtAuthentication) and authentication.any_token_because is not None
+    if excused and _takes_any_token(environment) is None:
+        path = (*_AUTHENTICATION, "any_token_because")
+        yield Finding(path, "the endpoint requires claims of its tokens", "Remove one of them.")
+
+
 @environment_notice
 def token_bound_to_endpoint(environment: Environment) -> Iterator[Finding]:
     """Every token of an issuer passes, also those that it gave out for something else."""
-    authentication = inference_of(environment).endpoint.authentication
-    if isinstance(authentication, JwtAuthentication) and not authentication.required_claims:
-        message = f"every token of {authentication.issuer} passes, also one that was given out for something else"
-        fix = "Add `required_claims:`, for example `{name: aud, values: [endpoint]}`."
-        yield Finding(_AUTHENTICATION, message, fix, at_key=True)
+    authentication = _takes_any_token(environment)
+    if authentication:
+        because = f", because: {authentication.any_token_because}" if authentication.any_token_because else ""
+        yield Finding(_AUTHENTICATION, f"{_any_token(authentication)}{because}", f"{_ADD_CLAIMS}.", at_key=True)
 
 
 @environment_notice

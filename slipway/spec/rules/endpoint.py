@@ -52,13 +52,31 @@ def name_covered_by_certificate(environment: Environment) -> Iterator[Finding]:
         yield Finding((*_ENDPOINT, "certificate_arn"), message, fix)
 
 
-@environment_notice
+@environment_rule
 def public_endpoint_has_firewall(environment: Environment) -> Iterator[Finding]:
-    """A public endpoint has no firewall: nothing slows down who asks too often."""
+    """A public endpoint has a firewall, or `no_firewall_because` says why not."""
     endpoint = inference_of(environment).endpoint
-    if endpoint.exposure == "public" and endpoint.firewall is None:
+    if endpoint.exposure == "public" and endpoint.firewall is None and endpoint.no_firewall_because is None:
         message = "a public endpoint without a firewall takes any number of requests from one address"
-        yield Finding((*_ENDPOINT, "exposure"), message, "Add `firewall: {requests_per_five_minutes: 2000}`.")
+        fix = "Add `firewall: {requests_per_five_minutes: 2000}`, or `no_firewall_because:` with the reason."
+        yield Finding((*_ENDPOINT, "exposure"), message, fix)
+
+
+@environment_rule
+def firewall_or_reason(environment: Environment) -> Iterator[Finding]:
+    """An endpoint with a firewall gives no reason for having none."""
+    endpoint = inference_of(environment).endpoint
+    if endpoint.firewall is not None and endpoint.no_firewall_because is not None:
+        yield Finding((*_ENDPOINT, "no_firewall_because"), "the endpoint has a firewall", "Remove one of them.")
+
+
+@environment_notice
+def firewall_left_out(environment: Environment) -> Iterator[Finding]:
+    """A public endpoint has no firewall, for the reason that the file gives."""
+    endpoint = inference_of(environment).endpoint
+    if endpoint.exposure == "public" and endpoint.no_firewall_because is not None:
+        message = f"a public endpoint without a firewall, because: {endpoint.no_firewall_because}"
+        yield Finding((*_ENDPOINT, "no_firewall_because"), message, "Add `firewall: {}` when this no longer holds.")
 
 
 @environment_rule
