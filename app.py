@@ -4,7 +4,7 @@
 import sys
 
 import aws_cdk as cdk
-from cdk_nag import AwsSolutionsChecks, NIST80053R5Checks
+from cdk_nag import AwsSolutionsChecks, HIPAASecurityChecks, NIST80053R5Checks, PCIDSS321Checks
 
 from slipway.environment_files import WrongChoiceError, environment_file
 from slipway.spec import InvalidEnvironment, Problem, load_with_notices
@@ -47,7 +47,12 @@ def main() -> int:
     build_environment(app, environment)
     warn_of(notices, app)
     cdk.Validations.of(app).add_plugins(
-        AwsSolutionsChecks(app), NIST80053R5Checks(app), ClusterRules(), CostCeiling(file, environment)
+        AwsSolutionsChecks(app),
+        NIST80053R5Checks(app),
+        HIPAASecurityChecks(app),
+        PCIDSS321Checks(app),
+        ClusterRules(),
+        CostCeiling(file, environment),
     )
     app.synth()
     return 0

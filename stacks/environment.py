@@ -2,6 +2,7 @@
 
 import aws_cdk as cdk
 
+from neuron_constructs.log_groups import EncryptLogGroups
 from slipway.spec.environment import Environment
 from stacks.inference import InferenceStack
 from stacks.kubernetes import KubernetesStack
@@ -18,6 +19,7 @@ def build_environment(app: cdk.App, environment: Environment) -> None:
     sibling: none waits for another.
     """
     network = NetworkStack(app, environment)
+    cdk.Aspects.of(app).add(EncryptLogGroups(network.log_key.key_arn))
     training_subnet = network.network.private_subnets[environment.network.training_availability_zone_id]
     storage = StorageStack(
         app,

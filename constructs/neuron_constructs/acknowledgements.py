@@ -1,13 +1,31 @@
 """Findings of the scanners that are accepted, each on the one resource and with its reason."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import aws_cdk as cdk
 from constructs import IConstruct
 
+_NIST = "NIST.800.53.R5-"
+_NOT_IN_HIPAA = frozenset({"ALBWAFEnabled"})
+_NOT_IN_PCI = frozenset(
+    {
+        "ELBDeletionProtectionEnabled",
+        "LambdaConcurrency",
+        "LambdaDLQ",
+        "RDSEnhancedMonitoringEnabled",
+        "RDSInBackupPlan",
+        "RDSInstanceDeletionProtectionEnabled",
+        "RDSMultiAZSupport",
+        "SecretsManagerRotationEnabled",
+    }
+)
+
 
 def acknowledge(construct: IConstruct, reasons: Mapping[str, str]) -> None:
     """Accept findings of cdk-nag on one construct.
+
+    A finding of the NIST 800-53 r5 pack is accepted in the HIPAA and PCI DSS packs, too, where they have the same rule:
+    one reason answers all three.
 
     Args:
         construct: the resource that the finding names; findings elsewhere stay open.
@@ -17,9 +35,21 @@ def acknowledge(construct: IConstruct, reasons: Mapping[str, str]) -> None:
     cdk.Validations.of(construct).acknowledge(
         *(
             cdk.Acknowledgment(id=f"{finding.split('-', 1)[0]}::{finding}", reason=reason)
-            for finding, reason in reasons.items()
+            for name, reason in reasons.items()
+            for finding in _in_all_packs(name)
         )
     )
+
+
+def _in_all_packs(finding: str) -> Iterator[str]:
+    yield finding
+    if finding.startswith(_NIST):
+        rule = finding.removeprefix(_NIST)
+        name = rule.partition("[")[0]
+        if name not in _NOT_IN_HIPAA:
+            yield f"HIPAA.Security-{rule}"
+        if name not in _NOT_IN_PCI:
+            yield f"PCI.DSS.321-{rule}"
 
 
 def accept_cluster_rules(cluster: IConstruct, reasons: Mapping[str, str]) -> None:

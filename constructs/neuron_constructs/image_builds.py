@@ -14,6 +14,8 @@ from constructs import Construct
 from neuron_constructs.acknowledgements import acknowledge
 
 _TIMEOUT = cdk.Duration.hours(2)
+_NO_REPOSITORY = "Its files are an asset: it reads no GitHub or Bitbucket repository."
+_NO_OAUTH = tuple(f"{pack}-CodeBuildProjectSourceRepoUrl" for pack in ("HIPAA.Security", "PCI.DSS.321"))
 
 SCRIPT_START = """\
 set -euo pipefail
@@ -113,7 +115,7 @@ def build_project(
         docker_daemon: whether the commands need a Docker daemon, which needs the privileged mode.
         source: files of the build.
     """
-    return codebuild.Project(
+    project = codebuild.Project(
         scope,
         id,
         # The CDK would add rights to log groups, reports and buckets that no build of this project touches.
@@ -138,6 +140,8 @@ def build_project(
         concurrent_build_limit=1,
         timeout=_TIMEOUT,
     )
+    acknowledge(project, dict.fromkeys(_NO_OAUTH, _NO_REPOSITORY))
+    return project
 
 
 def start_and_wait(project: codebuild.Project) -> str:

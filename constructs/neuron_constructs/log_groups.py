@@ -1,14 +1,64 @@
-"""CloudWatch log groups that go with their stack."""
+"""CloudWatch log groups that go with their stack, and the key that encrypts them."""
 
 import aws_cdk as cdk
+import jsii
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
-from constructs import Construct
+from constructs import Construct, IConstruct
 
-from neuron_constructs.acknowledgements import acknowledge, skip_checkov
 
-_OWN_KEYS_SUFFICE = (
-    "CloudWatch Logs encrypts every group with keys of its own; these logs hold no prompts and no training data."
-)
+class LogKey(Construct):
+    """A key of the account for the log groups of an environment, rotated each year, deleted with its stack.
+
+    Only CloudWatch Logs uses it, for log groups of this account and Region (CloudWatch Logs user guide, "Encrypt log
+    data in CloudWatch Logs using AWS KMS"). Log groups that outlive the key become unreadable when its deletion is
+    scheduled.
+    """
+
+    key: kms.Key
+
+    def __init__(self, scope: Construct, id: str) -> None:  # noqa: A002 (the CDK's word)
+        super().__init__(scope, id)
+        self.key = kms.Key(
+            self,
+            "Resource",
+            description="Log groups of the environment",
+            enable_key_rotation=True,
+            removal_policy=cdk.RemovalPolicy.DESTROY,
+            pending_window=cdk.Duration.days(7),
+        )
+        stack = cdk.Stack.of(self)
+        self.key.add_to_resource_policy(
+            iam.PolicyStatement(
+                actions=["kms:Encrypt*", "kms:Decrypt*", "kms:ReEncrypt*", "kms:GenerateDataKey*", "kms:Describe*"],
+                principals=[iam.ServicePrincipal(f"logs.{stack.region}.amazonaws.com")],
+                resources=["*"],
+                conditions={
+                    "ArnLike": {
+                        "kms:EncryptionContext:aws:logs:arn": stack.format_arn(
+                            service="logs",
+                            resource="log-group",
+                            resource_name="*",
+                            arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
+                        )
+                    }
+                },
+            )
+        )
+
+
+@jsii.implements(cdk.IAspect)
+class EncryptLogGroups:
+    """Encrypts every log group below a construct with a key, those that the CDK adds included."""
+
+    def __init__(self, key_arn: str) -> None:
+        self._key_arn = key_arn
+
+    def visit(self, node: IConstruct) -> None:
+        """Set the key of a log group."""
+        if isinstance(node, logs.CfnLogGroup):
+            node.kms_key_id = self._key_arn
 
 
 def stack_log_group(
@@ -26,10 +76,7 @@ def stack_log_group(
         retention: how long events are kept while the stack stands.
         name: name of the group, only where a service of AWS writes to a group of that name whether it is there or not.
     """
-    group = logs.LogGroup(scope, id, log_group_name=name, retention=retention, removal_policy=cdk.RemovalPolicy.DESTROY)
-    acknowledge(group, {"NIST.800.53.R5-CloudWatchLogGroupEncrypted": _OWN_KEYS_SUFFICE})
-    skip_checkov(group.node.default_child, {"CKV_AWS_158": _OWN_KEYS_SUFFICE})
-    return group
+    return logs.LogGroup(scope, id, log_group_name=name, retention=retention, removal_policy=cdk.RemovalPolicy.DESTROY)
 
 
 def list_log_groups_command(prefix: str, *, region: str) -> str:

@@ -15,6 +15,7 @@ from aws_cdk import aws_logs as logs
 from neuron_constructs.kubernetes.training_image import TrainingImage, TrainingImageProps
 from tests.assembly import cdk_context
 from tests.assets.sandbox import ASSETS
+from tests.pack_findings import encrypt_log_groups
 
 STACK = "xla-2.28.1"
 
@@ -70,6 +71,7 @@ def image_build(directory: Path, assets: Path = ASSETS, training_stack: str = ST
 def image_app(directory: Path, assets: Path = ASSETS, training_stack: str = STACK) -> tuple[cdk.App, TrainingImage]:
     """Return an app with nothing but the image, not synthesized yet."""
     app = cdk.App(context=cdk_context(), outdir=str(directory))
+    encrypt_log_groups(app)
     stack = cdk.Stack(app, "Test", env=cdk.Environment(account="111122223333", region="us-west-2"))
     props = TrainingImageProps(assets=assets, training_stack=training_stack, log_retention=logs.RetentionDays.ONE_WEEK)
     return app, TrainingImage(stack, "Image", props)

@@ -1,4 +1,4 @@
-"""cdk-nag's AwsSolutions and NIST 800-53 r5 packs, as app.py runs them at every synth."""
+"""cdk-nag's packs AwsSolutions, NIST 800-53 r5, HIPAA and PCI DSS, as app.py runs them at every synth."""
 
 import json
 from contextlib import suppress
@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import aws_cdk as cdk
 import pytest
-from cdk_nag import AwsSolutionsChecks, NIST80053R5Checks
+from cdk_nag import AwsSolutionsChecks, HIPAASecurityChecks, NIST80053R5Checks, PCIDSS321Checks
 
 from stacks.environment import build_environment
 from tests.assembly import ENVIRONMENTS, cdk_context, load
 
-PACKS = ("AwsSolutions", "NIST.800.53.R5")
+PACKS = ("AwsSolutions", "NIST.800.53.R5", "HIPAA.Security", "PCI.DSS.321")
 
 
 class Acknowledgement(NamedTuple):
@@ -52,14 +52,16 @@ class Checked(NamedTuple):
 
 @pytest.fixture(scope="module")
 def check(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Run both packs on an environment, once."""
+    """Run the packs on an environment, once."""
 
     @cache
     def run(name: str) -> Checked:
         directory = tmp_path_factory.mktemp(name)
         app = cdk.App(context=cdk_context(), outdir=str(directory))
         build_environment(app, load(name))
-        cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app), NIST80053R5Checks(app))
+        cdk.Validations.of(app).add_plugins(
+            AwsSolutionsChecks(app), NIST80053R5Checks(app), HIPAASecurityChecks(app), PCIDSS321Checks(app)
+        )
         # A finding makes synth raise; the report says more than the exception.
         with suppress(RuntimeError):
             app.synth()
@@ -94,8 +96,8 @@ def test_every_acknowledgement_has_a_reason(check: Any, name: str) -> None:
         assert len(reason.split()) >= 6, acknowledgement
 
 
-def test_app_py_runs_both_packs() -> None:
+def test_app_py_runs_all_packs() -> None:
     source = (Path(__file__).parents[2] / "app.py").read_text()
 
-    assert "AwsSolutionsChecks(app)" in source
-    assert "NIST80053R5Checks(app)" in source
+    for pack in (AwsSolutionsChecks, NIST80053R5Checks, HIPAASecurityChecks, PCIDSS321Checks):
+        assert f"{pack.__name__}(app)" in source

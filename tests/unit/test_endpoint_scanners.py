@@ -10,6 +10,7 @@ import aws_cdk as cdk
 import pytest
 
 from neuron_constructs.inference.endpoint import RouteProps
+from slipway.plan.security.read import PACKS
 from tests.assembly import cdk_context
 from tests.endpoint_stack import CERTIFICATE, RECORD, REGION, Wanted, add_clients, add_endpoint, endpoint_stack, route
 from tests.gates.test_template_linters import CFN_LINT, run_checkov
@@ -61,7 +62,7 @@ def test_no_acknowledgement_is_stale(scanned: Scanned) -> None:
         for entry in entries
         if entry["type"] == "aws:cdk:acknowledged-rules"
         for finding in entry["data"]
-        if finding.startswith(("AwsSolutions", "NIST.800.53.R5"))
+        if finding.startswith(PACKS)
     }
     met = {
         (finding["acknowledgedAt"], finding["acknowledgedId"])

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from slipway.plan.security.read import PACKS
 from tests.gates.test_template_linters import CFN_LINT, CHECKOV
 from tests.kubernetes_cluster_stack import NAME, REGION, cluster_stack
 from tests.pack_findings import pack_findings
@@ -48,7 +49,7 @@ def test_no_acknowledgement_is_stale(scanned: Scanned) -> None:
         for entry in entries
         if entry["type"] == "aws:cdk:acknowledged-rules"
         for finding in entry["data"]
-        if finding.startswith(("AwsSolutions", "NIST.800.53.R5"))
+        if finding.startswith(PACKS)
     }
     met = {
         (finding["acknowledgedAt"], finding["acknowledgedId"])

@@ -14,8 +14,10 @@ from slipway.plan.security.resources import Metadata, Place, Resources
 from slipway.spec.problems import dotted
 from slipway.synthesis import VALIDATION_REPORT
 
-PACKS = ("AwsSolutions", "NIST.800.53.R5")
+PACKS = ("AwsSolutions", "NIST.800.53.R5", "HIPAA.Security", "PCI.DSS.321")
 """The packs of cdk-nag that app.py runs, as the report names them."""
+
+_SAME_RULES = PACKS[1:]
 
 _TOOLS = {**{pack: f"cdk-nag {pack}" for pack in PACKS}, "Construct Annotations": "notices of the app"}
 # They are run anew, which also tells what they could not check; the report does not.
@@ -61,7 +63,7 @@ def read(assembly: Path) -> Security:
     accepted = {
         *(
             Acknowledgement(rule=one.rule, reason=one.reason, **resources.at(one.construct)._asdict())
-            for one in declared
+            for one in _decisions(declared)
         ),
         *_checkov_skips(stacks),
     }
@@ -134,6 +136,16 @@ def _declared(metadata: Metadata) -> Iterator[_Declared]:
                 if entry["type"] == "aws:cdk:acknowledged-rules":
                     for rule, reason in entry["data"].items():
                         yield _Declared(path.strip("/"), rule.partition("::")[2] or rule, reason)
+
+
+def _decisions(declared: Iterable[_Declared]) -> Iterator[_Declared]:
+    """Yield the acknowledgements, once where several packs have the same rule and one reason answers all of them."""
+    seen: set[tuple[str, str, str]] = set()
+    for one in declared:
+        rule = next((one.rule.removeprefix(f"{pack}-") for pack in _SAME_RULES if one.rule.startswith(pack)), one.rule)
+        if (decision := (one.construct, rule, one.reason)) not in seen:
+            seen.add(decision)
+            yield one
 
 
 def _checkov_skips(stacks: Iterable[Stack]) -> Iterator[Acknowledgement]:

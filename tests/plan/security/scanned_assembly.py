@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from slipway.plan.security.read import PACKS
+
 STACK = "slipway-test-storage"
 BUCKET, BUCKET_PATH = "Data1234", f"{STACK}/Data/Resource"
 
@@ -12,10 +14,7 @@ class ScannedAssembly:
     """One stack with a bucket; what the scanners say of it is added."""
 
     def __init__(self) -> None:
-        self.report: dict[str, list[dict[str, Any]]] | None = {
-            "AwsSolutions": [],
-            "NIST.800.53.R5": [],
-        }
+        self.report: dict[str, list[dict[str, Any]]] | None = {pack: [] for pack in PACKS}
         self.metadata: dict[str, list[dict[str, Any]]] = {
             f"/{BUCKET_PATH}": [{"type": "aws:cdk:logicalId", "data": BUCKET}]
         }

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from slipway.assembly import NoAssemblyError
-from slipway.plan.security.read import read
+from slipway.plan.security.read import PACKS, read
 from tests.assembly import Assembly
 from tests.plan.security.scanned_assembly import BUCKET, BUCKET_PATH, STACK, ScannedAssembly
 
@@ -63,22 +63,32 @@ def test_without_a_report_the_packs_are_not_checked_and_not_clean(scanned: Scann
     security = read(scanned.write(tmp_path / "a"))
 
     assert security.findings == ()
-    assert [line.partition(":")[0] for line in security.not_checked[:2]] == [
-        "cdk-nag AwsSolutions",
-        "cdk-nag NIST.800.53.R5",
-    ]
-    assert security.not_run == ("cdk-nag AwsSolutions", "cdk-nag NIST.800.53.R5")
+    packs = tuple(f"cdk-nag {pack}" for pack in ("AwsSolutions", "NIST.800.53.R5", "HIPAA.Security", "PCI.DSS.321"))
+    assert tuple(line.partition(":")[0] for line in security.not_checked[:4]) == packs
+    assert security.not_run == packs
     assert [entry.rule for entry in security.acknowledgements] == ["AwsSolutions-S1"]
 
 
 def test_a_report_without_one_pack_says_so(scanned: ScannedAssembly, tmp_path: Path) -> None:
-    scanned.report = {"AwsSolutions": []}
+    scanned.report = {pack: [] for pack in PACKS if pack != "NIST.800.53.R5"}
 
     unchecked = read(scanned.write(tmp_path / "a")).not_checked
 
     assert [line for line in unchecked if line.startswith("cdk-nag")] == [
         "cdk-nag NIST.800.53.R5: the synth of this assembly did not run it."
     ]
+
+
+def test_one_reason_for_the_same_rule_of_several_packs_is_one_acknowledgement(
+    scanned: ScannedAssembly, tmp_path: Path
+) -> None:
+    for pack in ("NIST.800.53.R5", "HIPAA.Security", "PCI.DSS.321"):
+        scanned.acknowledge(BUCKET_PATH, f"{pack}::{pack}-S3BucketReplicationEnabled", "one region by design")
+    scanned.acknowledge(BUCKET_PATH, "PCI.DSS.321::PCI.DSS.321-S3DefaultEncryptionKMS", "a reason of its own")
+
+    rules = [entry.rule for entry in read(scanned.write(tmp_path / "a")).acknowledgements]
+
+    assert rules == ["NIST.800.53.R5-S3BucketReplicationEnabled", "PCI.DSS.321-S3DefaultEncryptionKMS"]
 
 
 def test_a_folder_that_is_no_assembly_is_said(tmp_path: Path) -> None:
