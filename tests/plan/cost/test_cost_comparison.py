@@ -43,6 +43,7 @@ ONLY_OURS = {
     "composite alarm that ParallelCluster makes": 0.001,
     "dashboard that ParallelCluster makes": 0.004,
     "private hosted zone of the cluster": 0.001,
+    "KMS key": 0.001,
 }
 
 

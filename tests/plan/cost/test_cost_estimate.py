@@ -105,6 +105,7 @@ def test_the_default_environment(default: Assembly) -> None:
         "inf2.xlarge": 1,
         "load_balancer_hour": 1,
         "hosted_zone_month": 1,
+        "kms_key_month": 1,
         # Our own, five of which are on two metrics, and those of ParallelCluster.
         "cloudwatch_alarm_metric_month": 36 + 5 + 5,
         "cloudwatch_composite_alarm_month": 1,
@@ -157,10 +158,10 @@ def test_clients_that_are_machines_bill_by_the_month(machines: Assembly) -> None
     assert (people.lines, people.free_types) == ((), {"AWS::Cognito::UserPoolClient": 1})
 
 
-def test_kubernetes_pays_its_control_plane_key_and_core_nodes(assemblies: AssemblyFactory) -> None:
+def test_kubernetes_pays_its_control_plane_keys_and_core_nodes(assemblies: AssemblyFactory) -> None:
     found = idle(assemblies("kubernetes"))
 
-    assert (found["eks_cluster_hour"], found["m6i.xlarge"], found["kms_key_month"]) == (1, 2, 1)
+    assert (found["eks_cluster_hour"], found["m6i.xlarge"], found["kms_key_month"]) == (1, 2, 2)
     assert found["gp3_gb_month"] == 200
     assert "trn1.32xlarge" not in found
 
