@@ -1,13 +1,13 @@
 """A run with a converted model in a folder of a test, and a model bucket that only that test sees."""
 
 import json
-import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from slipway_jobs.environment import Environment
+from slipway_jobs.ownership import user_path
 from slipway_jobs.publishing.exporters import Exporter, exporters
 from slipway_jobs.publishing.stage import EXPORTERS, Publication
 from slipway_jobs.run import Run, read_run
@@ -155,7 +155,7 @@ class PublishCase:
 
     def install_exporter(self, **answers: Any) -> Path:
         """Put a stand-in where the exporter's environment is built, complete; answers differ from what is right."""
-        folder = self.folder / EXPORTERS / str(os.getuid()) / self.exporter.name
+        folder = user_path(self.folder) / EXPORTERS / self.exporter.name
         (folder / "bin").mkdir(parents=True, exist_ok=True)
         right = {
             "optimum_neuron_version": self.exporter.version,
@@ -194,7 +194,7 @@ class PublishCase:
             "prepared_directory": str(directory / "prepared"),
             "converted_directory": str(self.converted),
             "scratch_directory": "/scratch",
-            "compile_cache": "s3://cache/neuron",
+            "compile_cache": str(user_path(self.folder) / "compile-cache" / "2.23.6484.0"),
             "model_bucket": BUCKET,
             "region": "us-west-2",
             "master_port": 44000,

@@ -38,7 +38,7 @@ def test_decides_everything_a_job_needs_to_know() -> None:
     assert run.world_size == 128
     assert run.usd_per_node_hour == 21.5
     assert run.checkpoint_directory == "/fsx/checkpoints/llama-3-8b"
-    assert run.compile_cache == "s3://trn1-checkpoints/compile-cache/2.23.6484.0"
+    assert run.compile_cache == f"/fsx/runs/.user-{os.getuid()}/compile-cache/2.23.6484.0"
 
 
 def test_a_run_can_be_written_and_read(tiny: Path, tmp_path: Path) -> None:

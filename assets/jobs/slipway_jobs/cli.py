@@ -3,6 +3,7 @@
 import typer
 
 from slipway_jobs.chain.command import cancel, submit
+from slipway_jobs.ownership import close_to_others
 from slipway_jobs.recipe.command import check, recipes
 from slipway_jobs.watching.command import logs, status, tensorboard
 
@@ -14,6 +15,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    callback=close_to_others,
 )
 
 for command in (recipes, check, submit, status, logs, tensorboard, cancel):

@@ -64,7 +64,8 @@ class Run(Section):
     """The run's folder of checkpoints: `step_00000100/`, complete once it holds the file `done`."""
 
     prepared_directory: str
-    """Folder of the tokenized data; its name comes from what it is made of. Complete once it holds `done`."""
+    """Folder of the tokenized data, below one of the user's; its name comes from what it is made of. Complete once it
+    holds `done`."""
 
     converted_directory: str
     """Folder of the model in the transformers format. Complete once it holds `done`."""
@@ -73,7 +74,7 @@ class Run(Section):
     """Local disk of a node."""
 
     compile_cache: str
-    """`s3://` address of the compile cache that nodes share."""
+    """Folder of the user's compile cache, which nodes share."""
 
     model_bucket: str
     """Bucket for the published model."""

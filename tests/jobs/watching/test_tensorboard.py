@@ -64,7 +64,7 @@ def test_commands_for_this_machine_and_ones_own(cluster: Cluster) -> None:
 
     assert (result.exit_code, result.stderr) == (0, "")
     here, own = commands(result)
-    assert here[0].endswith("/bin/tensorboard")
+    assert here[0] == "/apps/neuron/current/bin/tensorboard"
     assert here[1:] == ["--logdir", str(folder.run.tensorboard_directory), "--host", "127.0.0.1", "--port", "6016"]
     options = dict(zip(own[3::2], own[4::2], strict=True))
     assert own[:3] == ["aws", "ssm", "start-session"]
@@ -89,6 +89,18 @@ def test_machine_that_is_no_instance_tells_how_to_find_it(cluster: Cluster, monk
     assert find[:3] == ["aws", "ec2", "describe-instances"]
     assert "Name=tag:parallelcluster:cluster-name,Values=cpu" in find
     assert "The training has not written anything yet to" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "planted", [{"python": "/tmp/evil/python", "region": "$(touch evil)"}, {"directory": "/; evil"}]
+)
+def test_the_file_of_another_users_run_writes_no_command(cluster: Cluster, planted: dict[str, str]) -> None:
+    run = cluster.submit().run
+    run.file.write_text(run.model_copy(update=planted).model_dump_json(), encoding="utf-8")
+
+    result = CliRunner().invoke(app, ["tensorboard", "tiny"])
+
+    assert "evil" not in result.stdout
 
 
 def test_unknown_run_is_a_message(cluster: Cluster) -> None:

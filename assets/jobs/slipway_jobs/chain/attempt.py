@@ -5,9 +5,10 @@ A stage's script calls it twice, on the first node of the job:
     python -m slipway_jobs.chain.attempt begin RUN_JSON STAGE
     python -m slipway_jobs.chain.attempt end RUN_JSON STAGE STATUS none|stop|cancel
 
-`begin` ends with status 0 when the attempt shall start. `end` prints what to do: `finish`; `requeue` after a stop,
-which does not count; `retry` after a failure that counts; `give-up`. Slurm queues the job again for both `requeue` and
-`retry`; on Kubernetes they are two exit statuses, of which the JobSet counts one.
+`begin` ends with status 0 when the attempt shall start and nobody else can write what it runs or loads. `end` prints
+what to do: `finish`; `requeue` after a stop, which does not count; `retry` after a failure that counts; `give-up`.
+Slurm queues the job again for both `requeue` and `retry`; on Kubernetes they are two exit statuses, of which the JobSet
+counts one.
 
 Slurm tells a job what it is by its own variables; on Kubernetes the pod's manifest does, with SLIPWAY_SUBMISSION,
 SLIPWAY_RESTART and SLIPWAY_NODES.
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from slipway_jobs.chain.record import Attempt, Outcome, read_attempts, submission_job, write_attempts
+from slipway_jobs.ownership import NotOwn, make_own_folders
 from slipway_jobs.run import Run, Stage, read_run
 from slipway_training.checkpoints.layout import latest_complete, step_of
 
@@ -161,6 +163,11 @@ def main(arguments: Sequence[str]) -> int:
     stage: Stage = name  # type: ignore[assignment]  # from our own script
     job, restart, nodes = _this_job(stage)
     if action == "begin":
+        try:
+            make_own_folders(run)
+        except NotOwn as problem:
+            print(f"{run.name}: {problem}", file=sys.stderr)
+            return 1
         return 0 if begin(run, stage, job, restart, nodes) else 1
     status, asked = rest
     print(end(run, stage, job, int(status), asked))  # type: ignore[arg-type]

@@ -20,6 +20,7 @@ from slipway_jobs.chain.record import Chain, Submission, read_chain, write_whole
 from slipway_jobs.chain.scheduler import Job, OutcomeUnknownError, Scheduler, scheduler_of
 from slipway_jobs.chain.scripts import render, stages
 from slipway_jobs.environment import Environment
+from slipway_jobs.ownership import NotOwn, require_own, require_own_run
 from slipway_jobs.run import RUN_FILE, STAGES, Run, Stage, read_run
 
 ENVIRONMENT_COPY = "environment.json"
@@ -59,9 +60,14 @@ def plan(run: Run, environment: Environment) -> Plan:
     """Decide what a submission of a run does; nothing is written.
 
     Raises:
-        Refused: a run of this name is another one, or somebody else's.
+        Refused: a run of this name is another one, or somebody else can write what its jobs would run or load.
+        OSError: its folder cannot be looked at.
     """
     run = run.model_copy(update={"environment_file": str(Path(run.directory) / ENVIRONMENT_COPY)})
+    try:
+        require_own_run(run)
+    except NotOwn as problem:
+        raise Refused(f"the run {run.name} is not submitted: {problem}.") from None
     if not Path(run.directory).exists():
         return Plan(run, environment, known=False, todo=stages(run), undone=())
     old = _known_run(run)
@@ -70,12 +76,22 @@ def plan(run: Run, environment: Environment) -> Plan:
         changes = "\n".join(f"  {line}" for line in refused)
         message = f"the run {run.name} in {run.directory} was submitted with another recipe:\n{changes}\n"
         raise Refused(f"{message}Give this one another name (--name), or take these changes back.")
-    if (Path(old.prepared_directory) / "done").exists():
+    if _is_own_data(old):
         # The same recipe over files that were touched: the run stays with the data it began with.
         run = run.model_copy(update={"prepared_directory": old.prepared_directory})
     undone = undone_stages(old, run)
     todo = _todo(run, undone)
     return Plan(run, environment, known=True, todo=todo, undone=tuple(s for s in todo if finished(run, s)))
+
+
+def _is_own_data(old: Run) -> bool:
+    """Tell whether a run's prepared data are complete, and nobody else can have written them."""
+    folder = Path(old.prepared_directory)
+    try:
+        require_own(folder, folder.parents[1])
+    except NotOwn:
+        return False
+    return (folder / "done").exists()
 
 
 def finished(run: Run, stage: Stage) -> bool:
@@ -160,13 +176,10 @@ def _refuse_other_scheduler(old: Run, scheduler: str) -> None:
 
 
 def _known_run(run: Run) -> Run:
-    directory = Path(run.directory)
-    if not os.access(directory, os.W_OK):
-        raise Refused(f"the run {run.name} is {directory.owner()}'s ({directory}): give yours another name (--name)")
     try:
         return read_run(run.file)
     except (OSError, ValidationError) as error:
-        message = f"{directory} is there, but holds no run of this version of the kit ({run.file}): {error}"
+        message = f"{run.directory} is there, but holds no run of this version of the kit ({run.file}): {error}"
         raise Refused(f"{message}\nGive the run another name (--name), or move the folder away.") from None
 
 
@@ -229,7 +242,7 @@ def _locked(run: Run) -> Iterator[None]:
     directory = Path(run.directory).parent
     directory.mkdir(parents=True, exist_ok=True)
     # Everybody's lock: for that, reading must be enough.
-    descriptor = os.open(directory / f".{run.name}.lock", os.O_RDONLY | os.O_CREAT, 0o644)
+    descriptor = os.open(directory / f".{run.name}.lock", os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW, 0o644)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

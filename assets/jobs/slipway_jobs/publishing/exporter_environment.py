@@ -1,12 +1,12 @@
 """The Python environment of an exporter: built once for each user, on the first publish that needs it.
 
-It lies beside the runs on /fsx, because jobs cannot write to /apps and nobody should run what another user installed.
+It lies in the user's own folder on /fsx, because jobs cannot write to /apps and nobody should run what another user
+installed.
 """
 
 from __future__ import annotations
 
 import fcntl
-import os
 import shutil
 import subprocess
 import sys
@@ -31,13 +31,13 @@ def exporter_environment(exporter: Exporter, parent: Path, tell: Callable[[str],
 
     Args:
         exporter: what goes into it.
-        parent: folder for the environments of all users.
+        parent: folder for the environments, which no other user can write to.
         tell: called with a line of progress.
 
     Raises:
         PublishRefused: there is no fitting Python, or pip failed or took too long. What it left is built anew.
     """
-    folder = parent / str(os.getuid()) / exporter.name
+    folder = parent / exporter.name
     if (folder / DONE).is_file():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True, mode=0o755)

@@ -10,6 +10,7 @@ from typing import Any
 
 from slipway_jobs.arithmetic.publication import without_service
 from slipway_jobs.environment import Environment
+from slipway_jobs.ownership import NotOwn, user_folder
 from slipway_jobs.publishing.bucket import VersionPrefix
 from slipway_jobs.publishing.compatibility import EXPORT_PRECISION, check_compatibility, device_bytes
 from slipway_jobs.publishing.export import ModelExport
@@ -22,8 +23,8 @@ from slipway_jobs.publishing.refusal import PublishRefused
 from slipway_jobs.recipe.model import Export, Publish
 from slipway_jobs.run import Run
 
-EXPORTERS = ".exporters"
-"""Folder of the exporters' Python environments, beside the runs."""
+EXPORTERS = "exporters"
+"""Folder of the exporters' Python environments, in the user's own folder beside the runs."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,11 @@ class Publication:
 
     def _export(self, model: ModelFolder, source: Source, exporter: Exporter, wish: Export) -> Path:
         """Compile the model below the run's folder; another checkpoint or another wish is another folder."""
-        python = exporter_environment(exporter, Path(self.environment.runs_directory) / EXPORTERS, self.tell)
+        try:
+            exporters = user_folder(Path(self.environment.runs_directory)) / EXPORTERS
+        except NotOwn as problem:
+            raise PublishRefused([str(problem)]) from None
+        python = exporter_environment(exporter, exporters, self.tell)
         shape = f"b{wish.batch_size}-s{wish.sequence_length}-c{wish.tensor_parallel_size}"
         output = Path(self.run.directory) / f"exported-{source.content_sha256[:12]}-{exporter.name}-{shape}"
         return ModelExport(model.path, wish, exporter, python, self.tell).into(output)

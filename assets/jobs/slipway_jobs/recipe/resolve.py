@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import slipway_jobs
 from slipway_jobs.arithmetic.checks import check
 from slipway_jobs.arithmetic.placement import Placement
 from slipway_jobs.environment import Environment
+from slipway_jobs.ownership import user_path
 from slipway_jobs.recipe.document import differences, read_document
 from slipway_jobs.recipe.model import Name, Recipe
 from slipway_jobs.recipe.problems import Finding, Problem, RecipeProblems
@@ -94,10 +96,10 @@ def _run(placement: Placement, environment_file: Path, name: str) -> Run:
         environment_file=str(environment_file.absolute()),
         directory=str(Path(environment.runs_directory, name)),
         checkpoint_directory=str(checkpoints),
-        prepared_directory=str(Path(environment.prepared_directory, _prepared_name(recipe))),
+        prepared_directory=str(Path(environment.prepared_directory, str(os.getuid()), _prepared_name(recipe))),
         converted_directory=str(checkpoints / "converted"),
         scratch_directory=environment.scratch_directory,
-        compile_cache=f"s3://{environment.checkpoint_bucket}/compile-cache/{placement.stack.compiler}",
+        compile_cache=str(user_path(Path(environment.runs_directory)) / "compile-cache" / placement.stack.compiler),
         model_bucket=environment.model_bucket,
         region=environment.region,
         master_port=environment.master_port,

@@ -15,7 +15,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from slipway_jobs.environment import environment_file, read_environment
+from slipway_jobs.environment import Environment
 from slipway_jobs.run import Run, Stage
 from slipway_jobs.watching.log_following import follow, show_end
 from slipway_jobs.watching.port_forwarding import (
@@ -119,10 +119,11 @@ def tensorboard(
         _fail(str(error))
     if not found.tensorboard_directory.exists():
         typer.echo(f"The training has not written anything yet to {found.tensorboard_directory}.\n", err=True)
-    if kubernetes := environment_here().kubernetes:
-        typer.echo(_cluster_tensorboard(found, kubernetes.namespace, port))
+    environment = environment_here()
+    if environment.kubernetes:
+        typer.echo(_cluster_tensorboard(found, environment.kubernetes.namespace, port))
     else:
-        typer.echo(_tensorboard_instructions(found, port))
+        typer.echo(_tensorboard_instructions(found, environment, port))
 
 
 def _look(name: str | None) -> tuple[list[RunReport], list[str]]:
@@ -184,11 +185,13 @@ def _cluster_tensorboard(run: Run, namespace: str, port: int) -> str:
 Then open http://127.0.0.1:{port} on your computer, and filter the runs by {run.name}. Ctrl-C ends it."""
 
 
-def _tensorboard_instructions(run: Run, port: int) -> str:
-    program = Path(run.python).with_name("tensorboard")
+def _tensorboard_instructions(run: Run, environment: Environment, port: int) -> str:
+    # Program, Region and cluster are the environment's: the run may be somebody else's, and so may what its file says.
+    program = Path(environment.training_stacks_directory, "current", "bin", "tensorboard")
     instance = instance_id()
-    here = port_forwarding_command(instance or "INSTANCE_ID", run.region, port)
-    find = "" if instance else f"\n\nINSTANCE_ID is the head node's:\n\n  {_find_instance(run)}"
+    here = port_forwarding_command(instance or "INSTANCE_ID", environment.region, port)
+    search = find_instance_command(environment.cluster_name, environment.region)
+    find = "" if instance else f"\n\nINSTANCE_ID is the head node's:\n\n  {search}"
     return f"""On this machine:
 
   {program} --logdir {run.tensorboard_directory} --host 127.0.0.1 --port {port}
@@ -199,15 +202,6 @@ On your own computer, with the AWS CLI and its Session Manager plugin:
 
 Then open http://127.0.0.1:{port} on your computer. Ctrl-C ends either of them. Where somebody else on this machine has
 the port already, choose another one with --port."""
-
-
-def _find_instance(run: Run) -> str:
-    file = Path(run.environment_file)
-    try:
-        cluster = read_environment(file if file.exists() else environment_file()).cluster_name
-    except (OSError, ValidationError):
-        cluster = "CLUSTER_NAME"
-    return find_instance_command(cluster, run.region)
 
 
 def _fail(message: str) -> NoReturn:

@@ -84,6 +84,8 @@ def _read(directory: Path) -> Run:
     file = directory / RUN_FILE
     try:
         run = read_run(file)
+        if (run.name, run.directory) != (directory.name, str(directory)):
+            raise NoSuchRun(f"{file}: this is the file of another run, {run.name} in {run.directory}")
         file = run.chain_file
         read_chain(file)
     except (OSError, ValidationError) as error:
