@@ -68,9 +68,42 @@ choose_apt_suite() {
   fail "${PACKAGE_REPOSITORY} has none of the suites ${own}, jammy, focal"
 }
 
+# fetch_repository_key FILE: puts the key that signs the Neuron packages there, and refuses any other than the pinned
+# one. It is fetched, not shipped: its date of expiry has been moved before, which changes the file but not the
+# fingerprint.
+fetch_repository_key() {
+  local home found
+  if ! command -v gpg >/dev/null; then
+    if [[ "$PACKAGE_MANAGER" == apt ]]; then
+      install_packages gnupg
+    else
+      install_packages gnupg2-minimal
+    fi
+  fi
+  mkdir -p "${1%/*}"
+  rm -rf "$1.gnupg"
+  retry "$PACKAGE_SECONDS" curl --fail --silent --show-error --location --output "$1.fetched" \
+    "${PACKAGE_REPOSITORY}/${REPOSITORY_KEY}"
+  home="$1.gnupg"
+  mkdir -m 0700 "$home"
+  # One line for each key of the file: a second key is refused too.
+  found="$(gpg --batch --homedir "$home" --with-colons --show-keys "$1.fetched" 2>/dev/null |
+    awk -F: '$1 == "pub" { key = 1 } $1 == "fpr" && key { print $10; key = 0 }' || true)"
+  rm -rf "$home"
+  if [[ "$found" != "$PACKAGE_KEY" ]]; then
+    rm "$1.fetched"
+    fail "${PACKAGE_REPOSITORY}/${REPOSITORY_KEY} has the fingerprint '${found//$'\n'/ }', not ${PACKAGE_KEY}:" \
+      "nothing is installed from there"
+  fi
+  chmod 0644 "$1.fetched"
+  mv "$1.fetched" "$1"
+}
+
 add_neuron_repository() {
   local keyring="${ROOT}/etc/apt/keyrings/neuron.asc" suite
   if [[ "$PACKAGE_MANAGER" == dnf ]]; then
+    keyring="${ROOT}/etc/pki/rpm-gpg/RPM-GPG-KEY-neuron"
+    fetch_repository_key "$keyring"
     put_file "${ROOT}/etc/yum.repos.d/neuron.repo" <<REPOSITORY
 [neuron]
 name=Neuron YUM Repository
@@ -78,15 +111,12 @@ baseurl=${PACKAGE_REPOSITORY}
 enabled=1
 metadata_expire=0
 gpgcheck=1
-gpgkey=${PACKAGE_REPOSITORY}/${REPOSITORY_KEY}
+gpgkey=file://${keyring}
 REPOSITORY
     return
   fi
-  mkdir -p "${ROOT}/etc/apt/keyrings"
-  # Fetched anew each time: the key's date of expiry has been moved before. apt reads armored keys from *.asc files.
-  retry "$PACKAGE_SECONDS" curl --fail --silent --show-error --location --output "$keyring" \
-    "${PACKAGE_REPOSITORY}/${REPOSITORY_KEY}"
-  chmod 0644 "$keyring"
+  # apt reads armored keys from *.asc files.
+  fetch_repository_key "$keyring"
   suite="$(choose_apt_suite)"
   put_file "${ROOT}/etc/apt/sources.list.d/neuron.list" \
     <<<"deb [signed-by=${keyring}] ${PACKAGE_REPOSITORY} ${suite} main"

@@ -99,6 +99,7 @@ class OperatingSystem(Row):
         glibc_version: Version of its C library; PyTorch 2.9 needs 2.35.
         package_manager: Tool that installs system packages.
         neuron_repository: Address of AWS's repository with the Neuron system packages for it.
+        neuron_repository_key: Fingerprint of the OpenPGP key that signs it, 40 hexadecimal digits.
         image_builder_image: Name of the maker's x86_64 image among Amazon's images in EC2 Image Builder.
         cluster_user: The user whom all nodes of a cluster know; it may use sudo.
     """
@@ -108,6 +109,7 @@ class OperatingSystem(Row):
     glibc_version: Text
     package_manager: Literal["apt", "dnf"]
     neuron_repository: Text
+    neuron_repository_key: Text
     image_builder_image: Text
     cluster_user: Text
 

@@ -20,6 +20,7 @@ STACK = "xla-2.28.1"
 LOCK = {
     "NEURON_RELEASE": "2.28.1",
     "PACKAGE_REPOSITORY": "https://packages.repos.neuron.amazonaws.com",
+    "PACKAGE_KEY": "00FA2C1079260870A76D2C285749CAD8646D9185",
     "OPERATING_SYSTEMS": "(ubuntu2204 ubuntu2404 alinux2023)",
     "SYSTEM_PACKAGES": "(aws-neuronx-collectives=2.30.59.0 aws-neuronx-dkms=2.26.10.0 aws-neuronx-oci-hook=2.14.102.0"
     " aws-neuronx-runtime-lib=2.30.51.0 aws-neuronx-tools=2.28.23.0)",
@@ -129,6 +130,11 @@ case "$*" in
   *) exit 99 ;;
 esac
 """
+# A primary key with its subkey, as GnuPG lists them.
+GPG = f"""
+printf 'pub:-:2048:1:5749CAD8646D9185:1573493367:::-:\\nfpr:::::::::{LOCK["PACKAGE_KEY"]}:\\n'
+printf 'sub:-:2048:1:1111111111111111:1573493367:::-:\\nfpr:::::::::1111111111111111111111111111111111111111:\\n'
+"""
 MODPROBE = """
 loaded="$ROOT/sys/module/neuron"
 case "$*" in
@@ -171,6 +177,7 @@ STUBS = {
     "curl": CURL,
     "dkms": "",
     "findmnt": FINDMNT,
+    "gpg": GPG,
     "lctl": "",
     "modinfo": 'cat "$STATE/driver"',
     "modprobe": MODPROBE,

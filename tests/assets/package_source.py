@@ -103,7 +103,7 @@ def build_deb(deb: Deb, directory: Path) -> Path:
 
 
 def write_apt_repository(directory: Path, suite: str, files: Sequence[Path], key: Tsk) -> None:
-    """Write a repository with one component, its index signed in line, and the armored public key beside it."""
+    """Write a repository with one component, its index signed in line, the public key and its fingerprint beside it."""
     pool, suite_directory = directory / "pool", directory / "dists" / suite
     pool.mkdir(parents=True)
     stanzas = []
@@ -124,6 +124,7 @@ def write_apt_repository(directory: Path, suite: str, files: Sequence[Path], key
     )
     (suite_directory / "InRelease").write_bytes(sign(key.signer(), release.encode(), mode=SignatureMode.CLEAR))
     (directory / REPOSITORY_KEY).write_text(str(key.extract_certificate()))
+    (directory / "fingerprint").write_text(key.extract_certificate().fingerprint.upper())
 
 
 def write_wheel(index: Path, name: str, version: str, *requires: str) -> None:

@@ -104,7 +104,13 @@ class RealPackagesNode(ClusterNode):
         self.write("/var/lib/dpkg/status", STATUS)
         self.write(f"/var/lib/dpkg/info/linux-image-{KERNEL}.list", "/.\n")
         self.write("/etc/apt/sources.list", f"deb [trusted=yes] {source.address}/ubuntu jammy main\n")
-        self.lock(PACKAGE_REPOSITORY=f"{source.address}/neuron")
+        self.stub("gpg", SYSTEM_PATH + f'exec {real("gpg")} "$@"')
+        self.pin()
+
+    def pin(self, **keys: str) -> None:
+        """Write the lock file with the repository on loopback and the fingerprint of the key that has signed it."""
+        fingerprint = (self.source.directory / "neuron" / "fingerprint").read_text()
+        self.lock(**{"PACKAGE_REPOSITORY": f"{self.source.address}/neuron", "PACKAGE_KEY": fingerprint} | keys)
 
     def set_up(self, **environment: str) -> Outcome:
         """Run the queue's custom action; a failed package manager is not called a second time."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.assets.cluster_node import ADDRESS, KERNEL, LOCK, NODE_NAME, PLAIN, STACK, ClusterNode
+from tests.assets.cluster_node import ADDRESS, KERNEL, LOCK, NODE_NAME, PLAIN, STACK, ClusterNode, assert_failed
 from tests.assets.sandbox import ASSETS, Outcome
 
 APT_PINS = "aws-neuronx-dkms=2.26.10.0* aws-neuronx-collectives=2.30.59.0* aws-neuronx-runtime-lib=2.30.51.0* aws-neuronx-tools=2.28.23.0*"  # noqa: E501 - one command line
@@ -73,7 +73,19 @@ def test_amazon_linux_installs_exactly_the_pinned_packages(amazon_linux: Cluster
     repository = amazon_linux.read("/etc/yum.repos.d/neuron.repo").splitlines()
     assert f"baseurl={LOCK['PACKAGE_REPOSITORY']}" in repository
     assert "gpgcheck=1" in repository
+    assert f"gpgkey=file://{amazon_linux.root}/etc/pki/rpm-gpg/RPM-GPG-KEY-neuron" in repository
+    assert amazon_linux.read("/etc/pki/rpm-gpg/RPM-GPG-KEY-neuron") == "key"
     assert amazon_linux.read("/etc/dnf/dnf.conf").splitlines()[-1] == "excludepkgs=kernel* lustre-client* aws-neuronx-*"
+
+
+def test_amazon_linux_takes_no_other_key_than_the_pinned_one(amazon_linux: ClusterNode) -> None:
+    amazon_linux.lock(PACKAGE_KEY="0" * 40)
+
+    outcome = amazon_linux.set_up_compute()
+
+    assert_failed(outcome, "install the Neuron packages", f"has the fingerprint '{LOCK['PACKAGE_KEY']}', not 0000")
+    assert not [call for call in outcome.calls_of("dnf") if "neuronx" in call]
+    assert not (amazon_linux.root / "etc/yum.repos.d/neuron.repo").exists()
 
 
 @pytest.mark.parametrize("operating_system", ["ubuntu2204", "alinux2023"])

@@ -97,7 +97,7 @@ def test_second_run_asks_no_package_source_and_writes_no_file(node: RealPackages
 def test_other_pins_move_held_packages(node: RealPackagesNode) -> None:
     node.set_up()
     pins = " ".join(f"{name}={NEWER}" for name in PINS)
-    node.lock(PACKAGE_REPOSITORY=f"{node.source.address}/neuron", SYSTEM_PACKAGES=f"({pins})")
+    node.pin(SYSTEM_PACKAGES=f"({pins})")
 
     outcome = node.set_up()
 
@@ -122,7 +122,7 @@ def test_installation_that_broke_off_is_repaired_by_the_next_run(node: RealPacka
 
 def test_repository_that_lacks_a_pinned_version_is_named_and_no_other_version_taken(node: RealPackagesNode) -> None:
     pins = LOCK["SYSTEM_PACKAGES"].replace("tools=2.28.23.0", "tools=2.28.24.0")
-    node.lock(PACKAGE_REPOSITORY=f"{node.source.address}/neuron", SYSTEM_PACKAGES=pins)
+    node.pin(SYSTEM_PACKAGES=pins)
 
     outcome = node.set_up()
 
@@ -130,13 +130,31 @@ def test_repository_that_lacks_a_pinned_version_is_named_and_no_other_version_ta
     assert neuron(node.installed()) == {}
 
 
-def test_repository_that_somebody_else_signed_is_refused(node: RealPackagesNode) -> None:
-    stranger = Tsk.generate("Somebody else <else@example.com>")
-    (node.source.directory / "neuron" / REPOSITORY_KEY).write_text(str(stranger.extract_certificate()))
+def test_repository_that_somebody_else_signed_is_refused(node: RealPackagesNode, tmp_path: Path) -> None:
+    """They may bring their key with it: what is signed and the key come from the same address."""
+    served = node.source.directory / "neuron"
+    pin = (served / "fingerprint").read_text()
+    shutil.rmtree(served)
+    stranger = Tsk.generate("Neuron <neuron@example.com>")
+    write_apt_repository(served, "jammy", neuron_debs(tmp_path / "theirs", PINS), stranger)
+    (served / "fingerprint").write_text(pin)
 
     outcome = node.set_up()
 
-    assert_failed(outcome, STEP, "is not signed")
+    assert_failed(
+        outcome, STEP, f"has the fingerprint '{stranger.extract_certificate().fingerprint.upper()}', not {pin}"
+    )
+    assert neuron(node.installed()) == {}
+    assert not (node.root / "etc/apt/keyrings/neuron.asc").exists()
+
+
+@pytest.mark.parametrize("content", ["", "no key", "two keys"])
+def test_file_that_is_not_the_pinned_key_alone_is_refused(node: RealPackagesNode, content: str) -> None:
+    file = node.source.directory / "neuron" / REPOSITORY_KEY
+    two = file.read_text() + str(Tsk.generate("Somebody else <else@example.com>").extract_certificate())
+    file.write_text(two if content == "two keys" else content)
+
+    assert_failed(node.set_up(), STEP, "nothing is installed from there")
     assert neuron(node.installed()) == {}
 
 
@@ -168,6 +186,8 @@ def test_source_that_does_not_answer_ends_the_set_up_at_its_deadline(node: RealP
 def test_node_of_a_baked_image_asks_no_package_source(node: RealPackagesNode) -> None:
     official = facts.operating_system("ubuntu2204").neuron_repository
     script = bake_script(ASSETS / "cluster", STACK, "ubuntu2204").replace(official, f"{node.source.address}/neuron")
+    key = (node.source.directory / "neuron" / "fingerprint").read_text()
+    script = script.replace(facts.operating_system("ubuntu2204").neuron_repository_key, key)
     baked = node.run(node.write("/bake.sh", script), SLIPWAY_PACKAGE_SECONDS="60")
     assert baked.status == 0, baked.stderr
     assert not list(node.root.glob("var/lib/apt/lists/*Packages*"))

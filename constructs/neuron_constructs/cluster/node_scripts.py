@@ -155,6 +155,7 @@ def neuron_lock(stack: str, operating_system: str) -> str:
         "NEURON_RELEASE": pins.release,
         "OPERATING_SYSTEMS": _array(pins.operating_systems),
         "PACKAGE_REPOSITORY": system.neuron_repository,
+        "PACKAGE_KEY": system.neuron_repository_key,
         "SYSTEM_PACKAGES": _array(f"{name}={version}" for name, version in sorted(pins.system_packages.items())),
         "PYTHON_VERSION": system.python_version,
         "PYTHON_PACKAGES": _array(
