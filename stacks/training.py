@@ -1,5 +1,6 @@
 """The training stack: node scripts, node permissions and the Slurm cluster."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import aws_cdk as cdk
@@ -13,7 +14,8 @@ from neuron_constructs.buckets import PrivateBucket, PrivateBucketProps
 from neuron_constructs.cluster.cluster import Cluster, ClusterProps
 from neuron_constructs.cluster.configuration import cluster_configuration
 from neuron_constructs.cluster.job_kit import job_kit_sources
-from neuron_constructs.cluster.node_access import NodeAccess
+from neuron_constructs.cluster.node_access import NodeAccess, NodeRole
+from neuron_constructs.cluster.node_bounds import fleet_bounds, node_bounds
 from neuron_constructs.cluster.node_images import NodeImages, NodeImagesProps
 from neuron_constructs.cluster.node_scripts import NodeScripts, NodeScriptsProps
 from neuron_constructs.log_groups import list_log_groups_command
@@ -86,13 +88,9 @@ class TrainingStack(EnvironmentStack):
             self, "ScriptPolicy", description="Slipway: read the node set-up scripts", path=PARALLELCLUSTER_PATH
         )
         script_policy.allow_reading(script_bucket, f"{SCRIPT_PREFIX}/*")
-        # `slipway destroy` asks the head node with Run Command which jobs run.
-        sessions = session_policy(self, "SessionManagerPolicy", path=PARALLELCLUSTER_PATH, commands=True)
         access = NodeAccess(
             subnet_id=subnet_id,
-            policy_arns=(storage.node_policy.arn, script_policy.arn),
-            # Nobody opens a session on a compute node: users of the cluster reach it with SSH, from the head node.
-            people_policy_arns=(sessions.managed_policy_arn,),
+            policy_arns=self._node_policies(storage.node_policy.arn, script_policy.arn),
             script_bucket=script_bucket.bucket_name,
             script_prefix=SCRIPT_PREFIX,
         )
@@ -137,6 +135,20 @@ class TrainingStack(EnvironmentStack):
         self._say_how_to_log_in()
         self._say_how_to_start()
         self._say_how_to_bake_images()
+
+    def _node_policies(self, *shared: str) -> Mapping[NodeRole, Sequence[str]]:
+        cluster, owner = self._training.cluster_name, (ENVIRONMENT_TAG, self._environment.name)
+        # `slipway destroy` asks the head node with Run Command which jobs run.
+        sessions = session_policy(self, "SessionManagerPolicy", path=PARALLELCLUSTER_PATH, commands=True)
+        bounds = node_bounds(self, "NodeBounds", cluster_name=cluster, owner=owner)
+        fleet = fleet_bounds(self, "FleetBounds", cluster_name=cluster)
+        everywhere = (*shared, bounds.managed_policy_arn)
+        return {
+            "head": (*everywhere, sessions.managed_policy_arn),
+            "login": (*everywhere, sessions.managed_policy_arn, fleet.managed_policy_arn),
+            # Nobody opens a session on a compute node: the head node reaches it with SSH.
+            "compute": (*everywhere, fleet.managed_policy_arn),
+        }
 
     def _say_how_to_log_in(self) -> None:
         region, cluster = self._environment.region, self._training.cluster_name

@@ -36,8 +36,7 @@ CPU = Queue(
 )
 ACCESS = NodeAccess(
     subnet_id="subnet-1",
-    policy_arns=("arn:policy-a",),
-    people_policy_arns=("arn:policy-people",),
+    policy_arns={"head": ("arn:policy-a", "arn:policy-head"), "login": ("arn:policy-a",), "compute": ("arn:policy-a",)},
     script_bucket="scripts",
     script_prefix="cluster",
 )

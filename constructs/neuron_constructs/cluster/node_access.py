@@ -1,10 +1,15 @@
 """What every node of the cluster gets: subnet, policies and the set-up scripts."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 ENTRY_SCRIPT = "node_configured.sh"
 """The one script that ParallelCluster downloads to a node; it fetches the others from beside it."""
+
+
+NodeRole = Literal["head", "login", "compute"]
+"""What a node is for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,11 +19,8 @@ class NodeAccess:
     subnet_id: str
     """The private subnet."""
 
-    policy_arns: tuple[str, ...]
-    """Managed policies for the roles of all nodes; the provider's own role may attach only those it allows."""
-
-    people_policy_arns: tuple[str, ...]
-    """Those that only nodes get on which people work: the head node and login nodes."""
+    policy_arns: Mapping[NodeRole, Sequence[str]]
+    """Managed policies for the roles of nodes; the provider's own role may attach only those it allows."""
 
     script_bucket: str
     """Name of the bucket that holds the node set-up scripts."""
@@ -26,7 +28,7 @@ class NodeAccess:
     script_prefix: str
     """Key prefix of the scripts, without slashes at its ends."""
 
-    def node_set_up(self, role: Literal["head", "login", "compute"], *arguments: str) -> dict[str, Any]:
+    def node_set_up(self, role: NodeRole, *arguments: str) -> dict[str, Any]:
         """Return a custom action that sets up a node of this role.
 
         URL and arguments are stable: ParallelCluster refuses every update that changes one of them on the head node.
@@ -36,7 +38,6 @@ class NodeAccess:
             "Args": [role, self.script_bucket, self.script_prefix, *arguments],
         }
 
-    def additional_iam_policies(self, role: Literal["head", "login", "compute"]) -> dict[str, Any]:
+    def additional_iam_policies(self, role: NodeRole) -> dict[str, Any]:
         """Return the `Iam` section of a node with this role."""
-        arns = self.policy_arns if role == "compute" else (*self.policy_arns, *self.people_policy_arns)
-        return {"AdditionalIamPolicies": [{"Policy": arn} for arn in arns]}
+        return {"AdditionalIamPolicies": [{"Policy": arn} for arn in self.policy_arns[role]]}

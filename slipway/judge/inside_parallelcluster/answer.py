@@ -53,6 +53,9 @@ class Outcome:
     resource_types: dict[str, int] = field(default_factory=dict)
     """How many resources of each type the cluster's stack and those that it nests have."""
 
+    node_policies: dict[str, list[Any]] = field(default_factory=dict)
+    """Statements of the policies that ParallelCluster gives to its roles, by the role's logical id."""
+
     node_images: list[str] = field(default_factory=list)
     """Ids of the node images that `pcluster build-image` would build."""
 

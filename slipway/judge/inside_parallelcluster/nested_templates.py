@@ -52,6 +52,20 @@ def resource_types(templates: list[Mapping[str, Any]]) -> dict[str, int]:
     return dict(Counter(resource["Type"] for template in templates for resource in template["Resources"].values()))
 
 
+def role_policies(templates: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    """Return the statements of the policies in templates, by the logical id of the role that has them.
+
+    A role that a nested stack gets as a parameter is left out: its policies there are those of its own stack.
+    """
+    found: dict[str, list[Any]] = {}
+    for template in templates:
+        for resource in template["Resources"].values():
+            if resource["Type"] == "AWS::IAM::Policy":
+                for role in resource["Properties"]["Roles"]:
+                    found.setdefault(role["Ref"], []).extend(resource["Properties"]["PolicyDocument"]["Statement"])
+    return found
+
+
 def _instance_tags(data: dict[str, Any]) -> dict[str, str]:
     return {
         tag["Key"]: tag["Value"]

@@ -15,7 +15,12 @@ from pcluster.aws.cfn import CfnClient  # type: ignore[import-not-found]
 from pcluster.config.common import Resource  # type: ignore[import-not-found]
 
 from slipway.judge.inside_parallelcluster.answer import Finding, Level, Outcome
-from slipway.judge.inside_parallelcluster.nested_templates import launch_templates, nested_templates, resource_types
+from slipway.judge.inside_parallelcluster.nested_templates import (
+    launch_templates,
+    nested_templates,
+    resource_types,
+    role_policies,
+)
 
 
 def stopped_call(operation: Literal["create_cluster", "build_image"], outcome: Outcome, **arguments: Any) -> None:
@@ -43,6 +48,7 @@ def stopped_call(operation: Literal["create_cluster", "build_image"], outcome: O
     outcome.template_bytes = len(json.dumps(template, separators=(",", ":")))
     nested = list(nested_templates(template_urls[0]))
     outcome.launch_templates |= launch_templates(nested)
+    outcome.node_policies |= role_policies([template, *nested])
     outcome.resource_types |= resource_types([template, *nested])
 
 

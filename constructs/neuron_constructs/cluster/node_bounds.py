@@ -1,0 +1,107 @@
+"""What no node of a cluster may do, whatever ParallelCluster allows it.
+
+ParallelCluster's policies reach further than its cluster: the head node may tag, attach and detach every instance and
+volume of the account (pcluster/templates/cdk_builder_utils.py, 3.16.1), and a tag is what its right to terminate hangs
+on. Whoever is root on a node has its role. An explicit deny wins over every allow, a node cannot detach it, and it goes
+together with a permissions boundary that the account's owner asks for.
+"""
+
+import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from neuron_constructs.bucket_access import PARALLELCLUSTER_PATH
+
+CLUSTER_TAG = "parallelcluster:cluster-name"
+"""The tag that ParallelCluster gives to all that it makes."""
+
+LAUNCHES = ("RunInstances", "CreateFleet")
+"""Calls that tag what they create: the launch templates of ParallelCluster have tags."""
+
+_CONFIGURATION_ITEMS = "CLUSTER_CONFIG.*"
+"""What a node writes about itself: aws-parallelcluster-cookbook, aws-parallelcluster-slurm/libraries/dynamo.rb."""
+
+
+def node_bounds(scope: Construct, id: str, *, cluster_name: str, owner: tuple[str, str]) -> iam.ManagedPolicy:  # noqa: A002
+    """Return the policy for all nodes: instances, volumes and logs of other clusters are out of their reach.
+
+    Args:
+        scope: parent construct.
+        id: construct id.
+        cluster_name: name of the cluster.
+        owner: key and value of the tag that says whom a machine belongs to.
+    """
+    return iam.ManagedPolicy(
+        scope,
+        id,
+        path=PARALLELCLUSTER_PATH,
+        description="Slipway: what no node of the cluster may do",
+        statements=[
+            _deny(["ec2:CreateTags"], {"StringNotEquals": {"ec2:CreateAction": list(LAUNCHES)}}),
+            *(
+                _deny(["ec2:CreateTags"], {"StringNotEquals": {key: value}, "Null": {key: "false"}})
+                for key, value in {
+                    f"aws:RequestTag/{CLUSTER_TAG}": cluster_name,
+                    f"aws:RequestTag/{owner[0]}": owner[1],
+                }.items()
+            ),
+            _deny(
+                ["ec2:AttachVolume", "ec2:DetachVolume", "ec2:TerminateInstances"],
+                {"StringNotEquals": {f"aws:ResourceTag/{CLUSTER_TAG}": cluster_name}},
+            ),
+            *_logs(cdk.Stack.of(scope), cluster_name),
+        ],
+    )
+
+
+def fleet_bounds(scope: Construct, id: str, *, cluster_name: str) -> iam.ManagedPolicy:  # noqa: A002
+    """Return the policy for nodes that jobs and users reach: of the cluster's table they write what concerns a node.
+
+    The fleet's status is in the same table. Who writes it starts a fleet that the budget has stopped.
+
+    Args:
+        scope: parent construct.
+        id: construct id.
+        cluster_name: name of the cluster.
+    """
+    table = cdk.Stack.of(scope).format_arn(
+        service="dynamodb", resource="table", resource_name=f"parallelcluster-{cluster_name}"
+    )
+    return iam.ManagedPolicy(
+        scope,
+        id,
+        path=PARALLELCLUSTER_PATH,
+        description="Slipway: what no login or compute node of the cluster may do",
+        statements=[
+            _deny(
+                ["dynamodb:PutItem", "dynamodb:UpdateItem"],
+                {"ForAnyValue:StringNotLike": {"dynamodb:LeadingKeys": [_CONFIGURATION_ITEMS]}},
+                table,
+            )
+        ],
+    )
+
+
+def _logs(stack: cdk.Stack, cluster_name: str) -> list[iam.PolicyStatement]:
+    """The CloudWatch agent's policy is for every log group of the account; groups end in the minute they were made."""
+    group = stack.format_arn(
+        service="logs",
+        resource="log-group",
+        resource_name=f"/aws/parallelcluster/{cluster_name}-20??????????",
+        arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
+    )
+    return [
+        iam.PolicyStatement(
+            effect=iam.Effect.DENY,
+            actions=["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents"],
+            not_resources=[group, f"{group}:*"],
+        ),
+        # Retention is the stack's: a shorter one deletes what has been logged.
+        _deny(["logs:PutRetentionPolicy"]),
+    ]
+
+
+def _deny(
+    actions: list[str], conditions: dict[str, dict[str, str | list[str]]] | None = None, resource: str = "*"
+) -> iam.PolicyStatement:
+    return iam.PolicyStatement(effect=iam.Effect.DENY, actions=actions, resources=[resource], conditions=conditions)
