@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
@@ -69,8 +70,21 @@ class PrivateBucket(Construct):
             self.bucket.policy.apply_removal_policy(props.removal_policy)
         acknowledge(self.bucket, _ACCEPTED)
         if props.access_log_bucket is None:
+            self.bucket.add_to_resource_policy(_only_own_logs(self.bucket))
             acknowledge(self.bucket, _ACCEPTED_WITHOUT_LOG)
             skip_checkov(self.bucket.node.default_child, {"CKV_AWS_18": _NO_LOG_OF_THE_LOG})
+
+
+def _only_own_logs(bucket: s3.Bucket) -> iam.PolicyStatement:
+    """Deny S3 to log the buckets of other accounts into this one: anybody could name it as the target of their logs."""
+    return iam.PolicyStatement(
+        sid="OwnLogsOnly",
+        effect=iam.Effect.DENY,
+        principals=[iam.ServicePrincipal("logging.s3.amazonaws.com")],
+        actions=["s3:PutObject"],
+        resources=[bucket.arn_for_objects("*")],
+        conditions={"StringNotEquals": {"aws:SourceAccount": cdk.Aws.ACCOUNT_ID}},
+    )
 
 
 def _cleaning_rule(props: PrivateBucketProps) -> s3.LifecycleRule:

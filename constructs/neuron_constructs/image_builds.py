@@ -12,6 +12,7 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from neuron_constructs.acknowledgements import acknowledge
+from neuron_constructs.service_principals import service_for_this_account
 
 _TIMEOUT = cdk.Duration.hours(2)
 _NO_REPOSITORY = "Its files are an asset: it reads no GitHub or Bitbucket repository."
@@ -75,7 +76,7 @@ def repository_variables(repository: ecr.Repository, *registries: str) -> dict[s
 
 def build_role(scope: Construct, id: str, *, repository: ecr.Repository, log_group: logs.LogGroup) -> iam.Role:  # noqa: A002
     """Return a role for a build that pushes into the repository and writes its log."""
-    role = iam.Role(scope, id, assumed_by=iam.ServicePrincipal("codebuild.amazonaws.com"))
+    role = iam.Role(scope, id, assumed_by=service_for_this_account("codebuild.amazonaws.com"))
     log_group.grant_write(role)
     repository.grant_pull_push(role)
     acknowledge(

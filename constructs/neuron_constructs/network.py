@@ -11,6 +11,7 @@ from constructs import Construct, IConstruct
 
 from neuron_constructs.acknowledgements import acknowledge
 from neuron_constructs.log_groups import stack_log_group
+from neuron_constructs.service_principals import bind_to_this_account
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,6 +148,9 @@ class Network(Construct):
     def _log_flows(self, retention: logs.RetentionDays) -> None:
         group = stack_log_group(self, "FlowLogGroup", retention=retention)
         flow_log = self.vpc.add_flow_log("FlowLog", destination=ec2.FlowLogDestination.to_cloud_watch_logs(group))
+        role = flow_log.node.find_child("IAMRole")
+        assert isinstance(role, iam.Role)
+        bind_to_this_account(role)
         acknowledge(
             flow_log,
             {

@@ -12,6 +12,7 @@ from constructs import Construct
 from neuron_constructs.acknowledgements import acknowledge
 from neuron_constructs.inference.model import Model, MountedBucket
 from neuron_constructs.log_groups import stack_log_group
+from neuron_constructs.service_principals import bind_to_this_account
 from slipway import facts
 
 _HOST_RESERVE_MIB = 1536
@@ -99,6 +100,7 @@ class EngineTask(Construct):
         self.log_group = stack_log_group(self, "Logs", retention=props.log_retention)
         # The CDK's empty task role stays: neither container calls AWS.
         self.definition = ecs.Ec2TaskDefinition(self, "Definition", network_mode=ecs.NetworkMode.AWS_VPC)
+        bind_to_this_account(self.definition.task_role)
         self.definition.add_volume(name="models", host=ecs.Host(source_path=props.model.host_directory))
         self.container = self._engine(props)
         check = self._model_check(props)

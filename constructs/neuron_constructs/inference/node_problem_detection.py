@@ -16,6 +16,7 @@ from constructs import Construct
 from neuron_constructs.acknowledgements import acknowledge
 from neuron_constructs.inference.engine_metrics import METRICS_NAMESPACE
 from neuron_constructs.log_groups import stack_log_group
+from neuron_constructs.service_principals import service_for_this_account
 
 RECOVERY_NAMESPACE = "NeuronHealthCheck"
 """CloudWatch namespace of the recovery. The names of its metrics are not documented: `problems` counts for itself."""
@@ -150,7 +151,7 @@ class NodeProblemDetection(Construct):
                 conditions={"StringEquals": {"cloudwatch:namespace": RECOVERY_NAMESPACE}},
             ),
         ]
-        role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("ecs-tasks.amazonaws.com"))
+        role = iam.Role(self, "Role", assumed_by=service_for_this_account("ecs-tasks.amazonaws.com"))
         policy = iam.ManagedPolicy(self, "Policy", roles=[role], statements=statements)
         prefix = "arn:<AWS::Partition>:autoscaling:<AWS::Region>:<AWS::AccountId>:autoScalingGroup:*:"
         names = [

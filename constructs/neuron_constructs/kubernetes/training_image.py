@@ -26,6 +26,7 @@ from neuron_constructs.image_builds import (
 )
 from neuron_constructs.kubernetes.training_image_build import CONTEXT, build_arguments, build_commands
 from neuron_constructs.log_groups import stack_log_group
+from neuron_constructs.service_principals import service_for_this_account
 
 _KEPT_IMAGES = 5
 """A run keeps the image it began with: restarts must find it after a few updates."""
@@ -121,7 +122,7 @@ class TrainingImage(Construct):
         )
 
     def _build_with_the_stack(self) -> None:
-        role = iam.Role(self, "StartRole", assumed_by=iam.ServicePrincipal("events.amazonaws.com"))
+        role = iam.Role(self, "StartRole", assumed_by=service_for_this_account("events.amazonaws.com"))
         acknowledge(
             role,
             {"NIST.800.53.R5-IAMNoInlinePolicy": "The role and its one policy live and die with this construct."},
