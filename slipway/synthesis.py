@@ -14,6 +14,12 @@ PROJECT = Path(__file__).parents[1]
 VALIDATION_REPORT = "validation-report.json"
 """What the CDK writes beside the templates about its validation plug-ins, also when their findings fail the synth."""
 
+_PASSED_ON = ("PATH", "LANG", "LC_ALL")
+"""The variables that the code of another revision gets: no credentials, no tokens."""
+
+_PACKAGES_OF_OTHERS = PROJECT / ".plan" / "base-packages"
+"""Where the code of other revisions unpacks the CDK's library, and finds it the next time. Ours is elsewhere."""
+
 _TRACEBACK = re.compile(r"^(?:Traceback|jsii\.errors)", re.MULTILINE)
 
 
@@ -64,7 +70,8 @@ def start_synthesis(environment: str, directory: Path, log: Path, project: Path 
             that the user is in.
         directory: where the cloud assembly is written.
         log: where all that the app says is kept.
-        project: folder of the project whose app runs; its own packages are imported, not the installed ones.
+        project: folder of the project whose app runs. Of another than this one, its own packages are imported, not
+            the installed ones, and it gets neither the user's variables nor the user's home folder.
     """
     settings = json.loads((project / "cdk.json").read_text("utf-8"))
     # The app runs in the project's folder.
@@ -81,11 +88,20 @@ def start_synthesis(environment: str, directory: Path, log: Path, project: Path 
         "CDK_VALIDATION": "false",
         "TMPDIR": str(temporary.resolve()),
     }
-    if project != PROJECT:
-        # Before the finder of the editable install, which would find this project's packages.
-        variables["PYTHONPATH"] = os.pathsep.join((str(project), str(project / "constructs")))
-    app = ProcessGroup(["/bin/sh", "-c", settings["app"]], {**os.environ, **variables}, project, log)
+    given = dict(os.environ) if project == PROJECT else _surroundings(project, temporary)
+    app = ProcessGroup(["/bin/sh", "-c", settings["app"]], given | variables, project, log)
     return Synthesis(app, directory, log, temporary)
+
+
+def _surroundings(project: Path, temporary: Path) -> dict[str, str]:
+    """Return the environment variables of an app of another revision."""
+    return {name: os.environ[name] for name in _PASSED_ON if name in os.environ} | {
+        # Where programs look for credentials when no variable has them.
+        "HOME": str(temporary.resolve()),
+        # Before the finder of the editable install, which would find this project's packages.
+        "PYTHONPATH": os.pathsep.join((str(project), str(project / "constructs"))),
+        "JSII_RUNTIME_PACKAGE_CACHE_ROOT": str(_PACKAGES_OF_OTHERS),
+    }
 
 
 def synthesize(environment: str, directory: Path, log: Path, *, despite_findings: bool = False) -> None:

@@ -57,16 +57,16 @@ def file_at(project: Path, commit: str, path: str) -> bytes | None:
 
 
 @contextmanager
-def files_of(project: Path, commit: str, folder: Path) -> Iterator[Path]:
-    """Lay out the project as it was at a commit, and remove it in the end.
+def files_of(project: Path, commit: str) -> Iterator[Path]:
+    """Lay out the project as it was at a commit, outside the project, and remove it in the end.
 
     `git archive` leaves nothing behind in the repository, as a work tree would that a killed program had made. The
-    project's virtual environment is linked into the copy, because the app is started with it.
+    project's virtual environment is linked into the copy, because the app is started with it. The folder above the copy
+    is removed with it: what the code of the copy writes has room there.
 
     Args:
         project: folder of the project; it need not be the top of the repository.
         commit: the commit.
-        folder: an existing folder; the copy is made in a new one inside.
 
     Raises:
         NotPlannedError: Git cannot write the files.
@@ -75,8 +75,9 @@ def files_of(project: Path, commit: str, folder: Path) -> Iterator[Path]:
     archive = _git(project, "-c", "tar.umask=0022", "archive", "--format=tar", commit)
     if archive.returncode:
         raise NotPlannedError(f"git archive {commit} failed: {archive.stderr.decode(errors='replace').strip()}")
-    with tempfile.TemporaryDirectory(prefix="base-", dir=folder, ignore_cleanup_errors=True) as name:
-        copy = Path(name)
+    with tempfile.TemporaryDirectory(prefix="slipway-base-", ignore_cleanup_errors=True) as name:
+        copy = Path(name).resolve() / "project"
+        copy.mkdir()
         with tarfile.open(fileobj=BytesIO(archive.stdout)) as tar:
             # As Python's documentation has it: the first releases of 3.11, which distributions ship, have no filters.
             tar.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)

@@ -73,8 +73,7 @@ def synthesized(question: Question, directory: Path) -> Iterator[Callable[[], Si
 
     Args:
         question: what the user wants planned.
-        directory: folder of this plan; what is written there anew, and copies of a base that a killed plan left, are
-            removed.
+        directory: folder of this plan; what is written there anew is removed first.
 
     Yields:
         A function that waits for the assemblies and returns them. It raises NotPlannedError when what is planned does
@@ -85,28 +84,23 @@ def synthesized(question: Question, directory: Path) -> Iterator[Callable[[], Si
     """
     commit = revisions.commit_of(PROJECT, question.base) if question.base else ""
     directory.mkdir(parents=True, exist_ok=True)
-    for left in directory.glob("base-*"):
-        shutil.rmtree(left, ignore_errors=True)
     with ExitStack() as ends:
         synths: dict[str, Synthesis] = {}
 
-        def start(side: str, environment: str, project: Path) -> Path:
-            folder = directory / side
-            shutil.rmtree(folder, ignore_errors=True)
+        def start(side: str, environment: str, project: Path, folder: Path) -> Path:
+            shutil.rmtree(directory / side, ignore_errors=True)
             synths[side] = start_synthesis(environment, folder, directory / f"{side}.log", project)
             ends.callback(synths[side].stop)
-            return folder
+            return directory / side
 
         if question.assembly:
             title, assembly = str(question.assembly), question.assembly
         else:
             title = revisions.work_tree_name(PROJECT)
-            assembly = start("head", str(question.environment), PROJECT)
+            assembly = start("head", str(question.environment), PROJECT, directory / "head")
         base = Base(str(question.against), question.against) if question.against else None
         if question.base:
-            base = _base(
-                question, commit, start, lambda: ends.enter_context(revisions.files_of(PROJECT, commit, directory))
-            )
+            base = _base(question, commit, start, lambda: ends.enter_context(revisions.files_of(PROJECT, commit)))
         if synths:
             progress(f"synthesizing {' and '.join(_what(side, question) for side in synths)}")
         yield lambda: _waited(synths, Sides(title, assembly, base))
@@ -117,14 +111,15 @@ def _what(side: str, question: Question) -> str:
 
 
 def _base(
-    question: Question, commit: str, start: Callable[[str, str, Path], Path], lay_out: Callable[[], Path]
+    question: Question, commit: str, start: Callable[[str, str, Path, Path], Path], lay_out: Callable[[], Path]
 ) -> Base:
     title = f"{question.base} ({commit})"
     file = environment_file(str(question.environment))
     if file is None or any(revisions.file_at(PROJECT, commit, name) is None for name in (file, "cdk.json")):
         return Base(title, None, (f"{question.base} has no {file or question.environment}: everything is new.",))
     copy = lay_out()
-    return Base(title, start("base", str(copy / file), copy), tuple(_notes(commit, title)))
+    assembly = start("base", str(copy / file), copy, copy.parent / "assembly")
+    return Base(title, assembly, tuple(_notes(commit, title)))
 
 
 def environment_file(environment: str) -> str | None:
@@ -152,6 +147,9 @@ def _waited(synths: dict[str, Synthesis], sides: Sides) -> Sides:
         try:
             # Findings are part of the plan.
             synthesis.wait(despite_findings=True)
+            if side == "base" and sides.base and sides.base.assembly:
+                # Its own code wrote it elsewhere, and has ended.
+                shutil.move(synthesis.directory, sides.base.assembly)
         except SynthFailedError as failure:
             title = sides.base.title if side == "base" and sides.base else sides.title
             problems[side] = f"{title} does not synthesize: {failure}"

@@ -85,27 +85,29 @@ def test_what_to_do_works_in_the_clone_of_a_ci_system(project: Path, tmp_path: P
     assert revisions.commit_of(clone, revision) == git(project, "rev-parse", "--short", "main")
 
 
-def test_the_copy_is_what_was_committed_and_goes(project: Path, tmp_path: Path) -> None:
+def test_the_copy_is_what_was_committed_and_goes(project: Path) -> None:
     commit = revisions.commit_of(project, "HEAD")
     (project / "app.py").write_text("second\n")
     (project / ".venv").mkdir()
     umask = os.umask(0o077)
     try:
-        with revisions.files_of(project, commit, tmp_path) as copy:
+        with revisions.files_of(project, commit) as copy:
+            assert not copy.is_relative_to(project.parent)
+            assert stat.S_IMODE(copy.parent.stat().st_mode) == 0o700
             assert (copy / "app.py").read_text() == "first\n"
             assert stat.S_IMODE((copy / "run.sh").stat().st_mode) == 0o755
             assert (copy / ".venv").resolve() == project / ".venv"
     finally:
         os.umask(umask)
 
-    assert not copy.exists()
+    assert not copy.parent.exists()
     assert (project / ".venv").is_dir()
     assert git(project, "worktree", "list").count("\n") == 0
 
 
-def test_the_copy_goes_when_the_work_is_interrupted(project: Path, tmp_path: Path) -> None:
+def test_the_copy_goes_when_the_work_is_interrupted(project: Path) -> None:
     commit = revisions.commit_of(project, "HEAD")
-    with pytest.raises(KeyboardInterrupt), revisions.files_of(project, commit, tmp_path) as copy:
+    with pytest.raises(KeyboardInterrupt), revisions.files_of(project, commit) as copy:
         raise KeyboardInterrupt
 
     assert not copy.exists()

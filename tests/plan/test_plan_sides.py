@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -60,7 +61,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     git(project, "init", "--quiet", "--initial-branch=main")
     git(project, "add", ".")
     git(project, "commit", "--quiet", "-m", "old")
+    (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(sides, "PROJECT", project)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     monkeypatch.delenv("PYTHONPATH", raising=False)
     return project
 
@@ -142,13 +145,51 @@ def test_other_line_ends_are_no_other_requirements(project: Path, plans: Path) -
     assert both.base.notes == ()
 
 
-def test_what_a_killed_plan_left_is_removed(project: Path, plans: Path) -> None:
-    (plans / "base-killed" / "slipway").mkdir(parents=True)
+ATTACK = """
+import json, os, pathlib
+folder = pathlib.Path(os.environ["CDK_OUTDIR"])
+folder.mkdir()
+(folder / "said").write_text("old")
+(folder / "environ").write_text(json.dumps(dict(os.environ)))
+(folder / "found").write_text(json.dumps([str(path) for path in (
+    pathlib.Path.home() / ".aws" / "credentials", pathlib.Path("../.aws/credentials"), pathlib.Path("../head/said"),
+    folder.parent / "head" / "said", pathlib.Path("../../plans"), pathlib.Path("../.git"),
+) if path.exists()]))
+"""
 
-    with synthesized(Question("default"), plans) as wait:
-        wait()
 
-    assert sorted(path.name for path in plans.iterdir()) == ["head", "head.log"]
+def test_the_code_of_a_base_sees_no_credentials(
+    project: Path, plans: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It writes down its environment, and looks for credentials and for our files where they would be."""
+    (project / "app.py").write_text(ATTACK)
+    git(project, "commit", "--quiet", "-a", "-m", "attack")
+    (project / "app.py").write_text(APP)
+    home = tmp_path / "home"
+    (home / ".aws").mkdir(parents=True)
+    (home / ".aws" / "credentials").write_text("aws_secret_access_key = SECRET")
+    monkeypatch.setenv("HOME", str(home))
+    for name in (
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_WEB_IDENTITY_TOKEN_FILE",
+        "GITHUB_TOKEN",
+        "MY_PASSWORD",
+        "SSH_AUTH_SOCK",
+    ):
+        monkeypatch.setenv(name, "SECRET")
+    for name in ("ACTIONS_ID_TOKEN_REQUEST_TOKEN", "ACTIONS_RUNTIME_TOKEN"):
+        monkeypatch.setenv(name, "SECRET")
+
+    with synthesized(Question("default", base="main"), plans) as wait:
+        both = wait()
+
+    assert both.base
+    assert both.base.assembly == plans / "base"
+    seen = json.loads((plans / "base" / "environ").read_text())
+    assert "SECRET" not in seen.values()
+    assert [name for name in seen if name.startswith(("AWS_", "ACTIONS_", "GITHUB_"))] == []
+    assert json.loads((plans / "base" / "found").read_text()) == []
+    assert not Path(seen["CDK_OUTDIR"]).is_relative_to(project)
 
 
 def test_both_sides_say_why_they_do_not_synthesize(project: Path, plans: Path) -> None:
@@ -213,13 +254,13 @@ def test_an_interrupt_ends_the_synths_and_removes_the_copy(project: Path, plans:
 
     until(lambda: not any(is_running(pid) for pid in pids))
     assert len(pids) == 2
-    assert list(plans.glob("base-*")) == []
+    assert list(Path(tempfile.gettempdir()).glob("slipway-base-*")) == []
 
 
 def interrupted(project: Path, plans: Path, pids: list[int]) -> None:
     """Press Ctrl-C when the apps of both sides run."""
     with synthesized(Question("default", base="main"), plans):
-        files = [project / "pid", next(plans.glob("base-*")) / "pid"]
+        files = [project / "pid", next(Path(tempfile.gettempdir()).glob("slipway-base-*")) / "project" / "pid"]
         until(lambda: all(file.is_file() and file.read_text() for file in files))
         pids += [int(file.read_text()) for file in files]
         raise KeyboardInterrupt
