@@ -7,9 +7,10 @@ from neuron_constructs.kubernetes import names
 from slipway import facts
 from slipway.spec.environment import Environment
 from slipway.spec.inference import Inference, ServedModel
-from slipway.spec.kubernetes import Kubernetes
+from slipway.spec.kubernetes import Kubernetes, Team
 from slipway.spec.training import Training
 from stacks.storage import StorageStack
+from stacks.teams import team_directories, team_namespace
 
 
 def slurm_job_environment(environment: Environment, training: Training, storage: StorageStack) -> dict[str, Any]:
@@ -33,7 +34,7 @@ def slurm_job_environment(environment: Environment, training: Training, storage:
 
 
 def kubernetes_job_environment(
-    environment: Environment, kubernetes: Kubernetes, storage: StorageStack, *, image: str
+    environment: Environment, kubernetes: Kubernetes, storage: StorageStack, *, image: str, team: Team | None
 ) -> dict[str, Any]:
     """Return the same for jobs on Kubernetes, where a node group is what a queue is for Slurm.
 
@@ -42,6 +43,7 @@ def kubernetes_job_environment(
         kubernetes: its `kubernetes` section.
         storage: the stack with the buckets and the file system.
         image: the training image, by name and tag.
+        team: whose jobs; None for those of people without a team.
     """
     # Nodes of Inferentia are for other pods.
     groups = [group for group in kubernetes.node_groups if _trains(group.instance_type) or not group.accelerated]
@@ -56,20 +58,21 @@ def kubernetes_job_environment(
     ]
     jobs = {
         "version": kubernetes.version,
-        "namespace": names.NAMESPACE,
+        "namespace": team_namespace(team.name) if team else names.NAMESPACE,
+        "user_id": team.uid if team else names.USER_ID,
         "service_account": names.JOBS_SERVICE_ACCOUNT,
         "image": image,
         "volume_claim": names.FSX_CLAIM,
         "launcher": kubernetes.launcher,
         "local_queue": names.LOCAL_QUEUE if kubernetes.queueing == "kueue" else None,
-        "hugging_face_token_secret": kubernetes.hugging_face_token_secret_arn,
+        "hugging_face_token_secret": (team or kubernetes).hugging_face_token_secret_arn,
         "pods": {group.instance_type: _pod(group.instance_type) for group in groups},
     }
     # The kit's name of the cluster is what people read; the EKS cluster's own is known when it is deployed.
     cluster_name = f"slipway-{environment.name}-kubernetes"
     content = _job_environment(environment, storage, cluster_name, queues, (kubernetes.training_stack,))
     content["training_stacks"][kubernetes.training_stack]["runtime"] = _runtime(kubernetes.training_stack)
-    return content | {"kubernetes": jobs}
+    return content | (team_directories(team.name) if team else {}) | {"kubernetes": jobs}
 
 
 def _job_environment(

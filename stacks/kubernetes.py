@@ -1,6 +1,7 @@
 """The kubernetes stack: an EKS cluster, its node groups, what is installed in it, the training image."""
 
 from pathlib import Path
+from typing import Any
 
 import aws_cdk as cdk
 from aws_cdk import aws_ec2 as ec2
@@ -12,19 +13,26 @@ from neuron_constructs.kubernetes import names
 from neuron_constructs.kubernetes.cluster import KubernetesCluster, KubernetesClusterProps
 from neuron_constructs.kubernetes.node_group import NodeGroup, NodeGroupProps
 from neuron_constructs.kubernetes.pod_identity import pod_role
-from neuron_constructs.kubernetes.software import ClusterSoftware, ClusterSoftwareProps, JobNodes, LustreVolume
+from neuron_constructs.kubernetes.software import (
+    ClusterSoftware,
+    ClusterSoftwareProps,
+    JobNodes,
+    JobSpace,
+    LustreVolume,
+)
 from neuron_constructs.kubernetes.training_image import TrainingImage, TrainingImageProps
 from neuron_constructs.provided_functions import own_provided_functions
 from neuron_constructs.session_manager import first_instance, forward_port_command
 from slipway import facts
 from slipway.assembly import ENVIRONMENT_TAG
 from slipway.spec.environment import Environment
-from slipway.spec.kubernetes import Kubernetes
+from slipway.spec.kubernetes import Kubernetes, Team
 from stacks.environment_stack import EnvironmentStack
 from stacks.job_environment import kubernetes_job_environment
 from stacks.lifetimes import log_retention
 from stacks.network import NetworkStack
 from stacks.storage import StorageStack
+from stacks.teams import team_namespace, team_space, user_groups
 
 ASSETS = Path(__file__).parent.parent / "assets"
 
@@ -73,6 +81,7 @@ class KubernetesStack(EnvironmentStack):
                 core_subnets=self._core_subnets(network),
                 public_access_cidrs=kubernetes.public_access_cidrs,
                 administrator_arns=kubernetes.administrator_arns,
+                user_groups=user_groups(kubernetes),
                 core_instance_type=kubernetes.core_nodes.instance_type,
                 core_min_count=kubernetes.core_nodes.min_count,
                 core_max_count=kubernetes.core_nodes.max_count,
@@ -82,14 +91,7 @@ class KubernetesStack(EnvironmentStack):
         )
         self.cluster, self.cluster_name = built.cluster, self.stack_name
         node_groups = self._node_groups(built, network)
-        role = pod_role(
-            self,
-            "JobsRole",
-            cluster=self.cluster,
-            namespace=names.NAMESPACE,
-            service_account=names.JOBS_SERVICE_ACCOUNT,
-            policies=[storage.node_policy.policy, *self._secret_policies()],
-        )
+        roles = self._roles(storage)
         image = TrainingImage(
             self,
             "TrainingImage",
@@ -122,7 +124,7 @@ class KubernetesStack(EnvironmentStack):
                     )
                     for group in kubernetes.node_groups
                 ),
-                environment=kubernetes_job_environment(environment, kubernetes, storage, image=image.image_uri),
+                spaces=self._spaces(storage, image.image_uri),
                 image=image.image_uri,
                 training_stack=kubernetes.training_stack,
                 launcher=kubernetes.launcher,
@@ -130,7 +132,7 @@ class KubernetesStack(EnvironmentStack):
             ),
         )
         # A pod that is there before its role's association never gets the role.
-        software.node.add_dependency(role)
+        software.node.add_dependency(*roles)
         own_provided_functions(self, retention=log_retention(environment))
         self._say_how_to_connect(built.core_nodes.nodegroup_name)
         cdk.CfnOutput(
@@ -173,12 +175,51 @@ class KubernetesStack(EnvironmentStack):
             )
         return node_groups
 
-    def _secret_policies(self) -> list[iam.ManagedPolicy]:
-        """Let jobs read the Hugging Face token, where there is one."""
-        secret = self._kubernetes.hugging_face_token_secret_arn
+    def _spaces(self, storage: StorageStack, image: str) -> tuple[JobSpace, ...]:
+        """Return the namespaces of jobs: that of people without a team, then the teams'."""
+
+        def told(team: Team | None) -> dict[str, Any]:
+            return kubernetes_job_environment(self._environment, self._kubernetes, storage, image=image, team=team)
+
+        return (JobSpace(environment=told(None)), *(team_space(team, told(team)) for team in self._kubernetes.teams))
+
+    def _roles(self, storage: StorageStack) -> list[iam.Role]:
+        """Return the roles of the service accounts of jobs, one for each namespace."""
+        kubernetes = self._kubernetes
+        policies = [storage.node_policy.policy, *self._secret_policies("", kubernetes.hugging_face_token_secret_arn)]
+        if kubernetes.teams:
+            policies.append(self._others_checkpoints(storage))
+        roles = [self._jobs_role("JobsRole", names.NAMESPACE, policies)]
+        for team in kubernetes.teams:
+            secrets = self._secret_policies(f"-{team.name}", team.hugging_face_token_secret_arn)
+            policies = [storage.team_policies[team.name].policy, *secrets]
+            roles.append(self._jobs_role(f"JobsRole-{team.name}", team_namespace(team.name), policies))
+        return roles
+
+    def _jobs_role(self, id: str, namespace: str, policies: list[iam.ManagedPolicy]) -> iam.Role:  # noqa: A002
+        return pod_role(
+            self,
+            id,
+            cluster=self.cluster,
+            namespace=namespace,
+            service_account=names.JOBS_SERVICE_ACCOUNT,
+            policies=policies,
+        )
+
+    def _others_checkpoints(self, storage: StorageStack) -> iam.ManagedPolicy:
+        """Return what keeps jobs without a team, which may do what Slurm's nodes may, from the teams' checkpoints."""
+        policy = iam.ManagedPolicy(self, "TeamCheckpoints", description="Slipway: checkpoints of teams are their own")
+        objects = storage.checkpoint_bucket.arn_for_objects(f"{names.TEAM_CHECKPOINTS}/*")
+        policy.add_statements(iam.PolicyStatement(effect=iam.Effect.DENY, actions=["s3:*"], resources=[objects]))
+        return policy
+
+    def _secret_policies(self, suffix: str, secret: str | None) -> list[iam.ManagedPolicy]:
+        """Let jobs read their Hugging Face token, where there is one."""
         if secret is None:
             return []
-        policy = iam.ManagedPolicy(self, "SecretPolicy", description="Slipway: jobs read the Hugging Face token")
+        policy = iam.ManagedPolicy(
+            self, f"SecretPolicy{suffix}", description="Slipway: jobs read the Hugging Face token"
+        )
         policy.add_statements(iam.PolicyStatement(actions=["secretsmanager:GetSecretValue"], resources=[secret]))
         return [policy]
 
@@ -189,7 +230,7 @@ class KubernetesStack(EnvironmentStack):
             self,
             "Kubeconfig",
             value=f"aws eks update-kubeconfig --region {region} --name {name}",
-            description="How kubectl finds the cluster, for its administrators (docs/kubernetes.md)",
+            description="How kubectl finds the cluster, for administrators and users (docs/kubernetes.md)",
         )
         if not self._kubernetes.public_access_cidrs:
             cdk.CfnOutput(

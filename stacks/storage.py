@@ -25,6 +25,7 @@ from stacks.lifetimes import (
     removal_policy,
     storage_lifecycle,
 )
+from stacks.teams import checkpoint_keys
 
 MODELS_ON_LUSTRE = "/models"
 """Where the model bucket is linked on the training file system, if an endpoint reads it there."""
@@ -46,6 +47,8 @@ class StorageStack(EnvironmentStack):
     accounting_database: AccountingDatabase | None
     node_policy: BucketAccess
     model_reader: BucketAccess
+    team_policies: Mapping[str, BucketAccess]
+    """What the jobs of each team on the Kubernetes cluster may do in the buckets, by the team's name."""
 
     def __init__(
         self,
@@ -187,3 +190,15 @@ class StorageStack(EnvironmentStack):
         self.node_policy.allow_reading_and_writing(self.model_bucket)
         self.model_reader = BucketAccess(self, "ModelReader", description="Slipway: inference hosts read models")
         self.model_reader.allow_reading(self.model_bucket)
+        kubernetes = self._environment.kubernetes
+        self.team_policies = (
+            {team.name: self._team_policy(team.name) for team in kubernetes.teams} if kubernetes else {}
+        )
+
+    def _team_policy(self, team: str) -> BucketAccess:
+        """Return what a team's jobs may do: data and models as all jobs, and checkpoints of their own."""
+        access = BucketAccess(self, f"Team-{team}", description=f"Slipway: access of the team {team}'s jobs to buckets")
+        access.allow_reading(self.data_bucket)
+        access.allow_reading_and_writing(self.checkpoint_bucket, f"{checkpoint_keys(team)}/")
+        access.allow_reading_and_writing(self.model_bucket)
+        return access

@@ -35,6 +35,11 @@ CLUSTER_CHOICES: Choices = {
         "none": {},
         "two": {"administrator_arns": [f"arn:aws:iam::111122223333:{who}" for who in ("role/admin", "user/eve")]},
     },
+    "people": {
+        "none": {},
+        "users": {"user_arns": ["arn:aws:iam::111122223333:role/guest"]},
+        "teams": {"teams": [{"name": "research", "uid": 2001}, {"name": "speech", "uid": 2002}]},
+    },
     "launcher": {name: {"launcher": name} for name in ("torchrun", "mpi")},
     "queueing": {name: {"queueing": name} for name in ("none", "kueue")},
     "token": {
@@ -83,6 +88,8 @@ def _has_no_efa(instance_type: str) -> bool:
 
 
 CONFLICTS = (
+    # The training image lets only its own user log in, as mpirun does.
+    Conflict(("people", "launcher"), lambda people, launcher: (people, launcher) == ("teams", "mpi")),
     Conflict(
         ("instance_type", "capacity"),
         lambda name, capacity: capacity == "block" and not facts.instance_type(name).capacity_block,

@@ -46,13 +46,21 @@ class BucketAccess(Construct):
         """Allow listing the bucket and reading objects whose key matches `keys` (IAM wildcards)."""
         self._allow(bucket, keys, _READ)
 
-    def allow_reading_and_writing(self, bucket: s3.Bucket) -> None:
-        """Allow listing, reading, writing and deleting objects; what is replaced or deleted stays as a version."""
-        self._allow(bucket, "*", _READ_AND_WRITE)
+    def allow_reading_and_writing(self, bucket: s3.Bucket, prefix: str = "") -> None:
+        """Allow listing, reading, writing and deleting objects; what is replaced or deleted stays as a version.
 
-    def _allow(self, bucket: s3.Bucket, keys: str, actions: Sequence[str]) -> None:
+        Args:
+            bucket: the bucket.
+            prefix: what keys begin with; others are out of reach, and are not listed.
+        """
+        self._allow(bucket, f"{prefix}*", _READ_AND_WRITE, prefix)
+
+    def _allow(self, bucket: s3.Bucket, keys: str, actions: Sequence[str], prefix: str = "") -> None:
+        listing = ["s3:ListBucket"] if prefix else ["s3:ListBucket", "s3:GetBucketLocation"]
+        # Reading the location takes no prefix (Service Authorization Reference, Amazon S3).
+        only = {"StringLike": {"s3:prefix": f"{prefix}*"}} if prefix else None
         self.policy.add_statements(
-            iam.PolicyStatement(actions=["s3:ListBucket", "s3:GetBucketLocation"], resources=[bucket.bucket_arn]),
+            iam.PolicyStatement(actions=listing, resources=[bucket.bucket_arn], conditions=only),
             iam.PolicyStatement(actions=list(actions), resources=[bucket.arn_for_objects(keys)]),
         )
         acknowledge_objects(self.policy, bucket, keys, "The objects' keys are the jobs' and the users' to choose.")

@@ -103,6 +103,31 @@ class NodeGroup(Section):
         return facts.instance_type(self.instance_type).neuron_devices > 0
 
 
+class Team(Section):
+    """People who share a namespace, a user of the file system and rights in the account, apart from all others."""
+
+    name: Annotated[
+        str,
+        Form(
+            r"[a-z]([a-z0-9-]{0,28}[a-z0-9])?",
+            "a lower-case letter, then letters, digits and hyphens, 30 at most",
+            "research",
+        ),
+    ]
+    """Name of the team. Its namespace is `slipway-` and the name; its folders on /fsx and its keys in the checkpoint
+    bucket hold the name."""
+
+    uid: Annotated[int, Field(ge=1001, le=60_000)]
+    """User and group id of the team's pods, 1001 to 60000: who its files on /fsx belong to. The cluster refuses the
+    team's pods any other."""
+
+    user_arns: tuple[PrincipalArn, ...] = ()
+    """IAM roles and users who may run jobs in the team's namespace and look at them, and do nothing elsewhere."""
+
+    hugging_face_token_secret_arn: SecretArn | None = None
+    """Secret whose value is the team's Hugging Face token. No other team's jobs can read it."""
+
+
 class Kubernetes(Section):
     """The EKS cluster. Its network cannot change: another one builds another cluster."""
 
@@ -116,7 +141,13 @@ class Kubernetes(Section):
     """IPv4 ranges that reach the cluster's API over the internet. Left out, it is reached through the VPC alone."""
 
     administrator_arns: tuple[PrincipalArn, ...] = ()
-    """IAM roles and users who may do everything in the cluster; nobody else may use kubectl."""
+    """IAM roles and users who may do everything in the cluster."""
+
+    user_arns: tuple[PrincipalArn, ...] = ()
+    """IAM roles and users who may run jobs in the namespace `slipway` and look at them, and do nothing elsewhere."""
+
+    teams: tuple[Team, ...] = ()
+    """Teams with a namespace each, kept from each other's files, secrets and pods. With `launcher: torchrun` only."""
 
     core_nodes: CoreNodes = CoreNodes()
     """Nodes for what the cluster itself runs."""
@@ -131,4 +162,5 @@ class Kubernetes(Section):
     """`kueue` starts a run when the nodes for all of it are there, and lets others wait in their order."""
 
     hugging_face_token_secret_arn: SecretArn | None = None
-    """Secret whose value is a Hugging Face token, for tokenizers that need one. Jobs read it when they start."""
+    """Secret whose value is a Hugging Face token, for tokenizers that need one. Jobs of the namespace `slipway` read it
+    when they start."""

@@ -32,9 +32,15 @@ class Installed:
         """Return the objects of all manifests."""
         return [each for objects in self.manifests().values() for each in objects]
 
-    def named(self, kind: str, name: str) -> dict[str, Any]:
-        """Return the only object of a kind and name."""
-        (found,) = (each for each in self.objects() if each["kind"] == kind and each["metadata"]["name"] == name)
+    def named(self, kind: str, name: str, namespace: str | None = None) -> dict[str, Any]:
+        """Return the only object of a kind and name, in one namespace or anywhere."""
+        (found,) = (
+            each
+            for each in self.objects()
+            if each["kind"] == kind
+            and each["metadata"]["name"] == name
+            and namespace in (None, each["metadata"].get("namespace"))
+        )
         return found
 
     def charts(self) -> dict[str, dict[str, Any]]:

@@ -79,7 +79,7 @@ def job_environment_of(environment: Environment) -> JobEnvironment:
     """Return what the job kit is told of an environment; of the storage it is only told the buckets' names."""
     bucket = SimpleNamespace(bucket_name="bucket")
     storage = cast(StorageStack, SimpleNamespace(data_bucket=bucket, checkpoint_bucket=bucket, model_bucket=bucket))
-    content = kubernetes_job_environment(environment, cluster_of(environment), storage, image="slipway:test")
+    content = kubernetes_job_environment(environment, cluster_of(environment), storage, image="slipway:test", team=None)
     return JobEnvironment.model_validate_json(json.dumps(content))
 
 

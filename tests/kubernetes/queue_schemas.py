@@ -38,6 +38,8 @@ _RESOURCE_GROUP = _object(
     "flavors",
 )
 
+_EXPRESSION = _object({"key": {"type": "string"}, "operator": {"enum": ["Exists"]}}, "key", "operator")
+
 QUEUE_SCHEMAS: dict[tuple[str, str], Schema] = {
     (_API, "ResourceFlavor"): _kind("ResourceFlavor", _object({"nodeLabels": _LABELS})),
     (_API, "LocalQueue"): _kind("LocalQueue", _object({"clusterQueue": _NAME}, "clusterQueue")),
@@ -45,7 +47,9 @@ QUEUE_SCHEMAS: dict[tuple[str, str], Schema] = {
         "ClusterQueue",
         _object(
             {
-                "namespaceSelector": _object({"matchLabels": _LABELS}, "matchLabels"),
+                "namespaceSelector": _object(
+                    {"matchExpressions": _list(_EXPRESSION, least=1, most=8)}, "matchExpressions"
+                ),
                 "queueingStrategy": {"enum": ["StrictFIFO", "BestEffortFIFO"]},
                 "resourceGroups": _list(_RESOURCE_GROUP, least=0, most=16),
             }

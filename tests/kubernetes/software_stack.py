@@ -1,6 +1,6 @@
 """The cluster's software in a stack of its own."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import aws_cdk as cdk
@@ -8,7 +8,13 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk.lambda_layer_kubectl_v35 import KubectlV35Layer
 
-from neuron_constructs.kubernetes.software import ClusterSoftware, ClusterSoftwareProps, JobNodes, LustreVolume
+from neuron_constructs.kubernetes.software import (
+    ClusterSoftware,
+    ClusterSoftwareProps,
+    JobNodes,
+    JobSpace,
+    LustreVolume,
+)
 from tests.kubernetes.installed import Installed
 
 VERSION = "1.35"
@@ -18,18 +24,33 @@ SMALL_TRAINIUM = JobNodes(name="trn1-small", instance_type="trn1.2xlarge", max_c
 CPU = JobNodes(name="cpu", instance_type="m6i.4xlarge", max_count=1, efa=False)
 NODE_GROUPS = (TRAINIUM, SMALL_TRAINIUM, CPU)
 
+ENVIRONMENT: Mapping[str, Any] = {"name": "test", "bucket": cdk.Fn.import_value("bucket"), "quoted": 'a "b" \\ c'}
+
+RESEARCH = JobSpace(
+    namespace="slipway-research",
+    user_id=2001,
+    runs_directory="/fsx/teams/research/runs",
+    private_directories=("/fsx/teams/research", "/fsx/checkpoints/_teams/research"),
+    environment=ENVIRONMENT,
+)
+"""A team beside the people without one."""
+
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "torchrun": {"launcher": "torchrun", "queueing": "none"},
     "mpi": {"launcher": "mpi", "queueing": "none"},
     "kueue": {"launcher": "torchrun", "queueing": "kueue"},
     "mpi-kueue": {"launcher": "mpi", "queueing": "kueue"},
     "without-accelerators": {"launcher": "torchrun", "queueing": "kueue", "node_groups": (CPU,)},
+    "teams": {"launcher": "torchrun", "queueing": "kueue", "teams": (RESEARCH,)},
 }
 """Properties that differ, by a name for the test."""
 
 
-def software(app: cdk.App, **changes: Any) -> ClusterSoftware:
-    """Return the software of a cluster in a stack `Test`: the plainest, save the properties that are named."""
+def software(app: cdk.App, *, teams: Sequence[JobSpace] = (), **changes: Any) -> ClusterSoftware:
+    """Return the software of a cluster in a stack `Test`: the plainest, save the properties that are named.
+
+    `teams` are further spaces.
+    """
     stack = cdk.Stack(app, "Test", env=cdk.Environment(account="111122223333", region="us-west-2"))
     vpc = ec2.Vpc(stack, "Vpc", max_azs=2)
     made = eks.Cluster(
@@ -55,7 +76,7 @@ def software(app: cdk.App, **changes: Any) -> ClusterSoftware:
             capacity_gib=1200,
         ),
         "node_groups": NODE_GROUPS,
-        "environment": {"name": "test", "bucket": cdk.Fn.import_value("bucket"), "quoted": 'a "b" \\ c'},
+        "spaces": (JobSpace(environment=ENVIRONMENT), *teams),
         "image": f"{cdk.Aws.ACCOUNT_ID}.dkr.ecr.us-west-2.amazonaws.com/slipway-test:0a1b2c",
         "training_stack": "xla-2.28.1",
         "launcher": "torchrun",

@@ -1,7 +1,9 @@
 """What is installed in the cluster, when, and with which rights."""
 
+import os
 import stat
 import subprocess
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -171,8 +173,8 @@ def test_kueue_queues_what_holds_the_accelerated_nodes(name: str, framework: str
     assert kueue_configuration(name)["integrations"]["frameworks"] == [framework]
 
 
-def test_kueue_looks_at_the_jobs_namespace_only() -> None:
-    selector = {"matchLabels": {"kubernetes.io/metadata.name": "slipway"}}
+def test_kueue_looks_at_namespaces_of_jobs_only() -> None:
+    selector = {"matchExpressions": [{"key": "slipway/user-id", "operator": "Exists"}]}
 
     assert kueue_configuration("kueue")["managedJobsNamespaceSelector"] == selector
     assert variant("kueue").named("ClusterQueue", "training")["spec"]["namespaceSelector"] == selector
@@ -207,7 +209,10 @@ def test_a_queue_without_accelerated_nodes_counts_nothing() -> None:
 
 def test_the_file_system_is_bound_to_its_only_claim_and_stays() -> None:
     found = variant("torchrun")
-    volume, claim = found.named("PersistentVolume", "slipway-fsx"), found.named("PersistentVolumeClaim", "fsx")
+    volume, claim = (
+        found.named("PersistentVolume", "slipway-fsx"),
+        found.named("PersistentVolumeClaim", "fsx", "slipway"),
+    )
 
     assert volume["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
     assert volume["spec"]["claimRef"]["name"] == claim["metadata"]["name"]
@@ -223,7 +228,9 @@ def test_a_file_system_that_grows_does_not_change_its_claim() -> None:
     before, after = variant("torchrun"), installed(volume=larger)
 
     assert after.named("PersistentVolume", "slipway-fsx")["spec"]["capacity"] == {"storage": "7200Gi"}
-    assert after.named("PersistentVolumeClaim", "fsx") == before.named("PersistentVolumeClaim", "fsx")
+    assert after.named("PersistentVolumeClaim", "fsx", "slipway") == before.named(
+        "PersistentVolumeClaim", "fsx", "slipway"
+    )
 
 
 @pytest.mark.parametrize(
@@ -258,38 +265,65 @@ def test_only_the_shell_talks_to_the_cluster() -> None:
     }
 
     assert {name: pod["automountServiceAccountToken"] for name, pod in pods.items()} == {
+        "directories": False,
         "shell": True,
         "tensorboard": False,
     }
 
 
-def run_directories_script(root: Path) -> "subprocess.CompletedProcess[str]":
-    """Run what the shell's first container runs, with another root than the file system's."""
-    (container,) = variant("torchrun").named("Deployment", "shell")["spec"]["template"]["spec"]["initContainers"]
-    *command, script = container["command"]
-    return subprocess.run(
-        [*command, script.replace("/fsx/", f"{root}/")], capture_output=True, text=True, check=False, timeout=30
-    )
+def run_directories_script(root: Path, users: Mapping[str, int]) -> "subprocess.CompletedProcess[str]":
+    """Make the directories of two namespaces below another root than the file system's, and as others than root."""
+    deployment = variant("teams").named("Deployment", "directories")
+    (container,) = deployment["spec"]["template"]["spec"]["initContainers"]
+    *program, name = container["command"][:4]
+    wanted = [each.replace("/fsx/", f"{root}/").split(" ", 1) for each in container["command"][4:]]
+    words = [f"{users[owner]} {rest}" for owner, rest in wanted]
+    return subprocess.run([*program, name, *words], capture_output=True, text=True, check=False, timeout=30)
 
 
-def test_the_shell_makes_the_directories_of_all_users(tmp_path: Path) -> None:
+def ourselves() -> dict[str, int]:
+    """All users of the directories are who runs the test."""
+    return {"0": os.getuid(), "2001": os.getuid()}
+
+
+def test_the_directories_of_all_users_are_made(tmp_path: Path) -> None:
     for _ in range(2):
-        run = run_directories_script(tmp_path)
+        run = run_directories_script(tmp_path, ourselves())
 
         assert (run.returncode, run.stderr) == (0, "")
-        assert {each.name: oct(stat.S_IMODE(each.stat().st_mode)) for each in tmp_path.iterdir()} == {
+        made = [each for each in tmp_path.rglob("*") if each.is_dir()]
+        assert {str(each.relative_to(tmp_path)): oct(stat.S_IMODE(each.stat().st_mode)) for each in made} == {
             "runs": "0o1777",
             "checkpoints": "0o1777",
             "prepared": "0o1777",
+            "teams": "0o755",
+            "teams/research": "0o700",
+            "checkpoints/_teams": "0o755",
+            "checkpoints/_teams/research": "0o700",
         }
 
 
-def test_the_shell_refuses_a_link_in_a_directorys_place(tmp_path: Path) -> None:
+def test_a_team_gets_no_directory_of_another_user(tmp_path: Path) -> None:
+    (tmp_path / "teams" / "research").mkdir(parents=True)
+    # -O is about who runs the script; a stand-in of it would be needed for more than this container's user.
+    script = variant("teams").named("Deployment", "directories")["spec"]["template"]["spec"]["initContainers"][0]
+    planted = script["command"][2].replace('[ -O "$directory" ]', "false")
+    words = [f"{os.getuid() + 1} 0700 {tmp_path}/teams/research"]
+
+    run = subprocess.run(
+        ["/bin/bash", "-c", planted, "directories", *words], capture_output=True, text=True, check=False
+    )
+
+    assert run.returncode == 1
+    assert "belongs to another user" in run.stderr
+
+
+def test_a_link_in_a_directorys_place_is_refused(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir(mode=0o700)
     (tmp_path / "runs").symlink_to(elsewhere)
 
-    run = run_directories_script(tmp_path)
+    run = run_directories_script(tmp_path, ourselves())
 
     assert run.returncode == 1
     assert "is a link" in run.stderr

@@ -74,7 +74,7 @@ def test_every_object_is_valid_whatever_is_chosen(name: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("name", KUBERNETES_ENVIRONMENTS)
 def test_the_job_kits_environment_arrives_whole(assemblies: AssemblyFactory, name: str) -> None:
-    found = Installed(assemblies(name).template("kubernetes")).named("ConfigMap", "environment")
+    found = Installed(assemblies(name).template("kubernetes")).named("ConfigMap", "environment", "slipway")
 
     assert json.loads(found["data"]["environment.json"])["kubernetes"]["namespace"] == found["metadata"]["namespace"]
 
@@ -168,10 +168,11 @@ def test_images_are_pinned(each_variant: Installed) -> None:
         assert re.search(r"(:(?!latest)[\w.-]+|@sha256:[0-9a-f]{64})$", container["image"]), container["image"]
 
 
-def test_containers_hold_no_capability_and_ask_for_what_they_need(each_variant: Installed) -> None:
+def test_containers_hold_no_capability_but_one_and_ask_for_what_they_need(each_variant: Installed) -> None:
     for container in containers(each_variant):
         security = container["securityContext"]
-        assert security["capabilities"] == {"drop": ["ALL"]}
+        added = {"add": ["CHOWN"]} if container["name"] == "directories" else {}
+        assert security["capabilities"] == {"drop": ["ALL"], **added}
         assert security["allowPrivilegeEscalation"] is False
         assert security["seccompProfile"] == {"type": "RuntimeDefault"}
         assert set(container["resources"]["requests"]) == {"cpu", "memory"}

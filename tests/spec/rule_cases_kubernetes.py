@@ -5,6 +5,8 @@ from tests.spec.rule_cases import QUEUE, RESERVATION, SECRET, Case, Changes
 TRN1: Changes = {"name": "trn1", "instance_type": "trn1.32xlarge"}
 CPU: Changes = {"name": "cpu", "instance_type": "m6i.8xlarge"}
 ADMINISTRATOR = "arn:aws:iam::111122223333:role/platform-engineer"
+GUEST = "arn:aws:iam::111122223333:role/guest"
+RESEARCH: Changes = {"name": "research", "uid": 2001}
 TOKEN = SECRET.replace("endpoint-key", "hugging-face")
 OTHER_RESERVATION = "cr-0123456789abcdef1"
 BLOCK: Changes = {"capacity_type": "capacity_block", "capacity_reservation_id": RESERVATION}
@@ -119,18 +121,60 @@ KUBERNETES = [
         cluster(public_access_cidrs=["11.40.0.0/16"]),
     ),
     Case(
-        "administrators-distinct",
+        "kubernetes-people-distinct",
         cluster(administrator_arns=[ADMINISTRATOR, ADMINISTRATOR]),
         "kubernetes.administrator_arns[1]",
         f"{ADMINISTRATOR} appears twice. Remove this line.",
         cluster(administrator_arns=[ADMINISTRATOR, ADMINISTRATOR.replace("role", "user")]),
     ),
     Case(
-        "administrators-in-partition",
+        "kubernetes-people-distinct",
+        cluster(teams=[RESEARCH | {"user_arns": [GUEST, GUEST]}]),
+        "kubernetes.teams[0].user_arns[1]",
+        f"{GUEST} appears twice. Remove this line.",
+        cluster(user_arns=[GUEST], teams=[RESEARCH | {"user_arns": [GUEST]}]),
+    ),
+    Case(
+        "users-are-no-administrators",
+        cluster(teams=[RESEARCH | {"user_arns": [ADMINISTRATOR]}]),
+        "kubernetes.teams[0].user_arns[0]",
+        f"{ADMINISTRATOR} is in administrator_arns, too. Keep it in one of the two.",
+        cluster(user_arns=[GUEST]),
+    ),
+    Case(
+        "teams-distinct",
+        cluster(teams=[RESEARCH, RESEARCH | {"uid": 2002}]),
+        "kubernetes.teams[1].name",
+        "another team is named research. Write another name.",
+        cluster(teams=[RESEARCH, RESEARCH | {"name": "speech", "uid": 2002}]),
+    ),
+    Case(
+        "teams-distinct",
+        cluster(teams=[RESEARCH, RESEARCH | {"name": "speech"}]),
+        "kubernetes.teams[1].uid",
+        "the team research has the user id 2001. Write another number",
+        cluster(teams=[RESEARCH]),
+    ),
+    Case(
+        "teams-without-mpi",
+        cluster(launcher="mpi", teams=[RESEARCH]),
+        "kubernetes.teams",
+        "Write `launcher: torchrun`, or remove `teams`.",
+        cluster(launcher="mpi"),
+    ),
+    Case(
+        "kubernetes-people-in-partition",
         cluster(administrator_arns=[ADMINISTRATOR.replace("aws", "aws-cn")]),
         "kubernetes.administrator_arns[0]",
         "the ARN is of the partition aws-cn, us-west-2 is in aws. Write arn:aws:iam:",
         cluster(administrator_arns=[ADMINISTRATOR]),
+    ),
+    Case(
+        "hugging-face-secret-in-region",
+        cluster(teams=[RESEARCH | {"hugging_face_token_secret_arn": TOKEN.replace("us-west-2", "us-east-1")}]),
+        "kubernetes.teams[0].hugging_face_token_secret_arn",
+        "the ARN is of us-east-1, the environment in 'us-west-2'. Keep the secret there",
+        cluster(teams=[RESEARCH | {"hugging_face_token_secret_arn": TOKEN}]),
     ),
     Case(
         "hugging-face-secret-in-region",

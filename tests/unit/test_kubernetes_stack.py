@@ -45,7 +45,7 @@ def each(request: pytest.FixtureRequest, assemblies: AssemblyFactory) -> Assembl
 
 def told(assembly: Assembly) -> Environment:
     """What the job kit in the cluster reads of its environment."""
-    config_map = Installed(assembly.template("kubernetes")).named("ConfigMap", "environment")
+    config_map = Installed(assembly.template("kubernetes")).named("ConfigMap", "environment", "slipway")
     return Environment.model_validate_json(config_map["data"]["environment.json"])
 
 

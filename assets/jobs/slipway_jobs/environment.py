@@ -145,6 +145,9 @@ class Kubernetes(Section):
     service_account: str
     """Service account of the jobs' pods."""
 
+    user_id: int = 1000
+    """User and group id of the jobs' pods. The cluster refuses others."""
+
     image: str
     """Training image, by name and tag."""
 

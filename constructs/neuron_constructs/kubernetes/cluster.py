@@ -1,7 +1,7 @@
 """An Amazon EKS cluster: control plane, who may use it, its core nodes and the add-ons that EKS keeps."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 import aws_cdk as cdk
@@ -51,6 +51,9 @@ class KubernetesClusterProps:
     administrator_arns: Sequence[str]
     """IAM roles and users who may do everything in the cluster."""
 
+    user_groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Kubernetes groups of other IAM roles and users, by their ARN. What a group may do is for the software to say."""
+
     core_instance_type: str
     """EC2 instance type of the core nodes, x86_64."""
 
@@ -71,7 +74,8 @@ class KubernetesCluster(Construct):
     """A cluster whose API is private unless ranges are named, with core nodes and add-ons.
 
     Whoever creates it has no rights in it: that is CloudFormation's role, which no person takes on. The named
-    administrators have them, and the function of the CDK that installs charts and manifests.
+    administrators have them, and the function of the CDK that installs charts and manifests; users have those of
+    their groups.
 
     It stays on standard support: when that ends for its version, EKS moves the control plane to the next one instead of
     charging six times as much. Nodes stay until the environment names the new version and is deployed.
@@ -91,6 +95,15 @@ class KubernetesCluster(Construct):
         for arn in props.administrator_arns:
             # Named by ARN, not by place in the list: a second entry for a principal is refused.
             cluster.grant_cluster_admin(f"Administrator-{arn}", arn)
+        for arn, groups in props.user_groups.items():
+            # Escape hatch: the L2 entry demands an access policy, and none of EKS' knows JobSets.
+            eks.CfnAccessEntry(
+                self,
+                f"User-{arn}",
+                cluster_name=cluster.cluster_name,
+                principal_arn=arn,
+                kubernetes_groups=list(groups),
+            )
         # The CDK's type for Python lacks a member of its own interface.
         self.cluster = cast(eks.ICluster, cluster)
         self.node_role = node_role(self)

@@ -1,6 +1,5 @@
-"""Rules and notices about the Kubernetes cluster as a whole: version, training stack, core nodes, who may use it."""
+"""Rules and notices about the Kubernetes cluster as a whole: version, training stack, core nodes, public access."""
 
-from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
 
@@ -9,19 +8,15 @@ from slipway.spec.environment import Environment
 from slipway.spec.kubernetes import Kubernetes
 from slipway.spec.problems import Finding, Path, listed, shown
 from slipway.spec.ranges import PRIVATE_RANGES, WIDEST_PREFIX_LENGTH, parse_range, range_finding
-from slipway.spec.rules.arns import other_partition, other_region
 from slipway.spec.rules.offerings import not_offered, plain_types, unknown_type
 from slipway.spec.rules.registry import environment_notice, environment_rule
 from slipway.spec.rules.training_stacks import unknown_stack
 from slipway.spec.section import InvalidPart
 
-_SECTION = ("kubernetes",)
 _VERSION = ("kubernetes", "version")
 _TRAINING_STACK = ("kubernetes", "training_stack")
 _CORE_NODES = ("kubernetes", "core_nodes")
 _PUBLIC_RANGES = ("kubernetes", "public_access_cidrs")
-_ADMINISTRATORS = ("kubernetes", "administrator_arns")
-_TOKEN_SECRET = ("kubernetes", "hugging_face_token_secret_arn")
 
 # EKS API, VpcConfigRequest: the most ranges with access to the public endpoint.
 _MOST_PUBLIC_RANGES = 40
@@ -159,41 +154,6 @@ def public_access_from_internet(environment: Environment) -> Iterator[Finding]:
             message = f"no request from the internet comes from {text}: {overlapped[0]} is private"
             fix = "Remove it: networks joined to the VPC reach the API without being listed here."
             yield Finding((*_PUBLIC_RANGES, index), message, fix)
-
-
-@environment_rule
-def administrators_distinct(environment: Environment) -> Iterator[Finding]:
-    """No administrator is named twice: EKS has one access entry for a role or user."""
-    seen: Counter[str] = Counter()
-    for index, arn in enumerate(kubernetes_cluster(environment).administrator_arns):
-        seen[arn] += 1
-        if seen[arn] > 1:
-            yield Finding((*_ADMINISTRATORS, index), f"{arn} appears twice", "Remove this line.")
-
-
-@environment_rule
-def administrators_in_partition(environment: Environment) -> Iterator[Finding]:
-    """The administrators are roles and users of the partition `aws`, where the environment's Region is."""
-    for index, arn in enumerate(kubernetes_cluster(environment).administrator_arns):
-        yield from other_partition((*_ADMINISTRATORS, index), arn, environment.region)
-
-
-@environment_notice
-def kubernetes_has_administrator(environment: Environment) -> Iterator[Finding]:
-    """No one can use kubectl, and so submit a job: EKS lets in only whom an access entry names."""
-    if not kubernetes_cluster(environment).administrator_arns:
-        message = "no one can submit a job with kubectl, not even the role that deploys"
-        fix = "Add `administrator_arns`, or make access entries of your own when the cluster stands."
-        yield Finding(_SECTION, message, fix, at_key=True)
-
-
-@environment_rule
-def hugging_face_secret_in_region(environment: Environment) -> Iterator[Finding]:
-    """The secret with the Hugging Face token is in the environment's partition and Region."""
-    arn = kubernetes_cluster(environment).hugging_face_token_secret_arn
-    if arn is not None:
-        fix = "Keep the secret there: jobs read those of their own Region."
-        yield from other_region(_TOKEN_SECRET, arn, environment.region, fix)
 
 
 @environment_rule

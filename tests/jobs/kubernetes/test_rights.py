@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from neuron_constructs.kubernetes.software.job_namespace import job_rights
+from neuron_constructs.kubernetes.software.job_space import JobSpace
 from slipway_jobs.chain.scripts import STOPPED_STATUS
 from slipway_jobs.chain.submission import plan, submit_run
 from slipway_jobs.kubernetes import mpi_run
@@ -20,7 +21,7 @@ from tests.jobs.kubernetes.shell import Shell
 
 def rights(*, mpi: bool, queues: bool) -> set[Call]:
     """Return what the role allows."""
-    role = next(one for one in job_rights(mpi=mpi, queues=queues) if one["kind"] == "Role")
+    role = next(one for one in job_rights(JobSpace(environment={}), mpi=mpi, queues=queues) if one["kind"] == "Role")
     return {
         (verb, group, resource)
         for rule in role["rules"]

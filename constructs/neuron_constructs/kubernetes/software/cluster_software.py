@@ -16,8 +16,15 @@ from neuron_constructs.kubernetes.software.autoscaler import (
     autoscaler_values,
 )
 from neuron_constructs.kubernetes.software.device_plugins import NEURON_HEALTH_NAMESPACE, efa_values, neuron_values
-from neuron_constructs.kubernetes.software.job_namespace import environment_config_map, job_namespace, job_rights
+from neuron_constructs.kubernetes.software.directories import directories
+from neuron_constructs.kubernetes.software.job_namespace import (
+    environment_config_map,
+    job_namespace,
+    job_rights,
+    user_rights,
+)
 from neuron_constructs.kubernetes.software.job_nodes import JobNodes
+from neuron_constructs.kubernetes.software.job_space import JobSpace
 from neuron_constructs.kubernetes.software.manifest import Manifest, cluster_object
 from neuron_constructs.kubernetes.software.mpi_operator import mpi_operator, mpi_operator_base
 from neuron_constructs.kubernetes.software.queues import cluster_queue, kueue_values, local_queue
@@ -53,8 +60,8 @@ class ClusterSoftwareProps:
     node_groups: Sequence[JobNodes]
     """The node groups of jobs."""
 
-    environment: Mapping[str, Any]
-    """What the job kit knows of its environment: the content of environment.json."""
+    spaces: Sequence[JobSpace]
+    """The namespaces of jobs, the one of people without a team first."""
 
     image: str
     """Training image, by name and tag. It need not be there yet: pods wait for it."""
@@ -72,11 +79,12 @@ class ClusterSoftwareProps:
 class ClusterSoftware(Construct):
     """Charts and objects of the cluster.
 
-    Three steps, each of which waits for the one before: what the cluster refuses, the controllers, and what the jobs
-    need. Removal goes the other way: the namespace of the jobs goes first, with every pod in it, while the controllers
-    that must let go of their objects still run, and while the driver can still unmount the file system. What only one
-    choice brings is a manifest of its own, which goes when the choice is another. The CDK's function waits 15 minutes
-    at most, and a pod may need more to save a checkpoint: `slipway destroy` ends the nodes of jobs before.
+    Four steps, each of which waits for the one before: what the cluster refuses, the controllers, the directories on
+    /fsx, and what the jobs need. Removal goes the other way: the namespaces of jobs go first, with every pod in them,
+    while the controllers that must let go of their objects still run, and while the driver can still unmount the file
+    system. What only one choice brings is a manifest of its own, which goes when the choice is another. The CDK's
+    function waits 15 minutes at most, and a pod may need more to save a checkpoint: `slipway destroy` ends the nodes of
+    jobs before.
 
     Raises:
         slipway.facts.UnknownFact: the facts lack a chart, an image or an instance type.
@@ -92,7 +100,14 @@ class ClusterSoftware(Construct):
         controllers = self._controllers()
         for each in controllers:
             each.node.add_dependency(refusals)
-        self._manifest("Jobs", self._job_objects()).node.add_dependency(*controllers)
+        made = self._manifest(
+            "Directories", directories(props.spaces, props.volume, props.image, props.kubernetes_version)
+        )
+        made.node.add_dependency(*controllers)
+        for index, space in enumerate(props.spaces):
+            # A team's objects are a manifest of their own, which goes with the team.
+            jobs = self._manifest(f"Jobs-{space.namespace}" if index else "Jobs", self._job_objects(space))
+            jobs.node.add_dependency(made)
 
     def _controllers(self) -> list[IConstruct]:
         """Install what the cluster needs for jobs."""
@@ -133,19 +148,20 @@ class ClusterSoftware(Construct):
         chart.node.add_dependency(role)
         return chart
 
-    def _job_objects(self) -> list[Manifest]:
-        """Return what the jobs need, in the order in which it can be created."""
+    def _job_objects(self, space: JobSpace) -> list[Manifest]:
+        """Return what the jobs of a namespace need, in the order in which it can be created."""
         props = self._props
-        environment = cdk.Stack.of(self).to_json_string(props.environment)
+        environment = cdk.Stack.of(self).to_json_string(space.environment)
         return [
-            *job_namespace(props.kubernetes_version),
-            *volume_and_claim(props.volume),
-            *job_rights(mpi=self._mpi, queues=self._queueing),
-            environment_config_map(environment),
+            *job_namespace(space, props.kubernetes_version),
+            *volume_and_claim(props.volume, space.namespace),
+            *job_rights(space, mpi=self._mpi, queues=self._queueing),
+            *user_rights(space, mpi=self._mpi, queues=self._queueing),
+            environment_config_map(space, environment),
             *(mpi_operator() if self._mpi else []),
-            *([local_queue()] if self._queueing else []),
-            shell(props.image),
-            *tensorboard(props.image, props.training_stack),
+            *([local_queue(space.namespace)] if self._queueing else []),
+            shell(space, props.image),
+            *tensorboard(space, props.image, props.training_stack),
         ]
 
     def _chart(self, name: str, namespace: str, values: Mapping[str, Any], *, waits: bool) -> eks.HelmChart:

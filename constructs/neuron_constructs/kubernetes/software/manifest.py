@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from neuron_constructs.kubernetes.names import NAMESPACE
-
 Manifest = dict[str, Any]
 """One Kubernetes object."""
 
@@ -20,8 +18,8 @@ def cluster_object(api_version: str, kind: str, name: str, **fields: Any) -> Man
     return _object(api_version, kind, {"name": name}, fields)
 
 
-def namespaced_object(api_version: str, kind: str, name: str, *, namespace: str = NAMESPACE, **fields: Any) -> Manifest:
-    """Return an object of a namespace, by default that of the jobs; arguments as for `cluster_object`."""
+def namespaced_object(api_version: str, kind: str, name: str, *, namespace: str, **fields: Any) -> Manifest:
+    """Return an object of a namespace; other arguments as for `cluster_object`."""
     return _object(api_version, kind, {"name": name, "namespace": namespace}, fields)
 
 
@@ -46,14 +44,24 @@ def rule(group: str, resources: list[str], verbs: list[str]) -> Manifest:
     return {"apiGroups": [group], "resources": resources, "verbs": verbs}
 
 
-def bound_role(name: str, rules: list[Manifest], *, namespace: str, account_namespace: str) -> list[Manifest]:
-    """Return a role in a namespace and its binding to the service account of the same name.
+def service_account(name: str, namespace: str) -> Manifest:
+    """Return a service account as the subject of a binding."""
+    return {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+
+
+def group(name: str) -> Manifest:
+    """Return a group of people as the subject of a binding."""
+    return {"kind": "Group", "name": name, "apiGroup": "rbac.authorization.k8s.io"}
+
+
+def bound_role(name: str, rules: list[Manifest], *, namespace: str, subject: Manifest) -> list[Manifest]:
+    """Return a role in a namespace and its binding.
 
     Args:
-        name: name of role, binding and service account.
+        name: name of role and binding.
         rules: what the role allows.
         namespace: where it allows it.
-        account_namespace: the service account's namespace.
+        subject: who gets it.
     """
     return [
         namespaced_object("rbac.authorization.k8s.io/v1", "Role", name, namespace=namespace, rules=rules),
@@ -63,6 +71,6 @@ def bound_role(name: str, rules: list[Manifest], *, namespace: str, account_name
             name,
             namespace=namespace,
             roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
-            subjects=[{"kind": "ServiceAccount", "name": name, "namespace": account_namespace}],
+            subjects=[subject],
         ),
     ]

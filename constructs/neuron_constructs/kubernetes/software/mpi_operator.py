@@ -7,6 +7,7 @@ from neuron_constructs.kubernetes.software.manifest import (
     cluster_object,
     namespaced_object,
     rule,
+    service_account,
 )
 from neuron_constructs.kubernetes.software.mpi_job_definition import mpi_job_definition
 from neuron_constructs.kubernetes.software.pods import container_security, single_pod_deployment
@@ -15,6 +16,7 @@ from slipway import facts
 _NAME = "mpi-operator"
 _API = "rbac.authorization.k8s.io/v1"
 _NONROOT = 65532
+_ACCOUNT = service_account(_NAME, _NAME)
 
 # What pkg/controller/mpi_job_controller.go calls, and what its caches list and watch (kubeflow/mpi-operator @caa3c47,
 # v0.8.2); upstream's role holds for all namespaces and allows more.
@@ -47,7 +49,7 @@ def mpi_operator_base(kubernetes_version: str) -> list[Manifest]:
         mpi_job_definition(),
         cluster_object("v1", "Namespace", _NAME, labels=labels),
         namespaced_object("v1", "ServiceAccount", _NAME, namespace=_NAME),
-        *bound_role(_NAME, _LEADER_RULES, namespace=_NAME, account_namespace=_NAME),
+        *bound_role(_NAME, _LEADER_RULES, namespace=_NAME, subject=_ACCOUNT),
         *_right_to_read_priorities(),
     ]
 
@@ -58,7 +60,7 @@ def mpi_operator() -> list[Manifest]:
     Raises:
         slipway.facts.UnknownFact: the facts have no image of the operator.
     """
-    return [*bound_role(_NAME, _RULES, namespace=NAMESPACE, account_namespace=_NAME), _deployment()]
+    return [*bound_role(_NAME, _RULES, namespace=NAMESPACE, subject=_ACCOUNT), _deployment()]
 
 
 def _right_to_read_priorities() -> list[Manifest]:
@@ -71,7 +73,7 @@ def _right_to_read_priorities() -> list[Manifest]:
             "ClusterRoleBinding",
             _NAME,
             roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": _NAME},
-            subjects=[{"kind": "ServiceAccount", "name": _NAME, "namespace": _NAME}],
+            subjects=[_ACCOUNT],
         ),
     ]
 
@@ -84,7 +86,7 @@ def _deployment() -> Manifest:
         "ports": [{"name": "health", "containerPort": 8080}],
         "livenessProbe": {"httpGet": {"path": "/healthz", "port": "health"}, "periodSeconds": 20},
         "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}},
-        "securityContext": container_security(user=_NONROOT),
+        "securityContext": container_security(_NONROOT),
     }
     return single_pod_deployment(
         _NAME, {"serviceAccountName": _NAME, "containers": [container]}, annotations={}, namespace=_NAME

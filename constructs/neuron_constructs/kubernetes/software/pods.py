@@ -1,8 +1,8 @@
-"""What the pods beside the jobs have in common: the shell and TensorBoard."""
+"""What the pods beside the jobs have in common: the shell, TensorBoard, and the one that makes directories."""
 
-from typing import Any
+from collections.abc import Sequence
 
-from neuron_constructs.kubernetes.names import ENVIRONMENT_CONFIG_MAP, FSX_CLAIM
+from neuron_constructs.kubernetes.names import ENVIRONMENT_CONFIG_MAP, FSX_CLAIM, FSX_DIRECTORY
 from neuron_constructs.kubernetes.software.manifest import Manifest, namespaced_object
 
 ENVIRONMENT_DIRECTORY = "/etc/slipway"
@@ -11,21 +11,23 @@ ENVIRONMENT_DIRECTORY = "/etc/slipway"
 FSX_VOLUME: Manifest = {"name": "fsx", "persistentVolumeClaim": {"claimName": FSX_CLAIM}}
 """The training file system."""
 
+FSX_MOUNT: Manifest = {"name": "fsx", "mountPath": FSX_DIRECTORY}
+"""Where containers have it."""
+
 ENVIRONMENT_VOLUME: Manifest = {"name": "environment", "configMap": {"name": ENVIRONMENT_CONFIG_MAP}}
 """The environment as the job kit reads it."""
 
 TEMPORARY_VOLUME: Manifest = {"name": "tmp", "emptyDir": {"sizeLimit": "1Gi"}}
 """A directory of the pod's own."""
 
-_USER = 1000
 
-
-def container_security(*, user: int = _USER, writable: bool = False) -> Manifest:
-    """Return the security context of a container without capabilities.
+def container_security(user: int, *, writable: bool = False, capabilities: Sequence[str] = ()) -> Manifest:
+    """Return the security context of a container.
 
     Args:
-        user: user and group id; the image's user by default.
+        user: user and group id.
         writable: whether it may write outside of its volumes.
+        capabilities: those that it has.
     """
     return {
         "runAsUser": user,
@@ -33,26 +35,26 @@ def container_security(*, user: int = _USER, writable: bool = False) -> Manifest
         "runAsNonRoot": user != 0,
         "allowPrivilegeEscalation": False,
         "readOnlyRootFilesystem": not writable,
-        "capabilities": {"drop": ["ALL"]},
+        "capabilities": {"drop": ["ALL"], **({"add": list(capabilities)} if capabilities else {})},
         "seccompProfile": {"type": "RuntimeDefault"},
     }
 
 
-def single_pod_deployment(name: str, pod: Manifest, *, annotations: dict[str, str], **metadata: Any) -> Manifest:
+def single_pod_deployment(name: str, pod: Manifest, *, namespace: str, annotations: dict[str, str]) -> Manifest:
     """Return a deployment of one pod, whose label `app` is its name; a new pod starts when the old one is gone.
 
     Args:
         name: its name.
         pod: the pod's spec.
+        namespace: its namespace.
         annotations: the pod's annotations.
-        metadata: `namespace`, where it is not that of the jobs.
     """
     labels = {"app": name}
     return namespaced_object(
         "apps/v1",
         "Deployment",
         name,
-        **metadata,
+        namespace=namespace,
         labels=labels,
         spec={
             "replicas": 1,

@@ -4,14 +4,14 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from neuron_constructs.kubernetes.names import LOCAL_QUEUE, NAMESPACE, NODE_GROUP_LABEL
+from neuron_constructs.kubernetes.names import LOCAL_QUEUE, NODE_GROUP_LABEL, USER_ID_LABEL
 from neuron_constructs.kubernetes.scale_from_zero import EFA_RESOURCE, NEURON_RESOURCE
 from neuron_constructs.kubernetes.software.job_nodes import JobNodes
 from neuron_constructs.kubernetes.software.manifest import Manifest, cluster_object, namespaced_object
 
 _API = "kueue.x-k8s.io/v1beta2"
 _CLUSTER_QUEUE = "training"
-_JOBS_NAMESPACE = {"matchLabels": {"kubernetes.io/metadata.name": NAMESPACE}}
+_JOBS_NAMESPACES = {"matchExpressions": [{"key": USER_ID_LABEL, "operator": "Exists"}]}
 
 # Stages on nodes without accelerators follow one another, but Kueue counts all jobs of a JobSet at once (kueue#6796):
 # a node group that runs them one by one would be too small for any run. Those nodes the autoscaler gives.
@@ -36,7 +36,7 @@ def kueue_values(*, mpi: bool) -> dict[str, Any]:
         "webhook": {"port": 9443},
         "leaderElection": {"leaderElect": True, "resourceName": "c1f6bfd2.kueue.x-k8s.io"},
         # Its webhooks look at pods; where it is down, no other namespace waits for it.
-        "managedJobsNamespaceSelector": _JOBS_NAMESPACE,
+        "managedJobsNamespaceSelector": _JOBS_NAMESPACES,
         "integrations": {"frameworks": ["kubeflow.org/mpijob" if mpi else "jobset.x-k8s.io/jobset"]},
         "resources": {"excludeResourcePrefixes": list(_NOT_COUNTED)},
     }
@@ -66,7 +66,7 @@ def cluster_queue(node_groups: Sequence[JobNodes]) -> list[Manifest]:
             "ClusterQueue",
             _CLUSTER_QUEUE,
             spec={
-                "namespaceSelector": _JOBS_NAMESPACE,
+                "namespaceSelector": _JOBS_NAMESPACES,
                 # A run of many nodes is not overtaken again and again by runs of few.
                 "queueingStrategy": "StrictFIFO",
                 "resourceGroups": groups if accelerated else [],
@@ -75,9 +75,11 @@ def cluster_queue(node_groups: Sequence[JobNodes]) -> list[Manifest]:
     ]
 
 
-def local_queue() -> Manifest:
-    """Return the door to that queue in the namespace of the jobs."""
-    return namespaced_object(_API, "LocalQueue", LOCAL_QUEUE, spec={"clusterQueue": _CLUSTER_QUEUE})
+def local_queue(namespace: str) -> Manifest:
+    """Return the door to that queue in a namespace of jobs."""
+    return namespaced_object(
+        _API, "LocalQueue", LOCAL_QUEUE, namespace=namespace, spec={"clusterQueue": _CLUSTER_QUEUE}
+    )
 
 
 def _flavor(nodes: JobNodes) -> Manifest:

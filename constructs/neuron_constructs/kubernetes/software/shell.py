@@ -1,41 +1,27 @@
 """The shell: a pod in which people start and watch jobs, by kubectl exec."""
 
-from neuron_constructs.kubernetes.names import JOBS_SERVICE_ACCOUNT
+from neuron_constructs.kubernetes.names import JOBS_SERVICE_ACCOUNT, USER_ID
+from neuron_constructs.kubernetes.software.job_space import JobSpace
 from neuron_constructs.kubernetes.software.manifest import Manifest
 from neuron_constructs.kubernetes.software.pods import (
     ENVIRONMENT_DIRECTORY,
     ENVIRONMENT_VOLUME,
+    FSX_MOUNT,
     FSX_VOLUME,
     container_security,
     single_pod_deployment,
 )
 
-# As on the head node of a Slurm cluster (assets/cluster/job_kit.sh): whose directory it is keeps its mode.
-_MAKE_DIRECTORIES = """\
-set -eu
-for directory in /fsx/runs /fsx/checkpoints /fsx/prepared; do
-  if [ -L "$directory" ]; then
-    echo "$directory is a link; jobs need a directory" >&2
-    exit 1
-  fi
-  mkdir -p "$directory"
-  if [ -O "$directory" ]; then
-    chmod 1777 "$directory"
-  else
-    echo "WARNING: $directory belongs to another user and keeps its mode" >&2
-  fi
-done
-"""
 
-
-def shell(image: str) -> Manifest:
+def shell(space: JobSpace, image: str) -> Manifest:
     """Return the deployment `shell`.
 
     Args:
+        space: whose jobs it starts.
         image: the training image, which holds the job kit.
     """
     mounts = [
-        {"name": "fsx", "mountPath": "/fsx"},
+        FSX_MOUNT,
         {"name": "environment", "mountPath": ENVIRONMENT_DIRECTORY, "readOnly": True},
     ]
     return single_pod_deployment(
@@ -48,36 +34,29 @@ def shell(image: str) -> Manifest:
             "enableServiceLinks": False,
             # Nothing is lost with it, and sleep does not hear the signal.
             "terminationGracePeriodSeconds": 5,
-            "initContainers": [_directories(image)],
             "containers": [
                 {
                     "name": "shell",
                     "image": image,
                     "command": ["sleep", "infinity"],
-                    "env": [{"name": "SLIPWAY_ENVIRONMENT", "value": f"{ENVIRONMENT_DIRECTORY}/environment.json"}],
+                    "env": [{"name": name, "value": value} for name, value in _variables(space).items()],
                     "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"memory": "4Gi"}},
                     # People work in it: history, editors, files of an afternoon.
-                    "securityContext": container_security(writable=True),
+                    "securityContext": container_security(space.user_id, writable=True),
                     "volumeMounts": mounts,
                 }
             ],
             "volumes": [FSX_VOLUME, ENVIRONMENT_VOLUME],
         },
+        namespace=space.namespace,
         # Somebody may be at work in it.
         annotations={"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"},
     )
 
 
-def _directories(image: str) -> Manifest:
-    """Return the container that makes the directories of all users.
-
-    The file system's root belongs to root, which is why this one container is root, without any capability.
-    """
-    return {
-        "name": "directories",
-        "image": image,
-        "command": ["/bin/bash", "-c", _MAKE_DIRECTORIES],
-        "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "64Mi"}},
-        "securityContext": container_security(user=0),
-        "volumeMounts": [{"name": "fsx", "mountPath": "/fsx"}],
-    }
+def _variables(space: JobSpace) -> dict[str, str]:
+    """Return the environment variables; the image knows its own user alone, and others need a home and a name."""
+    variables = {"SLIPWAY_ENVIRONMENT": f"{ENVIRONMENT_DIRECTORY}/environment.json"}
+    if space.user_id != USER_ID:
+        variables |= {"HOME": "/tmp", "LOGNAME": space.namespace}
+    return variables

@@ -1,7 +1,9 @@
 """TensorBoard over all runs, reached by kubectl port-forward only."""
 
+from neuron_constructs.kubernetes.software.job_space import JobSpace
 from neuron_constructs.kubernetes.software.manifest import Manifest, namespaced_object
 from neuron_constructs.kubernetes.software.pods import (
+    FSX_MOUNT,
     FSX_VOLUME,
     TEMPORARY_VOLUME,
     container_security,
@@ -11,28 +13,33 @@ from neuron_constructs.kubernetes.software.pods import (
 _PORT = 6006
 
 
-def tensorboard(image: str, training_stack: str) -> list[Manifest]:
+def tensorboard(space: JobSpace, image: str, training_stack: str) -> list[Manifest]:
     """Return the deployment and the service `tensorboard`.
 
     Args:
+        space: whose runs it shows.
         image: the training image, whose training environment holds TensorBoard.
         training_stack: name of that environment.
     """
     pod = {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        "containers": [_container(image, training_stack)],
+        "containers": [_container(space, image, training_stack)],
         "volumes": [FSX_VOLUME, TEMPORARY_VOLUME],
     }
     return [
         # It only reads, and can be anywhere.
         single_pod_deployment(
-            "tensorboard", pod, annotations={"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}
+            "tensorboard",
+            pod,
+            namespace=space.namespace,
+            annotations={"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"},
         ),
         namespaced_object(
             "v1",
             "Service",
             "tensorboard",
+            namespace=space.namespace,
             spec={
                 "type": "ClusterIP",
                 "selector": {"app": "tensorboard"},
@@ -42,7 +49,7 @@ def tensorboard(image: str, training_stack: str) -> list[Manifest]:
     ]
 
 
-def _container(image: str, training_stack: str) -> Manifest:
+def _container(space: JobSpace, image: str, training_stack: str) -> Manifest:
     return {
         "name": "tensorboard",
         "image": image,
@@ -51,16 +58,16 @@ def _container(image: str, training_stack: str) -> Manifest:
             f"/apps/neuron/{training_stack}/bin/python",
             "-m",
             "tensorboard.main",
-            "--logdir=/fsx/runs",
+            f"--logdir={space.runs_directory}",
             "--bind_all",
             f"--port={_PORT}",
         ],
         "ports": [{"name": "http", "containerPort": _PORT}],
         "readinessProbe": {"httpGet": {"path": "/", "port": "http"}, "periodSeconds": 10, "timeoutSeconds": 5},
         "resources": {"requests": {"cpu": "250m", "memory": "512Mi"}, "limits": {"memory": "2Gi"}},
-        "securityContext": container_security(),
+        "securityContext": container_security(space.user_id),
         "volumeMounts": [
-            {"name": "fsx", "mountPath": "/fsx", "readOnly": True},
+            FSX_MOUNT | {"readOnly": True},
             {"name": "tmp", "mountPath": "/tmp"},
         ],
     }

@@ -2,10 +2,8 @@
 
 from dataclasses import dataclass
 
-from neuron_constructs.kubernetes.names import FSX_CLAIM, NAMESPACE
+from neuron_constructs.kubernetes.names import FSX_CLAIM
 from neuron_constructs.kubernetes.software.manifest import Manifest, cluster_object, namespaced_object
-
-_VOLUME = "slipway-fsx"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,19 +23,21 @@ class LustreVolume:
     """Its size in GiB; Kubernetes shows it and enforces nothing."""
 
 
-def volume_and_claim(volume: LustreVolume) -> list[Manifest]:
-    """Return the persistent volume and the only claim that may have it.
+def volume_and_claim(volume: LustreVolume, namespace: str) -> list[Manifest]:
+    """Return a namespace's persistent volume and the only claim that may have it.
+
+    A volume is bound to one claim, so each namespace has a volume of its own, of the one file system.
 
     Static, and retained: the file system belongs to CloudFormation, and neither driver nor claim can make or delete
     one. Fields as in aws-fsx-csi-driver @5b22712, examples/kubernetes/static_provisioning. The job kit locks files,
     which Lustre does across nodes only with `flock`.
     """
-    size = f"{volume.capacity_gib}Gi"
+    name, size = f"{namespace}-fsx", f"{volume.capacity_gib}Gi"
     return [
         cluster_object(
             "v1",
             "PersistentVolume",
-            _VOLUME,
+            name,
             spec={
                 "capacity": {"storage": size},
                 "volumeMode": "Filesystem",
@@ -45,7 +45,12 @@ def volume_and_claim(volume: LustreVolume) -> list[Manifest]:
                 "persistentVolumeReclaimPolicy": "Retain",
                 "storageClassName": "",
                 "mountOptions": ["flock", "noatime"],
-                "claimRef": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", **_claim_name()},
+                "claimRef": {
+                    "apiVersion": "v1",
+                    "kind": "PersistentVolumeClaim",
+                    "name": FSX_CLAIM,
+                    "namespace": namespace,
+                },
                 "csi": {
                     "driver": "fsx.csi.aws.com",
                     "volumeHandle": volume.file_system_id,
@@ -57,18 +62,15 @@ def volume_and_claim(volume: LustreVolume) -> list[Manifest]:
             "v1",
             "PersistentVolumeClaim",
             FSX_CLAIM,
+            namespace=namespace,
             spec={
                 "accessModes": ["ReadWriteMany"],
                 # Empty, and not left out: a default class would make a new file system.
                 "storageClassName": "",
-                "volumeName": _VOLUME,
+                "volumeName": name,
                 # Not the file system's size, which may grow: Kubernetes refuses to change the request of a claim
                 # without a storage class. It is bound by the volume's name.
                 "resources": {"requests": {"storage": "1Gi"}},
             },
         ),
     ]
-
-
-def _claim_name() -> dict[str, str]:
-    return {"name": FSX_CLAIM, "namespace": NAMESPACE}

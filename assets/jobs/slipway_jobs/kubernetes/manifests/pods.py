@@ -1,4 +1,4 @@
-"""The pods of a run: one container of the training image, as user `slipway`, with /fsx and the node's own disk."""
+"""The pods of a run: a container of the training image as the namespace's user, with /fsx and the node's own disk."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from slipway_jobs.chain.scripts import CACHE_SECONDS, OTHER_STAGES_HOURS, START_SECONDS, grace_seconds
-from slipway_jobs.environment import Environment
+from slipway_jobs.environment import Environment, Kubernetes
 from slipway_jobs.kubernetes.manifests.names import CONTAINER, RUN_LABEL, STAGE_LABEL, SUBMISSION_LABEL
 from slipway_jobs.kubernetes.manifests.places import Place
 from slipway_jobs.run import Run
 
-USER = 1000
-"""User and group id of `slipway` in the training image."""
+IMAGE_USER = 1000
+"""User and group id of `slipway` in the training image, the only one that it knows by name."""
 
 FSX_DIRECTORY = "/fsx"
 """Where pods have the training file system."""
@@ -106,11 +106,11 @@ def pod_spec(run: Run, environment: Environment, pod: Pod) -> dict[str, Any]:
         # No fsGroup: it would change the group of each file on /fsx.
         "securityContext": {
             "runAsNonRoot": True,
-            "runAsUser": USER,
-            "runAsGroup": USER,
+            "runAsUser": kubernetes.user_id,
+            "runAsGroup": kubernetes.user_id,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "containers": [_container(run, kubernetes.image, pod)],
+        "containers": [_container(run, kubernetes, pod)],
         "volumes": [
             {"name": "fsx", "persistentVolumeClaim": {"claimName": kubernetes.volume_claim}},
             {"name": "scratch", "emptyDir": {}},
@@ -123,15 +123,19 @@ def pod_spec(run: Run, environment: Environment, pod: Pod) -> dict[str, Any]:
     return spec
 
 
-def _container(run: Run, image: str, pod: Pod) -> dict[str, Any]:
+def _container(run: Run, kubernetes: Kubernetes, pod: Pod) -> dict[str, Any]:
+    variables = dict(pod.environment)
+    if kubernetes.user_id != IMAGE_USER:
+        # A user without an entry in the image's /etc/passwd: libraries ask for a home and a name.
+        variables |= {"HOME": run.scratch_directory, "LOGNAME": kubernetes.namespace}
     return {
         "name": CONTAINER,
-        "image": image,
+        "image": kubernetes.image,
         # A tag never changes its content.
         "imagePullPolicy": "IfNotPresent",
         "command": list(pod.command),
         "workingDir": run.directory,
-        "env": [_variable(name, value) for name, value in pod.environment.items()],
+        "env": [_variable(name, value) for name, value in variables.items()],
         "resources": {"requests": dict(pod.place.resources), "limits": dict(pod.place.resources)},
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
         "volumeMounts": [
