@@ -276,8 +276,7 @@ def run_directories_script(root: Path, users: Mapping[str, int]) -> "subprocess.
     deployment = variant("teams").named("Deployment", "directories")
     (container,) = deployment["spec"]["template"]["spec"]["initContainers"]
     *program, name = container["command"][:4]
-    wanted = [each.replace("/fsx/", f"{root}/").split(" ", 1) for each in container["command"][4:]]
-    words = [f"{users[owner]} {rest}" for owner, rest in wanted]
+    words = [str(users.get(word, word)).replace("/fsx/", f"{root}/") for word in container["command"][4:]]
     return subprocess.run([*program, name, *words], capture_output=True, text=True, check=False, timeout=30)
 
 
@@ -303,12 +302,13 @@ def test_the_directories_of_all_users_are_made(tmp_path: Path) -> None:
         }
 
 
-def test_a_team_gets_no_directory_of_another_user(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("owner", "mode"), [(2001, "0700"), (0, "0755")])
+def test_a_team_gets_no_directory_of_another_user_nor_below_one(tmp_path: Path, owner: int, mode: str) -> None:
     (tmp_path / "teams" / "research").mkdir(parents=True)
     # -O is about who runs the script; a stand-in of it would be needed for more than this container's user.
     script = variant("teams").named("Deployment", "directories")["spec"]["template"]["spec"]["initContainers"][0]
     planted = script["command"][2].replace('[ -O "$directory" ]', "false")
-    words = [f"{os.getuid() + 1} 0700 {tmp_path}/teams/research"]
+    words = [str(os.getuid() + 1 + owner), mode, f"{tmp_path}/teams/research"]
 
     run = subprocess.run(
         ["/bin/bash", "-c", planted, "directories", *words], capture_output=True, text=True, check=False

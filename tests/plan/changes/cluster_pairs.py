@@ -104,6 +104,10 @@ def _admin(templates: Templates) -> None:
     templates.properties("kubernetes", "AWS::EKS::AccessEntry")["PrincipalArn"] = "arn:aws:iam::111122223333:role/Ops"
 
 
+def _group(templates: Templates) -> None:
+    templates.properties("kubernetes", "AWS::EKS::AccessEntry")["KubernetesGroups"] = ["slipway-research"]
+
+
 def _chart_values(templates: Templates) -> None:
     chart = templates.properties("kubernetes", "Custom::AWSCDK-EKS-HelmChart")
     chart["Values"] = chart["Values"].replace('"cpu":"250m"', '"cpu":"500m"')
@@ -192,6 +196,13 @@ PAIRS = (
         _admin,
         own=("replace kubernetes EKS::AccessEntry",),
         broader=("cluster: The cluster for arn:aws:iam::111122223333:role/Ops",),
+    ),
+    Pair(
+        "a user of another team",
+        "kubernetes",
+        _group,
+        own=("update kubernetes EKS::AccessEntry",),
+        broader=("cluster: Rights in the cluster of the group slipway-research",),
     ),
     Pair("a chart's values", "kubernetes", _chart_values, own=("update kubernetes Custom::AWSCDK-EKS-HelmChart",)),
     Pair(

@@ -22,8 +22,9 @@ _NOBODY = 65534
 # As on the head node of a Slurm cluster (assets/cluster/job_kit.sh): whose directory it is keeps its mode.
 _MAKE_DIRECTORIES = """\
 set -eu
-for wanted in "$@"; do
-  read -r owner mode directory <<<"$wanted"
+while [ $# -gt 0 ]; do
+  owner="$1" mode="$2" directory="$3"
+  shift 3
   if [ -L "$directory" ]; then
     echo "$directory is a link; jobs need a directory" >&2
     exit 1
@@ -32,7 +33,7 @@ for wanted in "$@"; do
   if [ -O "$directory" ]; then
     chmod "$mode" "$directory"
     chown "$owner:$owner" "$directory"
-  elif [ "$owner" = 0 ]; then
+  elif [ "$mode" = 1777 ]; then
     echo "WARNING: $directory belongs to another user and keeps its mode" >&2
   elif [ "$(stat --format %u "$directory")" != "$owner" ]; then
     echo "$directory belongs to another user than $owner: remove it, or give it to $owner" >&2
@@ -101,12 +102,13 @@ def directories(
 
 
 def _wanted(spaces: Sequence[JobSpace]) -> list[str]:
-    """Return owner, mode and path of each directory, parents first."""
+    """Return owner, mode and path of each directory, one after the other, parents first."""
     shared = [RUNS_DIRECTORY, CHECKPOINTS_DIRECTORY, f"{FSX_DIRECTORY}/prepared"]
     private = [(space.user_id, path) for space in spaces for path in space.private_directories]
     parents = dict.fromkeys(str(PurePosixPath(path).parent) for _, path in private)
-    return [
-        *(f"0 1777 {path}" for path in shared),
-        *(f"0 0755 {path}" for path in parents),
-        *(f"{owner} 0700 {path}" for owner, path in private),
+    wanted = [
+        *((0, "1777", path) for path in shared),
+        *((0, "0755", path) for path in parents),
+        *((owner, "0700", path) for owner, path in private),
     ]
+    return [str(word) for directory in wanted for word in directory]
