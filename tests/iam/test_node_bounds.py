@@ -157,3 +157,24 @@ def test_other_clusters_tables_instances_and_roles_were_never_in_reach(assemblie
     )
 
     assert "Allowed" not in decisions
+
+
+LAUNCH = [Call("ec2:RunInstances", INSTANCE, OWN_LAUNCH), Call("ec2:CreateFleet", f"{EC2}:fleet/fleet-1", {})]
+PAUSED = {"aws:PrincipalTag/slipway:paused": "launches"}
+
+
+def test_a_head_node_launches_nothing_while_its_role_is_tagged_as_paused(assemblies: AssemblyFactory) -> None:
+    node = ClusterNode(assemblies("team"), "head")
+    paused = [Call(action, resource, {**context, **PAUSED}) for action, resource, context in LAUNCH]
+
+    assert decide([node.request(*each) for each in LAUNCH]) == ["Allowed"] * 2
+    assert decide([node.request(*each, only_provided=True) for each in paused]) == ["Allowed"] * 2
+    assert decide([node.request(*each) for each in paused]) == ["ExplicitlyDenied"] * 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_node_takes_the_tag_off_its_role(assemblies: AssemblyFactory, kind: str) -> None:
+    node = ClusterNode(assemblies("team"), kind)
+    actions = ("iam:UntagRole", "iam:TagRole", "iam:DetachRolePolicy", "iam:DeleteRolePolicy", "iam:PutRolePolicy")
+
+    assert "Allowed" not in decide([node.request(action, node.arn) for action in actions])

@@ -1,5 +1,6 @@
 """What is stopped is at zero and stays there, and runs afterwards exactly as it did."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,7 +17,8 @@ from moto.eks.models import EKSBackend
 
 from slipway_pause.environment import Targets, start, stop
 from slipway_pause.fleet import ComputeFleet
-from slipway_pause.part import StateError
+from slipway_pause.launches import ROLE, Launches
+from slipway_pause.part import TAG, StateError
 from tests.pause.world import ECS, EKS, REGION, SLURM, TARGETS, NodeGroupState, ServiceState, State, World
 
 COUNTS = st.integers(0, 20)
@@ -269,3 +271,28 @@ def test_a_stop_undone_leaves_no_trace(
         ran = fleet not in {"STOPPED", "STOPPING"}
         # clusterstatusmgtd makes RUNNING of the request.
         assert world.state() == replace(before, fleet="START_REQUESTED" if ran else fleet)
+
+
+def test_a_clusters_head_node_may_launch_nothing_until_it_is_resumed(world: World) -> None:
+    """Its role is found in the cluster's stack, tagged while all is stopped, and as it was afterwards."""
+    role = {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": {"Statement": []}}}
+    world.client("cloudformation").create_stack(
+        StackName=SLURM, TemplateBody=json.dumps({"Resources": {ROLE: role}}), Capabilities=["CAPABILITY_IAM"]
+    )
+    [name] = [each["RoleName"] for each in world.client("iam").list_roles()["Roles"]]
+    launches = Launches(world.client("cloudformation"), world.client("iam"), SLURM)
+
+    def tags() -> dict[str, str]:
+        return {tag["Key"]: tag["Value"] for tag in world.client("iam").list_role_tags(RoleName=name)["Tags"]}
+
+    before = tags()
+    outcomes = stop(TARGETS, world.session)
+    assert str(outcomes[0]) == f"launches of {SLURM}: are denied to its head node"
+    assert tags() == {**before, TAG: "launches"}
+    assert launches.stop() is None
+    assert launches.remembered() == "allowed"
+
+    start(TARGETS, world.session)
+    assert tags() == before
+    assert launches.remembered() is None
+    assert launches.start() is None

@@ -111,19 +111,20 @@ def test_the_services_are_those_of_the_inference_stack(rolledout: Assembly) -> N
 
 
 def test_it_may_set_one_tag_and_no_other(stopping: Assembly) -> None:
-    tagging = [statement for statement in statements(stopping) if "TagResource" in json.dumps(statement["Action"])]
+    tags = ("TagResource", "TagRole")
+    tagging = [statement for statement in statements(stopping) if str(statement["Action"]).endswith(tags)]
 
     assert tagging
     for statement in tagging:
-        assert statement["Action"].endswith(":TagResource")
-        [allowed] = statement["Condition"]["ForAllValues:StringLike"]["aws:TagKeys"]
-        assert allowed in {part.TAG, f"{part.TAG}/*"}
+        [(_, condition)] = statement["Condition"].items()
+        allowed = condition["aws:TagKeys"]
+        assert ({allowed} if isinstance(allowed, str) else set(allowed)) <= {part.TAG, f"{part.TAG}/*"}
 
 
 def test_it_can_stop_and_not_start(stopping: Assembly) -> None:
     written = json.dumps(statements(stopping))
 
-    assert "UntagResource" not in written
+    assert "Untag" not in written
     assert "ResumeProcesses" not in written
 
 
@@ -134,6 +135,8 @@ def test_a_wildcard_is_bound_by_a_condition_or_a_name(stopping: Assembly) -> Non
             assert (
                 "Condition" in statement
                 or "nodegroup/slipway-beside-kubernetes/*" in written
+                or ":stack/beside/*" in written
+                or ":role/parallelcluster/beside/*" in written
                 or statement["Action"] == "application-autoscaling:DescribeScalableTargets"
             )
 

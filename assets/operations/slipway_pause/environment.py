@@ -9,6 +9,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from slipway_pause.fleet import ComputeFleet
+from slipway_pause.launches import Launches
 from slipway_pause.node_groups import job_node_groups
 from slipway_pause.part import Outcome, Part, attempt
 from slipway_pause.service import Service
@@ -47,6 +48,7 @@ def parts(targets: Targets, session: Any) -> Iterator[Part | Outcome]:
     """
     client = cache(session.client)
     for cluster in targets.slurm_clusters:
+        yield Launches(client("cloudformation"), client("iam"), cluster)
         yield ComputeFleet(client("dynamodb"), cluster)
     for service in targets.services:
         cluster, _, name = service.partition("/")

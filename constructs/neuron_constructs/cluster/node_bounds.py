@@ -18,6 +18,9 @@ CLUSTER_TAG = "parallelcluster:cluster-name"
 LAUNCHES = ("RunInstances", "CreateFleet")
 """Calls that tag what they create: the launch templates of ParallelCluster have tags."""
 
+PAUSED_TAG = "slipway:paused"
+"""Tag of a role whose cluster may launch nothing, because the environment is stopped."""
+
 _CONFIGURATION_ITEMS = "CLUSTER_CONFIG.*"
 """What a node writes about itself: aws-parallelcluster-cookbook, aws-parallelcluster-slurm/libraries/dynamo.rb."""
 
@@ -49,6 +52,8 @@ def node_bounds(scope: Construct, id: str, *, cluster_name: str, owner: tuple[st
                 ["ec2:AttachVolume", "ec2:DetachVolume", "ec2:TerminateInstances"],
                 {"StringNotEquals": {f"aws:ResourceTag/{CLUSTER_TAG}": cluster_name}},
             ),
+            # What the budget's function writes on the head node's role: assets/operations/slipway_pause/launches.py.
+            _deny(["ec2:RunInstances", "ec2:CreateFleet"], {"Null": {f"aws:PrincipalTag/{PAUSED_TAG}": "false"}}),
             *_logs(cdk.Stack.of(scope), cluster_name),
         ],
     )

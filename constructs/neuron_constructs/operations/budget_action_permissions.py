@@ -12,15 +12,14 @@ from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from neuron_constructs.acknowledgements import acknowledge
+from neuron_constructs.cluster.node_bounds import PAUSED_TAG as TAG
 
 if TYPE_CHECKING:
     from neuron_constructs.operations.budget_action import StoppedParts
 
-TAG = "slipway:paused"
-"""Key of the tag that remembers how a part ran, as assets/operations/slipway_pause/part.py writes it."""
-
 _FLEET_ITEM = "COMPUTE_FLEET"
 _NAMED_BY_EKS = "EKS names node groups and their Auto Scaling groups; the cluster's name is in the ARN or in its tag."
+_NAMED_BY_PROVIDER = "ParallelCluster names the cluster's stack and roles; the cluster's name is in both ARNs."
 _NO_RESOURCE = (
     "Application Auto Scaling names its targets with ids of its own, and describing knows no resource. Changing one "
     "needs the right to change the service, too."
@@ -69,6 +68,16 @@ def _fleets(stack: cdk.Stack, parts: StoppedParts) -> Iterator[iam.PolicyStateme
         conditions={"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": [_FLEET_ITEM]}},
     )
     yield _tagging("dynamodb", tables)
+    clusters = parts.slurm_clusters
+    yield iam.PolicyStatement(
+        actions=["cloudformation:DescribeStackResource"],
+        resources=[_arn(stack, "cloudformation", "stack", f"{name}/*") for name in clusters],
+    )
+    roles = [_roles(stack, name) for name in clusters]
+    yield iam.PolicyStatement(actions=["iam:ListRoleTags"], resources=roles)
+    yield iam.PolicyStatement(
+        actions=["iam:TagRole"], resources=roles, conditions={"ForAllValues:StringEquals": {"aws:TagKeys": [TAG]}}
+    )
 
 
 def _services(stack: cdk.Stack, parts: StoppedParts) -> Iterator[iam.PolicyStatement]:
@@ -117,6 +126,10 @@ def _arn(stack: cdk.Stack, service: str, kind: str, name: str) -> str:
     return stack.format_arn(service=service, resource=kind, resource_name=name)
 
 
+def _roles(stack: cdk.Stack, cluster: str) -> str:
+    return stack.format_arn(service="iam", region="", resource="role", resource_name=f"parallelcluster/{cluster}/*")
+
+
 def _auto_scaling_groups(stack: cdk.Stack) -> str:
     return stack.format_arn(
         service="autoscaling", resource="autoScalingGroup:*:autoScalingGroupName", resource_name="eks-*"
@@ -128,6 +141,9 @@ def _accept_wildcards(policy: iam.ManagedPolicy, stack: cdk.Stack, parts: Stoppe
     if parts.services:
         reasons["*"] = _NO_RESOURCE
         reasons[_written(stack, "application-autoscaling", "scalable-target/*")] = _NO_RESOURCE
+    for name in parts.slurm_clusters:
+        reasons[_written(stack, "cloudformation", f"stack/{name}/*")] = _NAMED_BY_PROVIDER
+        reasons[f"arn:{stack.partition}:iam::<AWS::AccountId>:role/parallelcluster/{name}/*"] = _NAMED_BY_PROVIDER
     for name in parts.kubernetes_clusters:
         reasons[_written(stack, "eks", f"nodegroup/{name}/*")] = _NAMED_BY_EKS
         reasons[_written(stack, "autoscaling", "autoScalingGroup:*:autoScalingGroupName/eks-*")] = _NAMED_BY_EKS
