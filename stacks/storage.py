@@ -11,6 +11,7 @@ from neuron_constructs.accounting_database import AccountingDatabase, Accounting
 from neuron_constructs.bucket_access import PARALLELCLUSTER_PATH, BucketAccess
 from neuron_constructs.buckets import PrivateBucket, PrivateBucketProps
 from neuron_constructs.lustre import DataRepository, Lustre, LustreProps
+from neuron_constructs.object_access_trail import ObjectAccessTrail
 from neuron_constructs.open_zfs import OpenZfsHome, OpenZfsHomeProps
 from neuron_constructs.provided_functions import own_provided_functions
 from slipway.spec.environment import Environment
@@ -86,6 +87,7 @@ class StorageStack(EnvironmentStack):
         self.home = self._home(training_subnet)
         self.accounting_database = self._accounting_database(tuple(private_subnets.values()))
         self._allow_access_to_buckets()
+        self._record_object_access()
         self._say_where_data_goes()
         own_provided_functions(self, retention=log_retention(environment))
 
@@ -97,8 +99,20 @@ class StorageStack(EnvironmentStack):
                 removal_policy=removal_policy(storage_lifecycle(self._environment)),
                 access_log_bucket=self._access_log_bucket,
                 access_log_prefix=f"s3/{role.lower()}/",
+                noncurrent_version_days=self._environment.storage.deleted_object_days,
             ),
         ).bucket
+
+    def _record_object_access(self) -> None:
+        if self._environment.storage.record_object_access:
+            ObjectAccessTrail(
+                self,
+                "ObjectAccess",
+                buckets=(self.checkpoint_bucket, self.model_bucket),
+                retention_days=self._environment.operations.log_retention_days,
+                removal_policy=removal_policy(storage_lifecycle(self._environment)),
+                access_log_bucket=self._access_log_bucket,
+            )
 
     def _say_where_data_goes(self) -> None:
         for name, bucket, description in (

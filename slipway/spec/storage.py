@@ -73,3 +73,11 @@ class Storage(Section):
 
     lifecycle: Lifecycle | None = None
     """Sets storage apart from the environment's `lifecycle`, for example to keep data of an ephemeral environment."""
+
+    deleted_object_days: Annotated[int, Field(ge=1, le=3650)] = 30
+    """Days for which you can restore an object of the data, checkpoint and model buckets that was overwritten or
+    deleted. Jobs cannot delete these versions."""
+
+    record_object_access: bool = False
+    """Records each read, write and deletion of an object in the checkpoint and model buckets with AWS CloudTrail, and
+    keeps the records for `operations.log_retention_days`. CloudTrail bills 0.10 USD for 100,000 of them."""

@@ -101,6 +101,8 @@ def _storages(draw: st.DrawFn, zone: str, capacity: int) -> Values:
         "home": draw(with_some(home, {})),
         "accounting_database": draw(with_some(database, {})),
         "lifecycle": draw(lifecycles),
+        "deleted_object_days": draw(st.integers(1, 3650)),
+        "record_object_access": draw(st.booleans()),
     }
     return draw(with_some(parts, required))
 
