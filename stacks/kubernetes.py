@@ -85,12 +85,13 @@ class KubernetesStack(EnvironmentStack):
                 core_instance_type=kubernetes.core_nodes.instance_type,
                 core_min_count=kubernetes.core_nodes.min_count,
                 core_max_count=kubernetes.core_nodes.max_count,
+                lustre_client_group_id=storage.lustre.client_security_group.security_group_id,
                 log_retention=log_retention(environment),
                 tags=self._node_tags,
             ),
         )
         self.cluster, self.cluster_name = built.cluster, self.stack_name
-        node_groups = self._node_groups(built, network)
+        node_groups = self._node_groups(built, network, storage)
         roles = self._roles(storage)
         image = TrainingImage(
             self,
@@ -144,7 +145,7 @@ class KubernetesStack(EnvironmentStack):
         offered = facts.offered_zone_ids(self._kubernetes.core_nodes.instance_type, self._environment.region)
         return tuple(subnet for zone, subnet in network.network.private_subnets.items() if zone in offered)
 
-    def _node_groups(self, built: KubernetesCluster, network: NetworkStack) -> Construct:
+    def _node_groups(self, built: KubernetesCluster, network: NetworkStack, storage: StorageStack) -> Construct:
         """Return the nodes of jobs, in the file system's zone: EFA does not cross zones."""
         environment = self._environment
         # Below a construct of their own: a node group may have any name.
@@ -158,6 +159,7 @@ class KubernetesStack(EnvironmentStack):
                 NodeGroupProps(
                     cluster=self.cluster,
                     node_role=built.node_role,
+                    lustre_client_group_id=storage.lustre.client_security_group.security_group_id,
                     name=group.name,
                     instance_type=group.instance_type,
                     subnet=network.network.private_subnets[environment.network.training_availability_zone_id],

@@ -213,7 +213,7 @@ class ServedModel(Construct):
                     dns_name=file_system.dns_name,
                     mount_name=file_system.mount_name,
                     directory=MODELS_ON_LUSTRE,
-                    client_peer=ec2.Peer.ipv4(self._surroundings.environment.network.cidr),
+                    client_group_id=self._surroundings.storage.lustre.client_security_group.security_group_id,
                 )
 
     def _service(

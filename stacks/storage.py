@@ -130,7 +130,6 @@ class StorageStack(EnvironmentStack):
             LustreProps(
                 vpc=self._vpc,
                 subnet=subnet,
-                client_cidr=self._environment.network.cidr,
                 capacity_gib=wanted.capacity_gib,
                 throughput_mb_s_per_tib=wanted.throughput_mb_s_per_tib,
                 data_repositories=(

@@ -90,6 +90,11 @@ class TrainingStack(EnvironmentStack):
         script_policy.allow_reading(script_bucket, f"{SCRIPT_PREFIX}/*")
         access = NodeAccess(
             subnet_id=subnet_id,
+            client_security_group_ids=tuple(
+                mounted.client_security_group.security_group_id
+                for mounted in (storage.lustre, storage.home)
+                if mounted is not None
+            ),
             policy_arns=self._node_policies(storage.node_policy.arn, script_policy.arn),
             script_bucket=script_bucket.bucket_name,
             script_prefix=SCRIPT_PREFIX,

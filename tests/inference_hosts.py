@@ -27,7 +27,7 @@ SOURCES: Mapping[str, MountedBucket | LocalCopy | MountedLustre] = {
         dns_name="fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com",
         mount_name="abcdefgh",
         directory="/models",
-        client_peer=ec2.Peer.ipv4("10.40.0.0/16"),
+        client_group_id="sg-0123456789abcdef0",
     ),
 }
 # What CloudFormation puts in the place of what only the deployment knows.

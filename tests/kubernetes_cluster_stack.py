@@ -78,6 +78,7 @@ def cluster_stack(
             core_instance_type="m6i.xlarge",
             core_min_count=2,
             core_max_count=4,
+            lustre_client_group_id="sg-0123456789abcdef0",
             log_retention=logs.RetentionDays.ONE_MONTH,
             tags={"slipway:environment": "test"},
         ),

@@ -47,6 +47,7 @@ def node_groups(cases: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Built]:
             default_capacity=0,
         ),
         "node_role": iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com")),
+        "lustre_client_group_id": "sg-0123456789abcdef0",
         "subnet": vpc.private_subnets[0],
         "instance_type": "trn1.2xlarge",
         "kubernetes_version": "1.35",

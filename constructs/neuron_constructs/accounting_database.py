@@ -10,6 +10,7 @@ from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
 from neuron_constructs.acknowledgements import acknowledge, skip_checkov
+from neuron_constructs.security_groups import without_default_egress
 from slipway import facts
 
 ENGINE = "mysql"
@@ -174,7 +175,7 @@ class AccountingDatabase(Construct):
         # The port by number: the instance's own attribute would make the rules wait for ten minutes.
         group.add_ingress_rule(self.client_security_group, port, "slurmdbd")
         self.client_security_group.add_egress_rule(group, port, "slurmdbd")
-        _without_default_egress(self.client_security_group)
+        without_default_egress(self.client_security_group)
         return group
 
     def _accept_findings(self, *, multi_az: bool) -> None:
@@ -186,17 +187,3 @@ class AccountingDatabase(Construct):
             acknowledge(self.instance, dict.fromkeys(findings, _NO_STANDBY))
         skips = _CHECKOV_SKIPS_OF_INSTANCE if multi_az else {**_CHECKOV_SKIPS_OF_INSTANCE, "CKV_AWS_157": _NO_STANDBY}
         skip_checkov(self.instance.node.default_child, skips)
-
-
-def _without_default_egress(group: ec2.SecurityGroup) -> None:
-    """Write down a rule that lets nothing out.
-
-    The CDK leaves its own such rule away once a group has another, although that is a resource of its own here. A group
-    without a rule in its own properties is made with EC2's, which lets everything out.
-    """
-    nothing = ec2.CfnSecurityGroup.EgressProperty(
-        cidr_ip="255.255.255.255/32", description="Disallow all traffic", ip_protocol="icmp", from_port=252, to_port=86
-    )
-    resource = group.node.default_child
-    assert isinstance(resource, ec2.CfnSecurityGroup)
-    resource.security_group_egress = [nothing]

@@ -10,6 +10,8 @@ from aws_cdk import aws_fsx as fsx
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from neuron_constructs.security_groups import without_default_egress
+
 LUSTRE_PORTS = (ec2.Port.tcp(988), ec2.Port.tcp_range(1018, 1023))
 """What Lustre clients and servers use (FSx for Lustre User Guide, "File system access control with Amazon VPC")."""
 
@@ -39,9 +41,6 @@ class LustreProps:
     vpc: ec2.IVpc
     """The VPC of the subnet."""
 
-    client_cidr: str
-    """IPv4 range that may mount the file system: it must cover head node and compute nodes."""
-
     subnet: ec2.ISubnet
     """Where the file servers stand: the nodes' subnet."""
 
@@ -69,10 +68,21 @@ class Lustre(Construct):
 
     file_system: fsx.LustreFileSystem
     security_group: ec2.SecurityGroup
+    client_security_group: ec2.SecurityGroup
+    """Members of this group may mount the file system, and nobody else."""
 
     def __init__(self, scope: Construct, id: str, props: LustreProps) -> None:  # noqa: A002
         super().__init__(scope, id)
-        self.security_group = self._security_group(props)
+        self.client_security_group = self._group(
+            props.vpc, "ClientSecurityGroup", "FSx for Lustre: who may mount the file system"
+        )
+        # Another description would replace the group, and that the file system.
+        self.security_group = self._group(
+            props.vpc, "SecurityGroup", "FSx for Lustre: Lustre traffic with the VPC only"
+        )
+        # A retained file system keeps its group.
+        self.security_group.apply_removal_policy(props.removal_policy)
+        self._allow_clients()
         self.file_system = fsx.LustreFileSystem(
             self,
             "FileSystem",
@@ -92,24 +102,21 @@ class Lustre(Construct):
         for repository in props.data_repositories:
             self._associate(repository, _association_policy(props))
 
-    def _security_group(self, props: LustreProps) -> ec2.SecurityGroup:
-        group = ec2.SecurityGroup(
-            self,
-            "SecurityGroup",
-            vpc=props.vpc,
-            description="FSx for Lustre: Lustre traffic with the VPC only",
-            allow_all_outbound=False,
-        )
-        # A retained file system is unreachable without its group.
-        group.apply_removal_policy(props.removal_policy)
-        clients = ec2.Peer.ipv4(props.client_cidr)
-        for port in LUSTRE_PORTS:
-            group.add_ingress_rule(clients, port, "Lustre from clients")
-            # ParallelCluster's ExistingFsxNetworkingValidator and Lustre's lock callbacks need both directions.
-            group.add_egress_rule(clients, port, "Lustre to clients")
-        # Its file servers talk to each other. The CDK's file system adds the way in, and takes the way out for granted.
-        group.add_egress_rule(group, ec2.Port.tcp_range(988, 1023), "Lustre between file servers")
+    def _group(self, vpc: ec2.IVpc, id: str, description: str) -> ec2.SecurityGroup:  # noqa: A002
+        group = ec2.SecurityGroup(self, id, vpc=vpc, description=description, allow_all_outbound=False)
+        without_default_egress(group)
         return group
+
+    def _allow_clients(self) -> None:
+        servers, clients = self.security_group, self.client_security_group
+        for port in LUSTRE_PORTS:
+            servers.add_ingress_rule(clients, port, "Lustre from clients")
+            clients.add_egress_rule(servers, port, "Lustre to file servers")
+            # Servers connect to their clients too, to take back locks; ParallelCluster's validator wants both ways.
+            servers.add_egress_rule(clients, port, "Lustre to clients")
+            clients.add_ingress_rule(servers, port, "Lustre from file servers")
+        # Its file servers talk to each other. The CDK's file system adds the way in, and takes the way out for granted.
+        servers.add_egress_rule(servers, ec2.Port.tcp_range(988, 1023), "Lustre between file servers")
 
     def _associate(self, repository: DataRepository, removal_policy: cdk.RemovalPolicy) -> None:
         imports = fsx.CfnDataRepositoryAssociation.AutoImportPolicyProperty(events=["NEW", "CHANGED", "DELETED"])

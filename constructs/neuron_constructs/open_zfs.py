@@ -7,13 +7,15 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_fsx as fsx
 from constructs import Construct
 
+from neuron_constructs.security_groups import without_default_egress
 from slipway import facts
 
 DEPLOYMENT_TYPE = "SINGLE_AZ_1"
 """The deployment type, a row of the facts; the row says why this one."""
 
 _EXPORT_OPTIONS = ("rw", "crossmnt", "no_root_squash")
-"""Root of a node makes and owns the users' folders; a squashed root could not."""
+"""Root of the head node makes and owns the users' folders; a squashed root could not. The export names clients by
+address, and the head node's is not known before there is a cluster, so all clients get the same."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +29,8 @@ class OpenZfsHomeProps:
     """Where the file server stands: the nodes' subnet."""
 
     client_cidr: str
-    """IPv4 range that may mount the file system: it must cover head, login and compute nodes."""
+    """IPv4 range of the export: it must cover head, login and compute nodes. Who of it reaches the file system, the
+    client security group says."""
 
     capacity_gib: int
     """SSD storage capacity in GiB."""
@@ -51,10 +54,19 @@ class OpenZfsHome(Construct):
 
     file_system: fsx.CfnFileSystem
     security_group: ec2.SecurityGroup
+    client_security_group: ec2.SecurityGroup
+    """Members of this group may mount the file system, and nobody else."""
 
     def __init__(self, scope: Construct, id: str, props: OpenZfsHomeProps) -> None:  # noqa: A002
         super().__init__(scope, id)
-        self.security_group = self._security_group(props)
+        self.client_security_group = self._group(
+            props.vpc, "ClientSecurityGroup", "FSx for OpenZFS: who may mount /home"
+        )
+        # Another description would replace the group, and that the file system.
+        self.security_group = self._group(props.vpc, "SecurityGroup", "FSx for OpenZFS: NFS from the VPC only")
+        # A retained file system keeps its group.
+        self.security_group.apply_removal_policy(props.removal_policy)
+        self._allow_clients()
         # L1: the CDK has no L2 for OpenZFS.
         self.file_system = fsx.CfnFileSystem(
             self,
@@ -78,22 +90,17 @@ class OpenZfsHome(Construct):
         """Id of the file system, for alarms."""
         return self.file_system.ref
 
-    def _security_group(self, props: OpenZfsHomeProps) -> ec2.SecurityGroup:
-        group = ec2.SecurityGroup(
-            self,
-            "SecurityGroup",
-            vpc=props.vpc,
-            description="FSx for OpenZFS: NFS from the VPC only",
-            # NFS 4.2 answers, and calls back, over the connection that the client opened.
-            allow_all_outbound=False,
-        )
-        # A retained file system is unreachable without its group.
-        group.apply_removal_policy(props.removal_policy)
-        clients = ec2.Peer.ipv4(props.client_cidr)
-        for first, last in facts.open_zfs_deployment(DEPLOYMENT_TYPE).ports:
-            group.add_ingress_rule(clients, ec2.Port.tcp_range(first, last), "NFS from clients")
-            group.add_ingress_rule(clients, ec2.Port.udp_range(first, last), "NFS from clients")
+    def _group(self, vpc: ec2.IVpc, id: str, description: str) -> ec2.SecurityGroup:  # noqa: A002
+        group = ec2.SecurityGroup(self, id, vpc=vpc, description=description, allow_all_outbound=False)
+        without_default_egress(group)
         return group
+
+    def _allow_clients(self) -> None:
+        """Let clients connect: NFS 4.2 answers, and calls back, over the connection that the client opened."""
+        for first, last in facts.open_zfs_deployment(DEPLOYMENT_TYPE).ports:
+            for port in (ec2.Port.tcp_range(first, last), ec2.Port.udp_range(first, last)):
+                self.security_group.add_ingress_rule(self.client_security_group, port, "NFS from clients")
+                self.client_security_group.add_egress_rule(self.security_group, port, "NFS to the file server")
 
 
 def _configuration(props: OpenZfsHomeProps) -> fsx.CfnFileSystem.OpenZFSConfigurationProperty:

@@ -90,10 +90,13 @@ def test_only_the_head_nodes_group_reaches_the_port_of_mysql(assembly: Assembly,
         assert (rule["IpProtocol"], rule["FromPort"], rule["ToPort"]) == ("tcp", 3306, 3306)
     assert ingress["SourceSecurityGroupId"] == egress["GroupId"]
     assert egress["DestinationSecurityGroupId"] == ingress["GroupId"]
-    (client,) = cluster["HeadNode"]["Networking"]["AdditionalSecurityGroups"]
-    assert "ClientSecurityGroup" in json.dumps(client)
+    (client,) = (
+        group
+        for group in cluster["HeadNode"]["Networking"]["AdditionalSecurityGroups"]
+        if "AccountingClientSecurityGroup" in json.dumps(group)
+    )
     others = [*cluster["Scheduling"]["SlurmQueues"], *cluster["LoginNodes"]["Pools"]]
-    assert not any("AdditionalSecurityGroups" in node["Networking"] for node in others)
+    assert not any(client in node["Networking"]["AdditionalSecurityGroups"] for node in others)
 
 
 def test_no_group_of_the_database_keeps_the_rule_that_lets_everything_out(assembly: Assembly) -> None:

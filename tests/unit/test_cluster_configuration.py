@@ -36,6 +36,7 @@ CPU = Queue(
 )
 ACCESS = NodeAccess(
     subnet_id="subnet-1",
+    client_security_group_ids=("sg-lustre",),
     policy_arns={"head": ("arn:policy-a", "arn:policy-head"), "login": ("arn:policy-a",), "compute": ("arn:policy-a",)},
     script_bucket="scripts",
     script_prefix="cluster",
@@ -208,7 +209,7 @@ def test_accounting_is_reached_by_the_head_node_alone() -> None:
         "UserName": "slurm",
         "PasswordSecretArn": "arn:secret",
     }
-    assert configuration["HeadNode"]["Networking"]["AdditionalSecurityGroups"] == ["sg-1"]
+    assert configuration["HeadNode"]["Networking"]["AdditionalSecurityGroups"] == ["sg-lustre", "sg-1"]
     assert "sg-1" not in str(configuration["Scheduling"]["SlurmQueues"])
 
 

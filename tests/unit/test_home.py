@@ -6,8 +6,6 @@ import pytest
 
 from tests.assembly import Assembly
 
-NFS_PORTS = {(111, 111), (2049, 2049), (20001, 20003)}
-
 
 @pytest.fixture
 def file_system(team: Assembly) -> Any:
@@ -33,22 +31,11 @@ def test_home_is_what_the_environment_file_asks_for(team: Assembly, file_system:
     assert configuration["CopyTagsToBackups"] is True
 
 
-def test_nodes_of_the_vpc_mount_home_as_root(team: Assembly, file_system: Any) -> None:
+def test_members_of_the_client_group_mount_home_as_root(team: Assembly, file_system: Any) -> None:
     root_volume = file_system["Properties"]["OpenZFSConfiguration"]["RootVolumeConfiguration"]
     (clients,) = root_volume["NfsExports"][0]["ClientConfigurations"]
 
     assert clients == {"Clients": team.environment.network.cidr, "Options": ["rw", "crossmnt", "no_root_squash"]}
-
-
-def test_nfs_comes_in_from_the_vpc_by_tcp_and_udp_and_nothing_goes_out(team: Assembly) -> None:
-    groups = team.resources("storage", "AWS::EC2::SecurityGroup")
-    (group,) = [item["Properties"] for logical_id, item in groups.items() if logical_id.startswith("Home")]
-    rules = {(r["IpProtocol"], (r["FromPort"], r["ToPort"]), r["CidrIp"]) for r in group["SecurityGroupIngress"]}
-
-    assert rules == {
-        (protocol, ports, team.environment.network.cidr) for protocol in ("tcp", "udp") for ports in NFS_PORTS
-    }
-    assert [rule["CidrIp"] for rule in group["SecurityGroupEgress"]] == ["255.255.255.255/32"]
 
 
 def test_the_cluster_mounts_the_root_volume_and_makes_no_volume_for_home(team: Assembly) -> None:

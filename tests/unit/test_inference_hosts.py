@@ -154,14 +154,13 @@ def rules(found: Hosts, direction: str) -> list[tuple[int, int, str]]:
     return [(rule["FromPort"], rule["ToPort"], rule["CidrIp"]) for rule in group.get(f"SecurityGroup{direction}", [])]
 
 
-def test_only_a_host_with_a_file_system_speaks_lustre() -> None:
-    https, lustre = (443, 443, "0.0.0.0/0"), [(988, 988, "10.40.0.0/16"), (1018, 1023, "10.40.0.0/16")]
-
-    assert rules(with_source("lustre"), "Egress") == [https, *lustre]
-    assert rules(with_source("lustre"), "Ingress") == lustre
-    for source in ("mountpoint", "sync"):
-        assert rules(with_source(source), "Egress") == [https]
-        assert rules(with_source(source), "Ingress") == []
+def test_only_a_host_with_a_file_system_is_a_client_of_it() -> None:
+    for source, member in (("lustre", True), ("mountpoint", False), ("sync", False)):
+        found = with_source(source)
+        (interface,) = found.launch_template["NetworkInterfaces"]
+        assert ("sg-0123456789abcdef0" in interface["Groups"]) == member
+        assert rules(found, "Egress") == [(443, 443, "0.0.0.0/0")]
+        assert rules(found, "Ingress") == []
 
 
 def test_the_warm_pool_holds_as_many_hosts_as_asked_for_and_takes_none_back() -> None:

@@ -99,7 +99,7 @@ def test_eks_takes_the_launch_template(built: Mapping[str, Built], name: str) ->
     assert "DiskSize" not in group
     assert len(group["Subnets"]) == 1
     for interface in interfaces:
-        assert interface["Groups"] == [{"Fn::GetAtt": [ANY, "ClusterSecurityGroupId"]}]
+        assert interface["Groups"] == [{"Fn::GetAtt": [ANY, "ClusterSecurityGroupId"]}, "sg-0123456789abcdef0"]
         # One that stayed would hold the subnet.
         assert interface["DeleteOnTermination"] is True
 
@@ -229,4 +229,4 @@ def test_broken_nodes_are_replaced_unless_they_are_to_stay(built: Mapping[str, B
 
 def test_efa_is_refused_where_there_is_none() -> None:
     with pytest.raises(ValueError, match=r"trn1\.2xlarge has no EFA"):
-        network_interfaces(facts.instance_type("trn1.2xlarge"), efa=True, security_group_id="sg-1")
+        network_interfaces(facts.instance_type("trn1.2xlarge"), efa=True, security_group_ids=["sg-1"])

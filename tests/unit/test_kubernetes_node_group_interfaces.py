@@ -65,7 +65,7 @@ def parallelcluster() -> Mapping[str, tuple[Layout, Layout]]:
 
 def ours(name: str) -> Layout:
     """Our layout."""
-    interfaces = network_interfaces(facts.instance_type(name), efa=True, security_group_id="sg-1")
+    interfaces = network_interfaces(facts.instance_type(name), efa=True, security_group_ids=["sg-1"])
     return [(each["NetworkCardIndex"], each["DeviceIndex"], each.get("InterfaceType")) for each in interfaces]
 
 

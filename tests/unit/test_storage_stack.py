@@ -36,27 +36,6 @@ def test_file_systems_and_database_wait_for_no_other_resource_that_takes_long(ea
         assert not any(f'"{other}"' in json.dumps(resources[logical_id]) for other in slow_ids)
 
 
-def test_lustre_traffic_passes_both_ways_within_the_vpc_only(each_assembly: Assembly) -> None:
-    group = resource_named(each_assembly, "AWS::EC2::SecurityGroup", "Lustre")["Properties"]
-    cidr = each_assembly.environment.network.cidr
-    expected = {("tcp", 988, 988, cidr), ("tcp", 1018, 1023, cidr)}
-
-    def rules(direction: str) -> set[tuple[str, int, int, str]]:
-        return {(r["IpProtocol"], r["FromPort"], r["ToPort"], r["CidrIp"]) for r in group[direction]}
-
-    assert rules("SecurityGroupIngress") == expected
-    assert rules("SecurityGroupEgress") == expected
-
-
-def test_file_servers_of_lustre_reach_each_other(each_assembly: Assembly) -> None:
-    for direction, other in (("Ingress", "SourceSecurityGroupId"), ("Egress", "DestinationSecurityGroupId")):
-        rules = each_assembly.resources("storage", f"AWS::EC2::SecurityGroup{direction}").items()
-        (rule,) = (rule["Properties"] for logical_id, rule in rules if logical_id.startswith("Lustre"))
-
-        assert rule[other] == rule["GroupId"]
-        assert (rule["IpProtocol"], rule["FromPort"], rule["ToPort"]) == ("tcp", 988, 1023)
-
-
 def test_data_comes_in_and_checkpoints_go_out(each_assembly: Assembly) -> None:
     associations = {
         resource["Properties"]["FileSystemPath"]: resource["Properties"]

@@ -136,12 +136,14 @@ def cluster_configuration(props: ClusterConfigurationProps) -> dict[str, Any]:
 
 def _head_node(props: ClusterConfigurationProps) -> dict[str, Any]:
     set_up = props.access.node_set_up("head")
-    networking: dict[str, Any] = {"SubnetId": props.access.subnet_id, "ElasticIp": False}
-    if props.accounting_database:
-        networking["AdditionalSecurityGroups"] = [props.accounting_database.client_security_group_id]
+    accounting = (props.accounting_database.client_security_group_id,) if props.accounting_database else ()
     return {
         "InstanceType": props.head_node.instance_type,
-        "Networking": networking,
+        "Networking": {
+            "SubnetId": props.access.subnet_id,
+            "ElasticIp": False,
+            **props.access.additional_security_groups(*accounting),
+        },
         "Ssh": head_node_ssh(props.ssh),
         "LocalStorage": {
             "RootVolume": {"Size": props.head_node.root_volume_gib, "VolumeType": "gp3", "Encrypted": True}

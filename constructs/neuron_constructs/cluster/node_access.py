@@ -19,6 +19,9 @@ class NodeAccess:
     subnet_id: str
     """The private subnet."""
 
+    client_security_group_ids: tuple[str, ...]
+    """Security groups whose members may mount the file systems."""
+
     policy_arns: Mapping[NodeRole, Sequence[str]]
     """Managed policies for the roles of nodes; the provider's own role may attach only those it allows."""
 
@@ -27,6 +30,14 @@ class NodeAccess:
 
     script_prefix: str
     """Key prefix of the scripts, without slashes at its ends."""
+
+    def additional_security_groups(self, *more: str) -> dict[str, Any]:
+        """Return the part of a node's `Networking` that lets it mount the file systems.
+
+        Args:
+            more: further groups of this node.
+        """
+        return {"AdditionalSecurityGroups": [*self.client_security_group_ids, *more]}
 
     def node_set_up(self, role: NodeRole, *arguments: str) -> dict[str, Any]:
         """Return a custom action that sets up a node of this role.

@@ -70,6 +70,7 @@ def queue_configuration(queue: Queue, access: NodeAccess) -> dict[str, Any]:
         "JobExclusiveAllocation": queue.job_exclusive_allocation,
         "Networking": {
             "SubnetIds": [access.subnet_id],
+            **access.additional_security_groups(),
             "PlacementGroup": {"Enabled": _wants_placement_group(queue)},
         },
         "ComputeSettings": {"LocalStorage": _local_storage(queue)},

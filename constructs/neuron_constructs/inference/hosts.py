@@ -24,7 +24,6 @@ from neuron_constructs.inference.host_user_data import (
 )
 from neuron_constructs.inference.model import LocalCopy, Model, MountedLustre
 from neuron_constructs.log_groups import stack_log_group
-from neuron_constructs.lustre import LUSTRE_PORTS
 from slipway import facts
 
 ROOT_VOLUME_GIB = 100
@@ -210,7 +209,7 @@ class InferentiaHosts(Construct):
         skip_checkov(policy.node.default_child, {"CKV_AWS_111": reason})
 
     def _launch_template(self, props: InferentiaHostsProps, scripts: HostScripts, role: iam.Role) -> ec2.LaunchTemplate:
-        return ec2.LaunchTemplate(
+        template = ec2.LaunchTemplate(
             self,
             "LaunchTemplate",
             instance_type=ec2.InstanceType(props.instance_type),
@@ -225,9 +224,15 @@ class InferentiaHosts(Construct):
             detailed_monitoring=True,
             associate_public_ip_address=False,
         )
+        source = props.model.source
+        if isinstance(source, MountedLustre):
+            clients = ec2.SecurityGroup.from_security_group_id(
+                self, "LustreClients", source.client_group_id, mutable=False
+            )
+            template.add_security_group(clients)
+        return template
 
     def _security_group(self, props: InferentiaHostsProps) -> ec2.SecurityGroup:
-        source = props.model.source
         group = ec2.SecurityGroup(
             self,
             "SecurityGroup",
@@ -236,11 +241,6 @@ class InferentiaHosts(Construct):
             allow_all_outbound=False,
         )
         group.add_egress_rule(ec2.Peer.any_ipv4(), ec2.Port.tcp(443), "AWS APIs, packages and images")
-        if isinstance(source, MountedLustre):
-            for port in LUSTRE_PORTS:
-                group.add_egress_rule(source.client_peer, port, "Lustre to the file servers")
-                # Servers connect to their clients too, to take back locks.
-                group.add_ingress_rule(source.client_peer, port, "Lustre from the file servers")
         return group
 
     def _variables(self, props: InferentiaHostsProps) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import aws_cdk as cdk
-from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 
@@ -37,8 +36,8 @@ class MountedLustre:
     directory: str
     """Where the bucket is linked on the file system, for example `/models`."""
 
-    client_peer: ec2.IPeer
-    """Where the file system is, for the hosts' outgoing rules: it lets the VPC in."""
+    client_group_id: str
+    """Id of the security group whose members may mount the file system; the hosts become members."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -63,6 +63,9 @@ class KubernetesClusterProps:
     core_max_count: int
     """Most core nodes."""
 
+    lustre_client_group_id: str
+    """Id of the security group whose members may mount /fsx."""
+
     log_retention: logs.RetentionDays
     """How long logs are kept while the stack stands."""
 
@@ -113,6 +116,7 @@ class KubernetesCluster(Construct):
             CoreNodesProps(
                 cluster=self.cluster,
                 node_role=self.node_role,
+                lustre_client_group_id=props.lustre_client_group_id,
                 version=props.version,
                 subnets=props.core_subnets,
                 instance_type=props.core_instance_type,

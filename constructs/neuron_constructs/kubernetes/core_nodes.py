@@ -30,6 +30,9 @@ class CoreNodesProps:
     node_role: iam.IRole
     """Role of the nodes."""
 
+    lustre_client_group_id: str
+    """Id of the security group whose members may mount /fsx: the shell and TensorBoard do."""
+
     version: str
     """Kubernetes version, a row of the facts; it pins the release of the nodes' image."""
 
@@ -52,8 +55,7 @@ class CoreNodesProps:
 def core_nodes(scope: Construct, id: str, props: CoreNodesProps) -> eks.Nodegroup:  # noqa: A002
     """Return a managed node group of plain instances without taint, over all subnets.
 
-    EKS itself gives its Auto Scaling group the tags by which the cluster autoscaler finds it, and the
-    cluster's security group to its instances.
+    EKS itself gives its Auto Scaling group the tags by which the cluster autoscaler finds it.
 
     Args:
         scope: parent construct.
@@ -101,6 +103,11 @@ def _launch_template(nodes: Construct, props: CoreNodesProps) -> ec2.LaunchTempl
         # Pods are one hop further: they cannot take the nodes' role. Agents on the node's own network can ask.
         http_put_response_hop_limit=1,
     )
+    resource = template.node.default_child
+    assert isinstance(resource, ec2.CfnLaunchTemplate)
+    # EKS adds the cluster's security group by itself only to templates that name none; the L2 template takes one.
+    groups = [props.cluster.cluster_security_group_id, props.lustre_client_group_id]
+    resource.add_property_override("LaunchTemplateData.SecurityGroupIds", groups)
     for key, value in props.tags.items():
         cdk.Tags.of(template).add(key, value)
     return template

@@ -34,6 +34,9 @@ class NodeGroupProps:
     node_role: iam.IRole
     """Role of the nodes."""
 
+    lustre_client_group_id: str
+    """Id of the security group whose members may mount /fsx."""
+
     name: str
     """Name that pods choose the nodes by: value of their label `slipway/node-group`."""
 
@@ -166,9 +169,9 @@ class NodeGroup(Construct):
 
     def _data(self, props: NodeGroupProps, instance: facts.InstanceType) -> dict[str, Any]:
         """Return what the L2 launch template leaves out, by its name in the template."""
-        security_group_id = props.cluster.cluster_security_group_id
+        groups = (props.cluster.cluster_security_group_id, props.lustre_client_group_id)
         data: dict[str, Any] = {
-            "NetworkInterfaces": network_interfaces(instance, efa=props.efa, security_group_id=security_group_id)
+            "NetworkInterfaces": network_interfaces(instance, efa=props.efa, security_group_ids=groups)
         }
         if props.capacity_reservation_id is not None:
             data["CapacityReservationSpecification"] = {

@@ -1,11 +1,12 @@
 """Network interfaces of a node, as its launch template names them."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from slipway import facts
 
 
-def network_interfaces(instance: facts.InstanceType, *, efa: bool, security_group_id: str) -> list[Any]:
+def network_interfaces(instance: facts.InstanceType, *, efa: bool, security_group_ids: Sequence[str]) -> list[Any]:
     """Return the interfaces of a node as `NetworkInterfaces` of AWS::EC2::LaunchTemplate.
 
     Without EFA there is one plain interface; VPC CNI adds what pods need. With EFA each network card that has it gets
@@ -19,27 +20,27 @@ def network_interfaces(instance: facts.InstanceType, *, efa: bool, security_grou
     Args:
         instance: the instance type.
         efa: whether the nodes get EFA.
-        security_group_id: the cluster's security group; may be a token. EKS adds it by itself only to templates that
-            name no interfaces and no security group.
+        security_group_ids: the cluster's security group and others; may be tokens. EKS adds its own by itself only to
+            templates that name no interfaces and no security group.
 
     Raises:
         ValueError: EFA is asked for and the instance type has none.
     """
     if not efa:
-        return [_interface(0, None, security_group_id)]
+        return [_interface(0, None, security_group_ids)]
     if not instance.efa_interfaces:
         raise ValueError(f"{instance.name} has no EFA")
     return [
-        _interface(card, "efa-only" if card else "efa", security_group_id) for card in range(instance.efa_interfaces)
+        _interface(card, "efa-only" if card else "efa", security_group_ids) for card in range(instance.efa_interfaces)
     ]
 
 
-def _interface(card: int, kind: str | None, security_group_id: str) -> dict[str, Any]:
+def _interface(card: int, kind: str | None, security_group_ids: Sequence[str]) -> dict[str, Any]:
     """Return an interface. It names no subnet: a managed node group refuses a template that does."""
     interface: dict[str, Any] = {
         "NetworkCardIndex": card,
         "DeviceIndex": 1 if card else 0,
-        "Groups": [security_group_id],
+        "Groups": list(security_group_ids),
         "DeleteOnTermination": True,
     }
     if kind is not None:
