@@ -77,7 +77,8 @@ class InferenceEngine(Row):
         inference_paths: Paths of the OpenAI-compatible API; nothing else need be reachable for users.
         other_paths: Every other path that the server answers with the settings of this row, ``{name}`` for a variable
             part. A load balancer must not forward them.
-        linux_capabilities: Capabilities the container needs beyond Docker's default set.
+        linux_capabilities: Capabilities the container needs. It gets no others, not even those of Docker's default set.
+        root_because: Why the container runs as root and may write to its own file system.
         shared_memory_mib: Size of ``/dev/shm`` the engine was tested with.
         drain_seconds: How long the server finishes running requests after SIGTERM; 0 when it does not.
         stop_timeout_seconds: Time until SIGKILL that lets the server drain.
@@ -109,7 +110,8 @@ class InferenceEngine(Row):
     metrics_path: Text
     inference_paths: FrozenList[Text]
     other_paths: FrozenList[Text]
-    linux_capabilities: FrozenList[Text] = ()
+    linux_capabilities: FrozenList[Text]
+    root_because: Text
     shared_memory_mib: Annotated[int, Field(ge=64)]
     drain_seconds: _Seconds
     stop_timeout_seconds: _Seconds

@@ -148,7 +148,8 @@ def test_the_container_has_next_to_nothing() -> None:
     assert made["RestartPolicy"] == {"Enabled": True, "RestartAttemptPeriod": 60}
     assert (made["User"], made["ReadonlyRootFilesystem"]) == ("65534:65534", True)
     assert made["MemoryReservation"] <= 64
-    assert not {"MountPoints", "PortMappings", "Secrets", "LinuxParameters", "Privileged", "DependsOn"} & made.keys()
+    assert not {"MountPoints", "PortMappings", "Secrets", "Privileged", "DependsOn"} & made.keys()
+    assert made["LinuxParameters"]["Capabilities"] == {"Drop": ["ALL"]}
     assert made["LogConfiguration"]["Options"]["awslogs-stream-prefix"] == "metrics"
     assert "EngineMetrics" not in json.dumps(container(template).get("DependsOn", []))
 

@@ -54,7 +54,7 @@ def test_the_engine_runs_as_its_row_says(engine: str) -> None:
     assert made["StopTimeout"] == row.stop_timeout_seconds
     assert made["PortMappings"] == [{"ContainerPort": row.port, "Protocol": "tcp"}]
     assert made["LinuxParameters"]["SharedMemorySize"] == row.shared_memory_mib
-    assert made["LinuxParameters"]["Capabilities"] == {"Add": list(row.linux_capabilities)}
+    assert made["LinuxParameters"]["Capabilities"] == {"Add": list(row.linux_capabilities), "Drop": ["ALL"]}
     assert made["LinuxParameters"]["InitProcessEnabled"] is True
     assert made["LogConfiguration"]["LogDriver"] == "awslogs"
 

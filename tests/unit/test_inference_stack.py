@@ -181,6 +181,20 @@ def test_tasks_are_reached_by_the_endpoint_only_and_reach_nobody(assembly: Assem
         assert [rule["CidrIp"] for rule in task["SecurityGroupEgress"]] == ["255.255.255.255/32"]
 
 
+def test_plain_http_to_an_engine_comes_from_the_load_balancer_alone(assembly: Assembly) -> None:
+    (endpoint,) = [
+        key for key in assembly.resources("inference", "AWS::EC2::SecurityGroup") if key.startswith("Endpoint")
+    ]
+    sources = {
+        rule["Properties"]["GroupId"]["Fn::GetAtt"][0]: rule["Properties"].get("SourceSecurityGroupId")
+        for rule in assembly.resources("inference", "AWS::EC2::SecurityGroupIngress").values()
+    }
+    to_tasks = {group: source for group, source in sources.items() if "TaskSecurityGroup" in group}
+
+    assert len(to_tasks) == len(services(assembly))
+    assert all(source == {"Fn::GetAtt": [endpoint, "GroupId"]} for source in to_tasks.values())
+
+
 def test_an_api_key_never_enters_the_template(apikey: Assembly) -> None:
     text = json.dumps(apikey.template("inference"))
 

@@ -111,6 +111,7 @@ def test_images_are_pinned_and_only_the_detector_is_privileged(template: Templat
     assert all(re.search(r":v?\d+\.\d+\.\d+$", each["Image"]) for each in (detector, recovery))
     assert (detector["Privileged"], recovery.get("Privileged", False)) == (True, False)
     assert detector["ReadonlyRootFilesystem"] is recovery["ReadonlyRootFilesystem"] is True
+    assert recovery["LinuxParameters"]["Capabilities"]["Drop"] == ["ALL"]
     assert detector["LinuxParameters"]["Devices"] == [
         {"HostPath": "/dev/kmsg", "ContainerPath": "/dev/kmsg", "Permissions": ["read"]}
     ]

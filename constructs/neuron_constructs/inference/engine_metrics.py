@@ -108,6 +108,8 @@ class EngineMetrics(Construct):
         }
         if props.batch_size is not None:
             environment["SLIPWAY_BATCH_SIZE"] = str(props.batch_size)
+        parameters = ecs.LinuxParameters(self, "LinuxParameters")
+        parameters.drop_capabilities(ecs.Capability.ALL)
         props.task.definition.add_container(
             "EngineMetrics",
             image=ecs.ContainerImage.from_registry(props.task.container.image_name),
@@ -123,6 +125,7 @@ class EngineMetrics(Construct):
             memory_limit_mib=_MEMORY_LIMIT_MIB,
             user=_NOBODY,
             readonly_root_filesystem=True,
+            linux_parameters=parameters,
             logging=ecs.LogDrivers.aws_logs(
                 stream_prefix="metrics",
                 log_group=props.task.log_group,

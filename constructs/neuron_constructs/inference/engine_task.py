@@ -177,6 +177,7 @@ class EngineTask(Construct):
         parameters = ecs.LinuxParameters(
             self, "LinuxParameters", init_process_enabled=True, shared_memory_size=props.engine.shared_memory_mib
         )
+        parameters.drop_capabilities(ecs.Capability.ALL)
         parameters.add_capabilities(*(ecs.Capability[name] for name in props.engine.linux_capabilities))
         for device in range(facts.instance_type(props.instance_type).neuron_devices):
             path = f"/dev/neuron{device}"

@@ -121,6 +121,8 @@ class NodeProblemDetection(Construct):
         )
 
     def _add_recovery(self, definition: ecs.Ec2TaskDefinition, log_group: logs.LogGroup) -> None:
+        parameters = ecs.LinuxParameters(self, "RecoveryParameters")
+        parameters.drop_capabilities(ecs.Capability.ALL)
         definition.add_container(
             "Recovery",
             image=ecs.ContainerImage.from_registry(_RECOVERY_IMAGE),
@@ -130,6 +132,7 @@ class NodeProblemDetection(Construct):
             memory_reservation_mib=150,
             memory_limit_mib=300,
             readonly_root_filesystem=True,
+            linux_parameters=parameters,
             logging=_log(log_group, "recovery"),
         )
 

@@ -1,0 +1,21 @@
+"""What a container of a task may do on its host, should somebody get into it."""
+
+from tests.assembly import Assembly
+
+# A device that is open to no other container; its Linux capabilities are those of the host.
+PRIVILEGED = {"Detector": "The kernel's log is open to privileged containers alone."}
+PIN_MEMORY, LOW_PORT = "IPC_LOCK", "NET_BIND_SERVICE"
+
+
+def test_containers_have_no_capability_but_those_that_engines_need(each_assembly: Assembly) -> None:
+    for stack in each_assembly.templates().values():
+        for resource in stack["Resources"].values():
+            if resource["Type"] != "AWS::ECS::TaskDefinition":
+                continue
+            for container in resource["Properties"]["ContainerDefinitions"]:
+                if container["Name"] in PRIVILEGED:
+                    continue
+                assert not container.get("Privileged"), container["Name"]
+                capabilities = container["LinuxParameters"]["Capabilities"]
+                assert capabilities["Drop"] == ["ALL"], container["Name"]
+                assert set(capabilities.get("Add", [])) <= {PIN_MEMORY, LOW_PORT}, container["Name"]
