@@ -199,6 +199,10 @@ schema: setup ## Rewrite environments/schema.json and the generated parts of doc
 	python -m slipway.preflight.documentation
 	python -m tests.contracts.register
 
+.PHONY: sbom
+sbom: setup ## Write the software bill of materials of ENVIRONMENT into .plan/sbom.json (docs/review.md)
+	@python -m slipway.sbom --environment "$$ENVIRONMENT" --output .plan/sbom.json
+
 # Packages that are locked keep their versions; without the file all are the newest that the pins allow.
 .PHONY: locks
 locks: $(VENV)/.installed ## Renew locks/ after a change of requirements*.txt
