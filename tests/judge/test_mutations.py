@@ -85,9 +85,9 @@ def no_nat_route(draft: Draft) -> None:
 
 def closed_lustre_port(port: int) -> Callable[[Draft], None]:
     def put_in(draft: Draft) -> None:
-        for group in draft.resources("AWS::EC2::SecurityGroup"):
-            rules = group["Properties"].get("SecurityGroupIngress", [])
-            rules[:] = [rule for rule in rules if not rule.get("FromPort", 0) <= port <= rule.get("ToPort", 65535)]
+        for rule in draft.resources("AWS::EC2::SecurityGroupIngress"):
+            if rule["Properties"]["FromPort"] <= port <= rule["Properties"]["ToPort"]:
+                rule["Properties"].update(FromPort=1, ToPort=1)
 
     return put_in
 
