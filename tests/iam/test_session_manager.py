@@ -1,10 +1,11 @@
 """Machines that Session Manager reaches read no parameter of the account with it."""
 
+import json
 from typing import Any
 
 import pytest
 
-from tests.assembly import Assembly
+from tests.assembly import PROJECT, Assembly
 from tests.conftest import AssemblyFactory
 from tests.iam.account import Account, Role
 from tests.iam.simulator import ACCOUNT, Document, Request, decide
@@ -84,3 +85,31 @@ def test_other_machines_have_sessions_but_neither_parameters_nor_commands(
     assert decide([role.request(action, resource_of(action)) for action in SESSIONS]) == ["Allowed"] * len(SESSIONS)
     denied = [role.request(action, resource_of(action)) for action in (*PARAMETERS, *COMMANDS)]
     assert decide(denied) == ["ImplicitlyDenied"] * len(denied)
+
+
+def documented_policy() -> Document:
+    """The policy of docs/training.md for the administrators of the cluster `trainium`."""
+    text = (PROJECT / "docs" / "training.md").read_text("utf-8").partition("## Who may log in")[2]
+    policy = text.partition("```json")[2].partition("```")[0]
+    for placeholder, value in {"ACCOUNT": ACCOUNT, "REGION": "us-west-2", "CLUSTER": "trainium"}.items():
+        policy = policy.replace(placeholder, value)
+    return json.loads(policy)  # type: ignore[no-any-return]
+
+
+def test_the_documented_policy_opens_sessions_on_the_clusters_nodes_and_no_others() -> None:
+    instance = f"arn:aws:ec2:us-west-2:{ACCOUNT}:instance/i-0abc"
+
+    def asked(action: str, resource: str, cluster: str | None = None) -> Request:
+        tags = {"ssm:resourceTag/parallelcluster:cluster-name": cluster} if cluster else {}
+        return Request(f"arn:aws:iam::{ACCOUNT}:role/admin", action, resource, [documented_policy()], tags)
+
+    # The simulator takes no ARN without an account, as AWS's own documents have it.
+    allowed = [asked("ssm:StartSession", instance, "trainium")]
+    denied = [
+        asked("ssm:StartSession", instance, "trainium-a"),
+        asked("ssm:StartSession", instance),
+        asked("ssm:SendCommand", instance, "trainium"),
+    ]
+
+    assert decide(allowed) == ["Allowed"]
+    assert decide(denied) == ["ImplicitlyDenied"] * 3

@@ -129,14 +129,15 @@ def test_it_can_stop_and_not_start(stopping: Assembly) -> None:
 
 
 def test_a_wildcard_is_bound_by_a_condition_or_a_name(stopping: Assembly) -> None:
+    assert stopping.environment.training
+    cluster = stopping.environment.training.cluster_name
     for statement in statements(stopping):
         written = json.dumps(statement["Resource"])
         if "*" in written:
             assert (
                 "Condition" in statement
                 or "nodegroup/slipway-beside-kubernetes/*" in written
-                or ":stack/beside/*" in written
-                or ":role/parallelcluster/beside/*" in written
+                or any(name in written for name in (f":stack/{cluster}/*", f":role/parallelcluster/{cluster}/*"))
                 or statement["Action"] == "application-autoscaling:DescribeScalableTargets"
             )
 
