@@ -30,7 +30,8 @@ def slurm_job_environment(environment: Environment, training: Training, storage:
         }
         for queue in training.queues
     ]
-    return _job_environment(environment, storage, training.cluster_name, queues, training.training_stacks)
+    content = _job_environment(environment, storage, training.cluster_name, queues, training.training_stacks)
+    return content | {"publisher_role_arn": storage.publisher_role.role_arn if storage.publisher_role else None}
 
 
 def kubernetes_job_environment(

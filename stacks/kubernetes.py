@@ -188,7 +188,8 @@ class KubernetesStack(EnvironmentStack):
     def _roles(self, storage: StorageStack) -> list[iam.Role]:
         """Return the roles of the service accounts of jobs, one for each namespace."""
         kubernetes = self._kubernetes
-        policies = [storage.node_policy.policy, *self._secret_policies("", kubernetes.hugging_face_token_secret_arn)]
+        secrets = self._secret_policies("", kubernetes.hugging_face_token_secret_arn)
+        policies = [storage.node_policy.policy, storage.publisher_policy.policy, *secrets]
         if kubernetes.teams:
             policies.append(self._others_checkpoints(storage))
         roles = [self._jobs_role("JobsRole", names.NAMESPACE, policies)]

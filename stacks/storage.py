@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping
 
 import aws_cdk as cdk
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from neuron_constructs.accounting_database import AccountingDatabase, AccountingDatabaseProps
-from neuron_constructs.bucket_access import PARALLELCLUSTER_PATH, BucketAccess
+from neuron_constructs.bucket_access import PARALLELCLUSTER_PATH, BucketAccess, deny_changes
 from neuron_constructs.buckets import PrivateBucket, PrivateBucketProps
 from neuron_constructs.lustre import DataRepository, Lustre, LustreProps
 from neuron_constructs.object_access_trail import ObjectAccessTrail
@@ -47,6 +48,8 @@ class StorageStack(EnvironmentStack):
     home: OpenZfsHome | None
     accounting_database: AccountingDatabase | None
     node_policy: BucketAccess
+    publisher_policy: BucketAccess
+    publisher_role: iam.Role | None
     model_reader: BucketAccess
     team_policies: Mapping[str, BucketAccess]
     """What the jobs of each team on the Kubernetes cluster may do in the buckets, by the team's name."""
@@ -200,7 +203,8 @@ class StorageStack(EnvironmentStack):
         )
         self.node_policy.allow_reading(self.data_bucket)
         self.node_policy.allow_reading_and_writing(self.checkpoint_bucket)
-        self.node_policy.allow_reading_and_writing(self.model_bucket)
+        self.node_policy.allow_reading(self.model_bucket)
+        self._allow_publishing()
         self.model_reader = BucketAccess(self, "ModelReader", description="Slipway: inference hosts read models")
         self.model_reader.allow_reading(self.model_bucket)
         kubernetes = self._environment.kubernetes
@@ -213,5 +217,36 @@ class StorageStack(EnvironmentStack):
         access = BucketAccess(self, f"Team-{team}", description=f"Slipway: access of the team {team}'s jobs to buckets")
         access.allow_reading(self.data_bucket)
         access.allow_reading_and_writing(self.checkpoint_bucket, f"{checkpoint_keys(team)}/")
-        access.allow_reading_and_writing(self.model_bucket)
+        access.allow_adding(self.model_bucket)
         return access
+
+    def _allow_publishing(self) -> None:
+        """Give the publish stage what it needs to add a version, and deny every job to change one."""
+        self.publisher_policy = BucketAccess(self, "PublisherPolicy", description="Slipway: jobs publish new models")
+        self.publisher_policy.allow_adding(self.model_bucket)
+        self.publisher_role = self._publisher_role()
+        cluster_roles = f"arn:{cdk.Aws.PARTITION}:iam::{cdk.Aws.ACCOUNT_ID}:role{PARALLELCLUSTER_PATH}*"
+        publisher = [self.publisher_role.role_arn] if self.publisher_role else []
+        deny_changes(self.model_bucket, [cluster_roles, *publisher])
+
+    def _publisher_role(self) -> iam.Role | None:
+        """Return the role that jobs on Slurm take to publish: CloudTrail then says which run did.
+
+        Every job of the cluster can take it. That versions stay as they are is the bucket policy's doing.
+        """
+        training = self._environment.training
+        if training is None:
+            return None
+        # The path of the roles of a cluster's nodes (aws-parallelcluster 3.16.1, templates/cdk_builder_utils.py).
+        nodes = f"arn:{cdk.Aws.PARTITION}:iam::{cdk.Aws.ACCOUNT_ID}:role{PARALLELCLUSTER_PATH}{training.cluster_name}/*"
+        role = iam.Role(
+            self,
+            "ModelPublisher",
+            description="Slipway: the publish stage of jobs on Slurm",
+            assumed_by=iam.AccountRootPrincipal().with_conditions({"ArnLike": {"aws:PrincipalArn": nodes}}),
+            managed_policies=[self.publisher_policy.policy],
+        )
+        self.node_policy.policy.add_statements(
+            iam.PolicyStatement(actions=["sts:AssumeRole"], resources=[role.role_arn])
+        )
+        return role

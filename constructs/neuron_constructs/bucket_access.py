@@ -12,7 +12,26 @@ from constructs import Construct, IConstruct
 
 from neuron_constructs.acknowledgements import acknowledge
 
+_CHANGES = (
+    "s3:DeleteObject",
+    "s3:DeleteObjectVersion",
+    "s3:PutObjectTagging",
+    "s3:PutObjectVersionTagging",
+    "s3:DeleteObjectTagging",
+    "s3:DeleteObjectVersionTagging",
+    "s3:PutObjectAcl",
+    "s3:PutObjectVersionAcl",
+)
+_BUCKET_CHANGES = (
+    "s3:PutBucketPolicy",
+    "s3:DeleteBucketPolicy",
+    "s3:PutBucketVersioning",
+    "s3:PutLifecycleConfiguration",
+    "s3:PutBucketNotification",
+    "s3:DeleteBucket",
+)
 _READ = ("s3:GetObject",)
+_READ_AND_ADD = ("s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload")
 _READ_AND_WRITE = ("s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload")
 
 
@@ -55,6 +74,10 @@ class BucketAccess(Construct):
         """
         self._allow(bucket, f"{prefix}*", _READ_AND_WRITE, prefix)
 
+    def allow_adding(self, bucket: s3.Bucket) -> None:
+        """Allow listing, reading and writing objects; `deny_changes` is what makes them new ones."""
+        self._allow(bucket, "*", _READ_AND_ADD)
+
     def _allow(self, bucket: s3.Bucket, keys: str, actions: Sequence[str], prefix: str = "") -> None:
         listing = ["s3:ListBucket"] if prefix else ["s3:ListBucket", "s3:GetBucketLocation"]
         # Reading the location takes no prefix (Service Authorization Reference, Amazon S3).
@@ -64,6 +87,42 @@ class BucketAccess(Construct):
             iam.PolicyStatement(actions=list(actions), resources=[bucket.arn_for_objects(keys)]),
         )
         acknowledge_objects(self.policy, bucket, keys, "The objects' keys are the jobs' and the users' to choose.")
+
+
+def deny_changes(bucket: s3.Bucket, role_arns: Sequence[str]) -> None:
+    """Deny jobs to overwrite or delete what a bucket has; whatever their own policies say, they can only add to it.
+
+    An object is new if the request says `If-None-Match: *`. `s3:ObjectCreationOperation` lets out the calls of an
+    upload in parts before the last one, which cannot say so (Amazon S3 user guide, "Enforce conditional writes on
+    Amazon S3 buckets"). Copies into the bucket cannot say so at all.
+
+    Args:
+        bucket: the bucket, with a policy.
+        role_arns: ARNs of the roles that jobs hold, with wildcards. Pods are meant, too: the sessions of EKS Pod
+            Identity have the tag `eks-cluster-arn` (Amazon EKS user guide, "Grant Pods access to AWS resources based on
+            tags").
+    """
+    overwrites = {"Bool": {"s3:ObjectCreationOperation": "true"}}
+    no_header = {"s3:if-none-match": "true"}
+    in_role, in_pod = {"ArnLike": {"aws:PrincipalArn": list(role_arns)}}, {"aws:PrincipalTag/eks-cluster-arn": "false"}
+    objects, everything = [bucket.arn_for_objects("*")], [bucket.bucket_arn, bucket.arn_for_objects("*")]
+    changes = [*_CHANGES, *_BUCKET_CHANGES]
+    for sid, actions, resources, conditions in (
+        ("RolesOverwriteNothing", ["s3:PutObject"], objects, {**in_role, **overwrites, "Null": no_header}),
+        ("PodsOverwriteNothing", ["s3:PutObject"], objects, {**overwrites, "Null": {**no_header, **in_pod}}),
+        ("RolesDeleteNothing", changes, everything, in_role),
+        ("PodsDeleteNothing", changes, everything, {"Null": in_pod}),
+    ):
+        bucket.add_to_resource_policy(
+            iam.PolicyStatement(
+                sid=sid,
+                effect=iam.Effect.DENY,
+                principals=[iam.AnyPrincipal()],
+                actions=actions,
+                resources=resources,
+                conditions=conditions,
+            )
+        )
 
 
 def acknowledge_objects(policy: IConstruct, bucket: s3.Bucket, keys: str, reason: str) -> None:

@@ -26,6 +26,7 @@ from tests.jobs.publishing_case import BUCKET, PublishCase, objects, recipe
 
 REGION = "us-west-2"
 MANIFEST_KEY = f"tanuki/v1/{MANIFEST_NAME}"
+CLAIM_KEY = f"tanuki/v1/{CLAIM_NAME}"
 
 
 class Killed(Exception):  # noqa: N818
@@ -70,7 +71,7 @@ def assert_complete(s3: Any, case: PublishCase) -> None:
         for path in case.converted.rglob("*")
         if path.is_file() and path.name not in {"done", "slipway.json"}
     }
-    assert {key: value for key, value in stored.items() if key != MANIFEST_KEY} == expected
+    assert {key: value for key, value in stored.items() if key not in {MANIFEST_KEY, CLAIM_KEY}} == expected
     assert {f"tanuki/v1/{name}": (file.size, file.sha256) for name, file in manifest.files.items()} == {
         key: (len(value), hashlib.sha256(value).hexdigest()) for key, value in expected.items()
     }
@@ -150,17 +151,11 @@ def test_killed_at_any_call_nothing_looks_published_and_the_next_run_completes(
         with pytest.raises(Killed):
             case.publish(doomed)
         if MANIFEST_KEY in objects(s3):
-            assert_complete_but_for_the_claim(s3, case)
+            assert_complete(s3, case)
         assert not case.run.done_file("publish").exists()
 
         case.publish(s3)
         assert_complete(s3, case)
-
-
-def assert_complete_but_for_the_claim(s3: Any, case: PublishCase) -> None:
-    """A manifest is only ever written over a whole version."""
-    s3.delete_object(Bucket=BUCKET, Key=f"tanuki/v1/{CLAIM_NAME}")
-    assert_complete(s3, case)
 
 
 def test_a_process_that_is_killed_is_finished_by_the_next_one(credentials: None, tmp_path: Path) -> None:
@@ -222,7 +217,7 @@ def test_a_damaged_version_is_not_taken_for_a_published_one(s3: Any, case: Publi
 
 def test_two_runs_never_fill_one_version(s3: Any, case: PublishCase, tmp_path: Path) -> None:
     s3.put_object(Bucket=BUCKET, Key=f"tanuki/v1/{CLAIM_NAME}", Body=json.dumps({"run": "run-2"}).encode())
-    with pytest.raises(PublishRefused, match=r"run 'run-2' is publishing .*remove the prefix"):
+    with pytest.raises(PublishRefused, match=r"run 'run-2' is publishing .*administrator can remove"):
         case.publish(s3)
     assert MANIFEST_KEY not in objects(s3)
 
@@ -234,11 +229,33 @@ def test_a_folder_that_somebody_filled_by_hand_is_left_alone(s3: Any, case: Publ
     assert objects(s3) == {"tanuki/v1/config.json": b"{}"}
 
 
-def test_what_an_earlier_attempt_left_is_not_served_with_the_rest(s3: Any, case: PublishCase) -> None:
-    s3.put_object(Bucket=BUCKET, Key=f"tanuki/v1/{CLAIM_NAME}", Body=json.dumps({"run": "run-1"}).encode())
-    s3.put_object(Bucket=BUCKET, Key="tanuki/v1/model-00001-of-00002.safetensors", Body=b"old")
+@pytest.mark.parametrize("name", ["model-00001-of-00002.safetensors", "config.json"])
+def test_what_an_earlier_attempt_left_otherwise_is_refused(s3: Any, case: PublishCase, name: str) -> None:
+    s3.put_object(Bucket=BUCKET, Key=CLAIM_KEY, Body=json.dumps({"run": "run-1"}).encode())
+    s3.put_object(Bucket=BUCKET, Key=f"tanuki/v1/{name}", Body=b"old")
+    with pytest.raises(PublishRefused, match=rf"{name} .*\n.*write another version"):
+        case.publish(s3)
+    assert set(objects(s3)) == {CLAIM_KEY, f"tanuki/v1/{name}"}
+
+
+def test_every_write_is_one_that_the_bucket_lets_a_job_make(
+    s3: Any, case: PublishCase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (bucket_module, files_module):
+        monkeypatch.setattr(module, "PART_BYTES", 5 * 2**20)
+    case.convert(weights=os.urandom(11 * 2**20))
+    wishes: list[tuple[str, str | None]] = []
+
+    def note(model: Any, params: dict[str, Any], **_: Any) -> None:
+        wishes.append((model.name, params["headers"].get("If-None-Match")))
+
+    s3.meta.events.register("before-call.s3", note)
     case.publish(s3)
-    assert_complete(s3, case)
+
+    creates = [wish for wish in wishes if wish[0] in {"PutObject", "CompleteMultipartUpload"}]
+    assert {name for name, _ in creates} == {"PutObject", "CompleteMultipartUpload"}
+    assert {header for _, header in creates} == {"*"}
+    assert not [name for name, _ in wishes if name.startswith(("Delete", "Copy"))]
 
 
 def test_an_object_that_changes_after_its_upload_stops_the_manifest(s3: Any, case: PublishCase) -> None:

@@ -188,6 +188,9 @@ class Environment(Section):
     model_bucket: str
     """Bucket that the endpoint reads."""
 
+    publisher_role_arn: str | None = None
+    """Role that the publish stage takes to write into it, or None if jobs may write there themselves."""
+
     runs_directory: str = "/fsx/runs"
     """Where each run has its folder: scripts, logs, metrics."""
 

@@ -12,8 +12,10 @@ import time
 from pathlib import Path
 
 import boto3
+import botocore.session
 from boto3.exceptions import Boto3Error
 from botocore.config import Config
+from botocore.credentials import AssumeRoleCredentialFetcher, DeferredRefreshableCredentials
 from botocore.exceptions import BotoCoreError, ClientError
 
 from slipway_jobs.environment import read_environment
@@ -46,8 +48,22 @@ def _publish(run_file: Path) -> None:
     if run.recipe.publish is None:
         raise PublishRefused([f"recipe {run.recipe.name} has no publish section"])
     environment = read_environment(Path(run.environment_file))
-    s3 = boto3.client("s3", region_name=run.region, config=_RETRIES)
+    session = (
+        _publisher(environment.publisher_role_arn, run.name) if environment.publisher_role_arn else boto3.Session()
+    )
+    s3 = session.client("s3", region_name=run.region, config=_RETRIES)
     Publication(run, run.recipe.publish, environment, s3, _tell).carry_out()
+
+
+def _publisher(role_arn: str, run: str) -> boto3.Session:
+    """Return a session of the role that may publish, under the run's name. It is renewed: an upload may take hours."""
+    own, session = botocore.session.get_session(), botocore.session.get_session()
+    fetcher = AssumeRoleCredentialFetcher(
+        own.create_client, own.get_credentials(), role_arn, extra_args={"RoleSessionName": run[:64]}
+    )
+    credentials = DeferredRefreshableCredentials(fetcher.fetch_credentials, "assume-role")
+    session._credentials = credentials  # type: ignore[attr-defined]
+    return boto3.Session(botocore_session=session)
 
 
 def _stop(number: int, _frame: object) -> None:

@@ -1,26 +1,30 @@
-"""One version's prefix in the model bucket: claimed, filled, verified, and only then made a model by its manifest."""
+"""One version's prefix in the model bucket: claimed, filled, verified, and only then made a model by its manifest.
+
+Every write says `If-None-Match: *`: the bucket refuses jobs any other (stacks/storage.py), so what is there stays.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from boto3.s3.transfer import TransferConfig
 from botocore.exceptions import ClientError
 
 from slipway_jobs.publishing.files import PART_BYTES
 from slipway_jobs.publishing.manifest import MANIFEST_NAME, Manifest, PublishedFile
 from slipway_jobs.publishing.refusal import PublishRefused
 
-CLAIM_NAME = "slipway-unfinished.json"
-"""Says whose unfinished upload a prefix is; it goes when the manifest is there."""
+CLAIM_NAME = "slipway-run.json"
+"""Says which run fills a prefix, and stays there."""
 
 # An engine starts with these. They come last, so that what an upload left unfinished cannot be loaded.
 _LAST = ("config.json", "neuron_config.json")
-_DELETED_AT_ONCE = 1000
+_SIDE_BY_SIDE = 8
 _MISSING = frozenset({"404", "NoSuchKey", "NotFound"})
 _TAKEN = frozenset({"PreconditionFailed", "ConditionalRequestConflict"})
 
@@ -72,39 +76,35 @@ class VersionPrefix:
                 raise PublishRefused(
                     [
                         f"{self.url} already holds {foreign!r}, and neither a manifest nor a run says what it is: "
-                        "write another publish.version, or remove what is there"
+                        f"write another publish.version. {self._remove}"
                     ]
                 )
             try:
-                self._put(CLAIM_NAME, claim, IfNoneMatch="*")
+                self._put(CLAIM_NAME, claim)
             except ClientError as error:
                 if _code(error) not in _TAKEN:
                     raise
         owner = json.loads(self._content(CLAIM_NAME) or claim)["run"]
         if owner != run:
             raise PublishRefused(
-                [
-                    f"run {owner!r} is publishing {self.url}, or began to: write another publish.version; if that run "
-                    f"is given up, remove the prefix (aws s3 rm --recursive {self.url})"
-                ]
+                [f"run {owner!r} is publishing {self.url}, or began to: write another publish.version. {self._remove}"]
             )
 
     def fill(self, folder: Path, files: Mapping[str, PublishedFile]) -> None:
-        """Upload what is not there yet, and remove what an earlier attempt left and this one does not have."""
-        strays = [name for name in self._keys() if name not in files and name not in {CLAIM_NAME, MANIFEST_NAME}]
-        self._delete(strays)
-        # S3 computes the checksums itself while it takes the bytes, and refuses what arrives damaged.
-        transfer = TransferConfig(multipart_threshold=PART_BYTES, multipart_chunksize=PART_BYTES)
+        """Upload what is not there yet.
+
+        Raises:
+            PublishRefused: an earlier attempt left what this one does not have, or has otherwise.
+        """
+        left = [name for name in self._keys() if name not in {CLAIM_NAME, MANIFEST_NAME}]
+        other = [f"{self.url}{name} is left of an earlier attempt" for name in left if name not in files]
+        other += [fault for name in left if name in files and (fault := self._fault(name, files[name]))]
+        if other:
+            raise PublishRefused([*other, f"a job changes no published object: write another version. {self._remove}"])
         total, uploaded = sum(file.size for file in files.values()), 0
         for name in sorted(files, key=lambda name: (name in _LAST, name)):
-            if self._fault(name, files[name]):
-                self.s3.upload_file(
-                    str(folder / name),
-                    self.bucket,
-                    self._key(name),
-                    ExtraArgs={"ChecksumAlgorithm": "SHA256"},
-                    Config=transfer,
-                )
+            if name not in left:
+                self._upload(folder / name, name, files[name].size)
             uploaded += files[name].size
             self.tell(f"{name} is there; {uploaded / 2**30:.2f} of {total / 2**30:.2f} GiB")
 
@@ -113,22 +113,17 @@ class VersionPrefix:
         return [fault for name, file in files.items() if (fault := self._fault(name, file))]
 
     def finish(self, manifest: Manifest) -> None:
-        """Write the manifest, once and for all, and give the claim back.
+        """Write the manifest, once and for all.
 
         Raises:
             PublishRefused: another manifest is there already.
         """
         try:
-            self._put(MANIFEST_NAME, manifest.model_dump_json(indent=2).encode(), IfNoneMatch="*")
+            self._put(MANIFEST_NAME, manifest.model_dump_json(indent=2).encode())
         except ClientError as error:
             if _code(error) not in _TAKEN:
                 raise
             raise PublishRefused([f"{self.url} was published by somebody else meanwhile"]) from error
-        self.release()
-
-    def release(self) -> None:
-        """Remove the claim, where a kill came between the manifest and this."""
-        self.s3.delete_object(Bucket=self.bucket, Key=self._key(CLAIM_NAME))
 
     def _fault(self, name: str, file: PublishedFile) -> str | None:
         try:
@@ -151,12 +146,35 @@ class VersionPrefix:
             for entry in page.get("Contents", []):
                 yield entry["Key"].removeprefix(folder)
 
-    def _delete(self, names: list[str]) -> None:
-        for start in range(0, len(names), _DELETED_AT_ONCE):
-            keys = [{"Key": self._key(name)} for name in names[start : start + _DELETED_AT_ONCE]]
-            self.s3.delete_objects(Bucket=self.bucket, Delete={"Objects": keys, "Quiet": True})
-        for name in names:
-            self.tell(f"{name} of an earlier attempt is removed")
+    def _upload(self, path: Path, name: str, size: int) -> None:
+        """Upload a file as a new object. S3 computes the checksums while it takes the bytes."""
+        try:
+            # boto3's own transfers cannot say If-None-Match (s3transfer 0.19.3, ALLOWED_UPLOAD_ARGS).
+            if size < PART_BYTES:
+                self._put(name, path.read_bytes())
+            else:
+                self._upload_in_parts(path, name, size)
+        except ClientError as error:
+            # An earlier attempt may end now: `faults` finds out what it wrote.
+            if _code(error) not in _TAKEN:
+                raise
+
+    def _upload_in_parts(self, path: Path, name: str, size: int) -> None:
+        target = {"Bucket": self.bucket, "Key": self._key(name)}
+        target["UploadId"] = self.s3.create_multipart_upload(**target, ChecksumAlgorithm="SHA256")["UploadId"]
+
+        def upload(number: int) -> dict[str, Any]:
+            content = os.pread(file.fileno(), PART_BYTES, (number - 1) * PART_BYTES)
+            sent = self.s3.upload_part(**target, PartNumber=number, Body=content, ChecksumAlgorithm="SHA256")
+            return {"PartNumber": number, "ETag": sent["ETag"], "ChecksumSHA256": sent["ChecksumSHA256"]}
+
+        try:
+            with path.open("rb") as file, ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
+                parts = list(pool.map(upload, range(1, -(-size // PART_BYTES) + 1)))
+            self.s3.complete_multipart_upload(**target, MultipartUpload={"Parts": parts}, IfNoneMatch="*")
+        except BaseException:
+            self.s3.abort_multipart_upload(**target)
+            raise
 
     def _content(self, name: str) -> bytes | None:
         try:
@@ -167,15 +185,14 @@ class VersionPrefix:
             raise
         return content
 
-    def _put(self, name: str, content: bytes, **conditions: str) -> None:
+    def _put(self, name: str, content: bytes) -> None:
         self.s3.put_object(
-            Bucket=self.bucket,
-            Key=self._key(name),
-            Body=content,
-            ContentType="application/json",
-            ChecksumAlgorithm="SHA256",
-            **conditions,
+            Bucket=self.bucket, Key=self._key(name), Body=content, ChecksumAlgorithm="SHA256", IfNoneMatch="*"
         )
+
+    @property
+    def _remove(self) -> str:
+        return f"An administrator can remove what nobody serves: aws s3 rm --recursive {self.url}"
 
     def _key(self, name: str) -> str:
         return f"{self.prefix}/{name}"

@@ -81,7 +81,6 @@ class Publication:
             prefix.finish(self._manifest(model, source, compiled, files))
         else:
             _require_same(standing, source, compiled, prefix)
-            prefix.release()
         done.parent.mkdir(parents=True, exist_ok=True)
         done.touch()
         served = f". Serve it: slipway roll-out {self.publish.model}/{self.version}" if compiled else ""
