@@ -13,7 +13,7 @@ _ACCEPTED = {
     "NIST.800.53.R5-S3BucketReplicationEnabled": "One region by design: nodes, file system and endpoint are beside it. "
     "Replaced and deleted objects stay as versions; a copy elsewhere is the account owner's choice.",
     "NIST.800.53.R5-S3DefaultEncryptionKMS": "SSE-S3 with AWS-managed keys. FSx data repository associations, "
-    "Mountpoint and access-log delivery then need no key grants, and no key outlives the environment.",
+    "Mountpoint and access-log delivery then need no key grants, and what is kept stays readable without a key.",
 }
 _NO_LOG_OF_THE_LOG = "This bucket receives the access logs; logging it into itself would never end."
 _ACCEPTED_WITHOUT_LOG = dict.fromkeys(

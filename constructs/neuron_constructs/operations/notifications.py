@@ -14,8 +14,8 @@ BUDGETS = "budgets.amazonaws.com"
 
 _CLOUDWATCH = "cloudwatch.amazonaws.com"
 _NO_KEY = (
-    "Messages name an alarm or an amount, no data. AWS services may publish to an encrypted topic only with a customer "
-    "key, which would outlive the environment."
+    "Messages name an alarm or an amount, no data. Each service that publishes would need a grant on a customer key, "
+    "and a mistake there silences the alarms."
 )
 
 
