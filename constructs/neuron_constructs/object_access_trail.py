@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import aws_cdk as cdk
 from aws_cdk import aws_cloudtrail as cloudtrail
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
@@ -52,6 +53,7 @@ class ObjectAccessTrail(Construct):
                 expiration_days=retention_days,
             ),
         ).bucket
+        self.bucket.add_to_resource_policy(self._only_own_trails())
         self.trail = cloudtrail.Trail(
             self,
             "Trail",
@@ -75,5 +77,20 @@ class ObjectAccessTrail(Construct):
         )
         skip_checkov(
             self.trail.node.default_child,
-            {"CKV_AWS_35": _BUCKETS_KEY, "CKV_AWS_67": _ONE_REGION, "CKV_AWS_252": _KEPT_IN_S3},
+            {"CKV_AWS_35": _BUCKETS_KEY, "CKV_AWS_67": _ONE_REGION},
+        )
+
+    def _only_own_trails(self) -> iam.PolicyStatement:
+        """Deny trails of other accounts, for which the CDK's own statements let CloudTrail write, too.
+
+        Source: CloudTrail user guide, "Amazon S3 bucket policy for CloudTrail".
+        """
+        own = cdk.Stack.of(self).format_arn(service="cloudtrail", resource="trail", resource_name="*")
+        return iam.PolicyStatement(
+            sid="OwnTrailsOnly",
+            effect=iam.Effect.DENY,
+            principals=[iam.ServicePrincipal("cloudtrail.amazonaws.com")],
+            actions=["s3:GetBucketAcl", "s3:PutObject"],
+            resources=[self.bucket.bucket_arn, self.bucket.arn_for_objects("*")],
+            conditions={"ArnNotLike": {"aws:SourceArn": own}},
         )

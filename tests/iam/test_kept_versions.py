@@ -76,5 +76,27 @@ def test_a_job_cannot_touch_the_records(directory: Assembly) -> None:
     assert "Allowed" not in decisions(account, records, actions).values()
 
 
+def test_trails_of_other_accounts_write_no_records(directory: Assembly) -> None:
+    account = Account([directory])
+    records = bucket(account, "ObjectAccessRecords")
+    (policy,) = (
+        made.resolved["PolicyDocument"]
+        for made in account.resources("AWS::S3::BucketPolicy")
+        if made.resolved["Bucket"] == records.name
+    )
+
+    def request(owner: str) -> Request:
+        context = {
+            "aws:SourceArn": f"arn:aws:cloudtrail:us-east-2:{owner}:trail/audit",
+            "s3:x-amz-acl": "bucket-owner-full-control",
+            "aws:SecureTransport": "true",
+            "s3:TlsVersion": "1.3",
+        }
+        key = f"{records.arn}/AWSLogs/{ACCOUNT}/log.gz"
+        return Request("cloudtrail.amazonaws.com", "s3:PutObject", key, [], context, resource_policy=policy)
+
+    assert decide([request(ACCOUNT), request("444455556666")]) == ["Allowed", "ExplicitlyDenied"]
+
+
 def test_the_records_are_an_option(assemblies: AssemblyFactory) -> None:
     assert not list(Account([assemblies("default")]).resources("AWS::CloudTrail::Trail"))

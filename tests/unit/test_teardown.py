@@ -33,6 +33,8 @@ KEPT_WITHOUT_LUSTRE = KEPT_WHEN_PERSISTENT - Counter(
         ("storage", "AWS::FSx::DataRepositoryAssociation"): 2,
     }
 )
+# It records the access to its objects.
+KEPT_WITHOUT_LUSTRE.update({("storage", "AWS::S3::Bucket"): 1, ("storage", "AWS::S3::BucketPolicy"): 1})
 # A last snapshot is taken, then the database goes.
 KEPT_WITHOUT_LUSTRE["storage", "AWS::RDS::DBInstance"] = 1
 
