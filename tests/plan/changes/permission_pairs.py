@@ -128,7 +128,7 @@ PAIRS = (
         "default",
         _any_action,
         own=POLICY_UPDATED,
-        broader=(f"iam: Allow s3:* on Data2D4B752F/* for {NODES}",),
+        broader=(f"iam: Allow s3:* on Data2D4B752F/*, Models7F217E31/* for {NODES}",),
     ),
     Pair(
         "reading anything",
@@ -146,7 +146,7 @@ PAIRS = (
         _other_condition,
         own=POLICY_UPDATED,
         broader=(
-            f"iam: Allow s3:GetObject on Data2D4B752F/* for {NODES}, "
+            f"iam: Allow s3:GetObject on Data2D4B752F/*, Models7F217E31/* for {NODES}, "
             "if aws:PrincipalOrgID StringEquals o-example, o-other",
         ),
         prepare=_with_condition,
