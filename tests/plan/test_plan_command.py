@@ -18,6 +18,7 @@ from typer.testing import CliRunner, Result
 from slipway.cli import app
 from slipway.plan import review
 from slipway.plan.plan import Plan
+from slipway.plan.security.read import PACKS
 from tests.assembly import Assembly
 
 
@@ -36,7 +37,7 @@ def _scanned(default: Assembly, folder: Path, *violations: Any) -> Path:
     shutil.copytree(default.directory, folder)
     reports = [
         {"pluginName": "AwsSolutions", "violations": violations},
-        {"pluginName": "NIST.800.53.R5", "violations": []},
+        *({"pluginName": pack, "violations": []} for pack in PACKS[1:]),
     ]
     (folder / "validation-report.json").write_text(json.dumps({"pluginReports": reports}))
     return folder

@@ -39,8 +39,8 @@ def test_the_default_environment_waits_for_network_file_system_and_cluster(defau
         of_stacks[role] = of_stacks.get(role, 0) + step.seconds
 
     # Inference takes 297 seconds beside the cluster.
-    assert of_stacks == {"network": 174, "storage": 716, "training": 1241, "operations": 8}
-    assert time.one_stack_after_another_seconds == 174 + 716 + 1241 + 297 + 8
+    assert of_stacks == {"network": 267, "storage": 716, "training": 1241, "operations": 8}
+    assert time.one_stack_after_another_seconds == 267 + 716 + 1241 + 297 + 8
     assert time.waits_for
     assert (time.waits_for.type, time.waits_for.seconds) == ("Custom::PclusterCluster", 1050)
     assert time.without_estimate == ()
