@@ -32,6 +32,9 @@ class EnvironmentStack(cdk.Stack):
             description=description,
             tags={ENVIRONMENT_TAG: environment.name, **environment.tags},
             termination_protection=protected,
+            synthesizer=cdk.DefaultStackSynthesizer(qualifier=environment.bootstrap_qualifier)
+            if environment.bootstrap_qualifier
+            else None,
             # An aspect over the templates' roles: those of the CDK's own functions are among them.
             permissions_boundary=cdk.PermissionsBoundary.from_arn(environment.permissions_boundary_arn)
             if environment.permissions_boundary_arn

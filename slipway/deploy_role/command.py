@@ -24,6 +24,9 @@ def deploy_role(
             "sends the ids, as it does for newer repositories: docs/deploy-role.md.",
         ),
     ] = None,
+    destroyer: Annotated[
+        bool, typer.Option("--destroyer", help="Write the policy for whoever runs `slipway destroy`, too.")
+    ] = False,
     output: Annotated[Path, typer.Option(help="Folder for the documents.")] = Path(".plan/deploy-role"),
 ) -> None:
     """Write the least IAM policies that deploy an environment, read from its templates, and say what to do with them.
@@ -33,7 +36,15 @@ def deploy_role(
     from slipway.deploy_role.run import NoPoliciesError, run  # noqa: PLC0415
 
     try:
-        run(environment, assembly, account=account, github=github, output=output, tell=typer.echo)
+        run(
+            environment,
+            assembly,
+            account=account,
+            github=github,
+            to_destroy=destroyer,
+            output=output,
+            tell=typer.echo,
+        )
     except NoPoliciesError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(NOT_WRITTEN) from error

@@ -1,16 +1,15 @@
 """What a deployment of a cloud assembly does, and to what: the facts that its policies are made of."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from slipway.assembly import ENVIRONMENT_TAG, NoAssemblyError, read_stacks
+from slipway.assembly import CLUSTER_TYPE, ENVIRONMENT_TAG, NoAssemblyError, Stack, read_stacks
+from slipway.bootstrap import DEFAULT_QUALIFIER, read_qualifier
+from slipway.deploy_role.names import name_prefix
 from slipway.deploy_role.tables import actions, scopes
-
-STACK_NAME_CHARACTERS = 24
-"""How many characters of a stack's name CloudFormation keeps in the names it makes up where 64 are allowed."""
 
 _CUSTOM = "Custom::"
 _NESTED = "AWS::CloudFormation::Stack"
@@ -29,7 +28,9 @@ class Needs:
         environment: the environment's name.
         region: AWS Region.
         stack_names: the stacks of the app.
-        prefix: how the names begin that CloudFormation makes up for the environment's resources.
+        clusters: names of its Slurm clusters.
+        qualifier: the qualifier of the CDK bootstrap that deploys it.
+        stack_services: stack and IAM's name of a service of which the stack, or AWS's template in it, has a resource.
         actions: IAM actions that CloudFormation's own role needs.
         role_services: services that roles are passed to: those in the trust policies of the templates' roles, and those
             whose own role the templates name.
@@ -42,12 +43,28 @@ class Needs:
     environment: str
     region: str
     stack_names: tuple[str, ...]
-    prefix: str
+    clusters: tuple[str, ...]
+    qualifier: str
+    stack_services: frozenset[tuple[str, str]]
     actions: frozenset[str]
     role_services: tuple[str, ...]
     linked_services: tuple[str, ...]
     permissions_boundary: str | None
     nests_provider: bool
+
+    @property
+    def has_own_bootstrap(self) -> bool:
+        """Whether the roles of its bootstrap deploy no other environment."""
+        return self.qualifier != DEFAULT_QUALIFIER
+
+    def name_prefixes(self, service: str) -> tuple[str, ...]:
+        """Return how the names begin that CloudFormation makes up for the environment's resources of a service.
+
+        Args:
+            service: IAM's name of a service, for example `lambda`. Of one that no stack has, every stack counts.
+        """
+        having = [stack for stack in self.stack_names if (stack, service) in self.stack_services]
+        return tuple(dict.fromkeys(name_prefix(stack) for stack in having or self.stack_names))
 
 
 def read_needs(assembly: Path) -> Needs:
@@ -69,13 +86,22 @@ def read_needs(assembly: Path) -> Needs:
         environment=environment,
         region=stacks[0].region,
         stack_names=tuple(stack.name for stack in stacks),
-        prefix=f"slipway-{environment}-"[:STACK_NAME_CHARACTERS],
+        clusters=tuple(r["Properties"]["ClusterName"] for r in resources if r["Type"] == CLUSTER_TYPE),
+        qualifier=read_qualifier(assembly),
+        stack_services=frozenset(_stack_services(stacks)),
         actions=frozenset(_actions(types, resources)) - (_LIFTS_BOUNDARIES if boundary else frozenset()),
         role_services=tuple(sorted(set(_role_services(resources)))),
         linked_services=tuple(sorted({name for kind in types for name in scopes().linked_services.get(kind, ())})),
         permissions_boundary=boundary,
         nests_provider=_NESTED in types,
     )
+
+
+def _stack_services(stacks: Sequence[Stack]) -> Iterator[tuple[str, str]]:
+    for stack in stacks:
+        resources = list(stack.template["Resources"].values())
+        types = {resource["Type"] for resource in resources} | set(_nested_types(resources))
+        yield from ((stack.name, kind.split("::")[1].lower()) for kind in types)
 
 
 def _actions(types: set[str], resources: list[Mapping[str, Any]]) -> Iterator[str]:

@@ -8,8 +8,11 @@ resources. The bootstrap gives that last one AdministratorAccess unless it is to
 import json
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
+from itertools import product
 from typing import Any
 
+from slipway.assembly import ENVIRONMENT_TAG
+from slipway.bootstrap import version_parameter
 from slipway.deploy_role.needs import Needs
 from slipway.deploy_role.tables import Scope, destroyer, scopes
 
@@ -18,8 +21,29 @@ Document = Mapping[str, Any]
 MANAGED_POLICY_CHARACTERS = 6144
 """What IAM takes of a managed policy, without white space (IAM user guide, "IAM and AWS STS quotas")."""
 
-BOOTSTRAP_ROLES = ("deploy", "file-publishing", "image-publishing", "lookup")
-"""The roles that the CDK CLI takes on, in the names of the default bootstrap (CDK guide, "Bootstrapping")."""
+BOOTSTRAP_ROLES = ("deploy", "file-publishing", "image-publishing")
+"""The roles that a deployer takes on, in the names of a bootstrap (CDK guide, "Bootstrapping"). The one for look-ups is
+left out: it reads every object of the account, and the CDK CLI does without (`accessStackForLookupBestEffort`)."""
+
+DEPLOYING_ACTIONS = (
+    "ContinueUpdateRollback",
+    "CreateChangeSet",
+    "CreateStack",
+    "CreateStackRefactor",
+    "DeleteChangeSet",
+    "DeleteStack",
+    "ExecuteChangeSet",
+    "ExecuteStackRefactor",
+    "RollbackStack",
+    "UpdateStack",
+    "UpdateTerminationProtection",
+)
+"""What the bootstrap lets its role for deployments do with every stack (aws-cdk, bootstrap-template.yaml)."""
+
+_HELD_TAGS = (f"aws:ResourceTag/{ENVIRONMENT_TAG}", f"aws:RequestTag/{ENVIRONMENT_TAG}")
+"""What has the environment's tag, and what is given it. Every statement that changes something allows only this
+environment's value where AWS sends one. A demand for the tag would stop deployments: some resources get it only after
+they are made, and some that CloudFormation needs have none."""
 
 _EVERYWHERE = Scope(actions=("*",), resources=("*",), conditions={"StringEquals": {"aws:RequestedRegion": "{region}"}})
 _BOUNDED = ("iam:CreateRole", "iam:PutRolePermissionsBoundary")
@@ -46,10 +70,8 @@ def deployer_policy(needs: Needs, account: str) -> Document:
         needs: what is deployed.
         account: id of the account.
     """
-    roles = [
-        f"arn:aws:iam::{account}:role/cdk-hnb659fds-{role}-role-{account}-{needs.region}" for role in BOOTSTRAP_ROLES
-    ]
-    version = f"arn:aws:ssm:{needs.region}:{account}:parameter/cdk-bootstrap/hnb659fds/version"
+    roles = [f"arn:aws:iam::{account}:role/{bootstrap_role(needs, role, account)}" for role in BOOTSTRAP_ROLES]
+    version = f"arn:aws:ssm:{needs.region}:{account}:parameter{version_parameter(needs.qualifier)}"
     return _document(
         [
             {"Effect": "Allow", "Action": "sts:AssumeRole", "Resource": roles},
@@ -64,11 +86,35 @@ def deployer_policy(needs: Needs, account: str) -> Document:
     )
 
 
+def bootstrap_role(needs: Needs, role: str, account: str) -> str:
+    """Return the name of a role of the environment's bootstrap.
+
+    Args:
+        needs: what is deployed.
+        role: `deploy`, `file-publishing`, ...
+        account: id of the account.
+    """
+    return f"cdk-{needs.qualifier}-{role}-role-{account}-{needs.region}"
+
+
+def deploy_role_limits(needs: Needs) -> Document:
+    """Return a policy that keeps the role for deployments of the environment's own bootstrap to its stacks.
+
+    The bootstrap allows that role all stacks of the account. A stack of another environment would be deleted with the
+    rights that made it.
+    """
+    stacks = [f"arn:aws:cloudformation:{needs.region}:*:stack/{name}/*" for name in needs.stack_names]
+    actions = [f"cloudformation:{action}" for action in DEPLOYING_ACTIONS]
+    return _document([{"Effect": "Deny", "Action": actions, "NotResource": stacks}])
+
+
 def destroyer_policy(needs: Needs) -> Document:
     """Return the policy that `slipway destroy` and `slipway leftovers` need beside the deployer's."""
     table = destroyer()
-    changes = [_statement(list(row.actions), row, needs, {}) for row in table.changes]
-    return _document([*changes, {"Effect": "Allow", "Action": list(table.reads), "Resource": "*"}])
+    rows = [_statement(list(row.actions), row, needs, {}) for row in table.changes]
+    changes = [row for row in rows if row["Resource"]]
+    reads = {"Effect": "Allow", "Action": list(table.reads), "Resource": "*"}
+    return _document([*changes, reads])
 
 
 def github_trust_policy(needs: Needs, account: str, repository: str) -> Document:
@@ -124,10 +170,11 @@ def _scoped(row: Scope, allowed: list[str], needs: Needs) -> Iterator[Document]:
 
 
 def _statement(allowed: list[str], row: Scope, needs: Needs, more: Mapping[str, Any]) -> Document:
-    conditions = {**_filled(row.conditions, needs), **more}
+    own = {"StringEqualsIfExists": dict.fromkeys(_HELD_TAGS, needs.environment)}
+    conditions = {**_filled(row.conditions, needs), **more, **own}
     resources = [*row.resources, *(row.provider_resources if needs.nests_provider else ())]
     statement = {"Effect": "Allow", "Action": allowed, "Resource": _filled(resources, needs)}
-    return {**statement, "Condition": conditions} if conditions else statement
+    return {**statement, "Condition": conditions}
 
 
 def _filled(value: Any, needs: Needs) -> Any:
@@ -135,11 +182,27 @@ def _filled(value: Any, needs: Needs) -> Any:
     if isinstance(value, Mapping):
         return {key: _filled(item, needs) for key, item in value.items()}
     if isinstance(value, list):
-        return [_filled(item, needs) for item in value]
+        return list(dict.fromkeys(name for item in value for name in _names(str(item), needs)))
     lists = {"{role_services}": needs.role_services, "{linked_services}": needs.linked_services}
-    if value in lists:
-        return list(lists[value])
-    return str(value).format(prefix=needs.prefix, region=needs.region, environment=needs.environment, account="*")
+    return list(lists[value]) if value in lists else next(_names(str(value), needs))
+
+
+def _names(form: str, needs: Needs) -> Iterator[str]:
+    """Yield a name of a scope for each stack that it can belong to."""
+    service = form.split(":")[2] if form.startswith("arn:") else ""
+    prefixes = needs.name_prefixes(service) if "{prefix}" in form else ("",)
+    stacks = needs.stack_names if "{stack}" in form else ("",)
+    clusters = needs.clusters if "{cluster}" in form else ("",)
+    for prefix, stack, cluster in product(prefixes, stacks, clusters):
+        yield form.format(
+            prefix=prefix,
+            stack=stack,
+            cluster=cluster,
+            region=needs.region,
+            environment=needs.environment,
+            qualifier=needs.qualifier,
+            account="*",
+        )
 
 
 def _parts(statement: Document) -> Iterator[Document]:

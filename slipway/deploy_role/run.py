@@ -7,10 +7,14 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from slipway.assembly import NoAssemblyError
+from slipway.bootstrap import bootstrap_command
 from slipway.chosen_assembly import NotChosenError, chosen_assembly, refuse_unclear_choice
+from slipway.deploy_role.names import collisions, names_in_files
 from slipway.deploy_role.needs import Needs, UnknownTypeError, read_needs
 from slipway.deploy_role.policies import (
     Document,
+    bootstrap_role,
+    deploy_role_limits,
     deployer_policy,
     destroyer_policy,
     execution_policies,
@@ -19,6 +23,13 @@ from slipway.deploy_role.policies import (
 
 SESSION_SECONDS = 10800
 """How long the workflows ask to be the deployer's role (.github/workflows); a role gives an hour unless told."""
+
+_DESTROYER = "destroyer.json"
+_DEPLOY_LIMITS = "deploy-role-limits.json"
+_SHARED_BOOTSTRAP = (
+    "This environment shares the account's default bootstrap: one role deploys every environment that uses it, with "
+    "the policies of all. Set `bootstrap_qualifier` in the environment file to give it a role of its own."
+)
 
 _ACCOUNT = re.compile(r"[0-9]{12}")
 _REPOSITORY = re.compile(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+|[A-Za-z0-9-]+@[0-9]+/[A-Za-z0-9._-]+@[0-9]+")
@@ -34,6 +45,7 @@ def run(
     *,
     account: str,
     github: str | None,
+    to_destroy: bool,
     output: Path,
     tell: Callable[[str], None],
 ) -> None:
@@ -44,6 +56,7 @@ def run(
         assembly: cloud assembly of it, instead.
         account: id of the AWS account.
         github: `owner/name` of the repository whose workflows deploy, or `owner@id/name@id`.
+        to_destroy: also write what `slipway destroy` needs.
         output: folder for the documents, made if need be.
         tell: called with one line at a time.
 
@@ -55,7 +68,8 @@ def run(
         needs = read_needs(chosen_assembly(environment, assembly, "deploy-role-synth"))
     except (NoAssemblyError, NotChosenError, UnknownTypeError) as error:
         raise NoPoliciesError(str(error)) from error
-    documents = dict(_documents(needs, account, github))
+    _refuse_collisions(needs.environment)
+    documents = dict(_documents(needs, account, github, to_destroy=to_destroy))
     _write(documents, output)
     for line in _instructions(needs, account, output, documents):
         tell(line)
@@ -80,12 +94,30 @@ def _refuse_wrong(environment: str | None, assembly: Path | None, account: str, 
         raise NoPoliciesError("\n".join(wrong))
 
 
-def _documents(needs: Needs, account: str, github: str | None) -> Iterator[tuple[str, Document]]:
+def _refuse_collisions(environment: str) -> None:
+    """Refuse an environment whose policies would cover resources of another one in environments/.
+
+    Raises:
+        NoPoliciesError: the others, a line each.
+    """
+    found = [
+        f"environment {environment}: the names of its resources begin like those of {other} ({beginning}), so policies "
+        "cannot tell the two apart: deploy one of them under another `name`"
+        for other, beginning in collisions(environment, names_in_files())
+    ]
+    if found:
+        raise NoPoliciesError("\n".join(found))
+
+
+def _documents(needs: Needs, account: str, github: str | None, *, to_destroy: bool) -> Iterator[tuple[str, Document]]:
     """Yield each document with the name of its file."""
     for number, policy in enumerate(execution_policies(needs), start=1):
         yield f"execution-{number}.json", policy
     yield "deployer.json", deployer_policy(needs, account)
-    yield "destroyer.json", destroyer_policy(needs)
+    if needs.has_own_bootstrap:
+        yield _DEPLOY_LIMITS, deploy_role_limits(needs)
+    if to_destroy:
+        yield _DESTROYER, destroyer_policy(needs)
     if github:
         yield "deployer-trust.json", github_trust_policy(needs, account, github)
 
@@ -98,8 +130,8 @@ def _write(documents: Mapping[str, Document], output: Path) -> None:
     """
     try:
         output.mkdir(parents=True, exist_ok=True)
-        for old in output.glob("execution-*.json"):
-            old.unlink()
+        for old in (*output.glob("execution-*.json"), output / _DESTROYER, output / _DEPLOY_LIMITS):
+            old.unlink(missing_ok=True)
         for name, document in documents.items():
             (output / name).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     except OSError as error:
@@ -121,7 +153,12 @@ def _instructions(needs: Needs, account: str, output: Path, documents: Mapping[s
     for name, policy in policies.items():
         yield f"aws iam create-policy --policy-name {policy} --policy-document {document(name)}"
     arns = ",".join(f"arn:aws:iam::{account}:policy/{policy}" for policy in policies.values())
-    yield f'npx cdk bootstrap aws://{account}/{needs.region} --cloudformation-execution-policies "{arns}"'
+    yield f'{bootstrap_command(account, needs.region, needs.qualifier)} --cloudformation-execution-policies "{arns}"'
+    if _DEPLOY_LIMITS in documents:
+        yield (
+            f"aws iam put-role-policy --role-name {bootstrap_role(needs, 'deploy', account)} "
+            f"--policy-name slipway-{needs.environment} --policy-document {document(_DEPLOY_LIMITS)}"
+        )
     yield ""
     if "deployer-trust.json" in documents:
         role = f"{prefix}-deployer"
@@ -132,14 +169,18 @@ def _instructions(needs: Needs, account: str, output: Path, documents: Mapping[s
             f"--assume-role-policy-document {document('deployer-trust.json')}"
         )
         yield f"slipway preflight --policy > {shlex.quote(str(output / 'preflight.json'))}"
-        for policy in ("deployer", "destroyer", "preflight"):
+        for policy in ("deployer", *(["destroyer"] if _DESTROYER in documents else []), "preflight"):
             yield (
                 f"aws iam put-role-policy --role-name {role} --policy-name {policy} "
                 f"--policy-document {document(f'{policy}.json')}"
             )
     else:
-        yield f"Attach {output / 'deployer.json'} to everyone who runs `cdk deploy`,"
-        yield f"and {output / 'destroyer.json'} also to everyone who runs `slipway destroy`."
+        yield f"Attach {output / 'deployer.json'} to everyone who runs `cdk deploy`."
+        if _DESTROYER in documents:
+            yield f"Attach {output / _DESTROYER}, too, to everyone who runs `slipway destroy`."
+    if not needs.has_own_bootstrap:
+        yield ""
+        yield _SHARED_BOOTSTRAP
     if caveat := _caveat(needs):
         yield ""
         yield caveat
@@ -152,9 +193,11 @@ def _caveat(needs: Needs) -> str | None:
             "Whoever may create roles can give themselves more: these policies keep mistakes small, not an attacker. "
             "docs/deploy-role.md says what closes the gap."
         )
-    if f":policy/{needs.prefix}" in needs.permissions_boundary:
-        return (
-            f"The boundary {needs.permissions_boundary} holds nothing: CloudFormation's role may rewrite policies "
-            f"whose names begin with {needs.prefix}. Give it another name."
-        )
+    name = needs.permissions_boundary.partition(":policy/")[2]
+    for prefix in needs.name_prefixes("iam"):
+        if name.startswith((prefix, f"parallelcluster/{prefix}")):
+            return (
+                f"The boundary {needs.permissions_boundary} holds nothing: CloudFormation's role may rewrite policies "
+                f"whose names begin with {prefix}. Give it another name."
+            )
     return None

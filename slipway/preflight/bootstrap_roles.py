@@ -6,23 +6,24 @@ from pathlib import Path
 from typing import Any
 
 from slipway.assembly import read_artifacts
+from slipway.bootstrap import bootstrap_command, read_qualifier
 from slipway.preflight.account import Account
 
 
-def bootstrap_command(account: Account) -> str:
-    """Return the command that bootstraps the account's Region, or renews what stands.
-
-    It names no policies: a first bootstrap gives CloudFormation's role AdministratorAccess, and a later one keeps what
-    somebody narrowed it to.
+def command(assembly: Path, account: Account) -> str:
+    """Return the command that bootstraps the account's Region for an assembly, or renews what stands.
 
     Raises:
+        NoAssemblyError: the folder is no cloud assembly.
         ClientError, BotoCoreError: AWS does not say which account it is.
     """
-    return f"npx cdk bootstrap aws://{account.caller.account_id}/{account.region}"
+    return bootstrap_command(account.caller.account_id, account.region, read_qualifier(assembly))
 
 
 def deployer_roles(assembly: Path) -> tuple[str, ...]:
     """Return the ARNs of the roles that the CDK CLI takes on, with `${AWS::Partition}` and `${AWS::AccountId}` open.
+
+    The role for look-ups is none of them: the CLI does without it.
 
     Raises:
         NoAssemblyError: the folder is no cloud assembly.
@@ -44,8 +45,6 @@ def _of_stacks(assembly: Path, key: str) -> Iterator[str]:
         properties = artifact["properties"]
         if key in properties:
             yield properties[key]
-        if key == "assumeRoleArn" and "lookupRole" in properties:
-            yield properties["lookupRole"]["arn"]
 
 
 def _of_assets(assembly: Path) -> Iterator[str]:

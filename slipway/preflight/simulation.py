@@ -142,7 +142,7 @@ def _one_of(pattern: str, account: Account) -> str:
     partition = account.caller.arn.split(":")[1] if partition == "*" else partition
     owner = account.caller.account_id if owner == "*" else owner
     # CDK's bucket and roles have the account in their name as well.
-    name = re.sub(r"(?<=-)\*(?=-|/)", account.caller.account_id, name).replace("*", _ANYTHING)
+    name = re.sub(r"(?<=-)\*(?=-|/)", account.caller.account_id, name).replace("*", _ANYTHING).replace("?", "0")
     return ":".join([arn, partition, service, region, owner, name])
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
+from slipway.bootstrap import read_qualifier
 from slipway.rehearsal.assembly import Assembly
 from slipway.rehearsal.cdk_cli import BOOTSTRAP_STACK
 from slipway.rehearsal.changed_environment import write_changed_environment
@@ -63,8 +64,8 @@ def take_first_inventory(session: Session) -> str:
 
 def bootstrap(session: Session) -> str:
     """Bootstrap the account."""
-    emulated = _emulated(session)
-    session.cdk.bootstrap("bootstrap", emulated.variables, emulated.region)
+    emulated, assembly = _emulated(session), _assembly(session)
+    session.cdk.bootstrap("bootstrap", emulated.variables, emulated.region, read_qualifier(assembly.folder))
     return f"{len(_new_resources(emulated, 0))} resources in {BOOTSTRAP_STACK}"
 
 

@@ -59,5 +59,11 @@ class Environment(Section):
     ) = None
     """Managed policy that bounds every role of the environment, the nodes' included."""
 
+    bootstrap_qualifier: (
+        Annotated[str, Form(r"[a-z0-9]{1,10}", "up to 10 lower-case letters and digits", "team1")] | None
+    ) = None
+    """Qualifier of a CDK bootstrap of the environment's own, so that no other environment is deployed with its roles;
+    leave out for the account's default one. `slipway deploy-role` prints the command that makes it."""
+
     operations: Operations = Operations()
     """Alarms, budget, logs."""

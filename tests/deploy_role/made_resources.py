@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from slipway.deploy_role.needs import STACK_NAME_CHARACTERS
+from slipway.deploy_role.names import STACK_NAME_CHARACTERS
 
 ACCOUNT = "111122223333"
 UUID = "0c5a1c90-6d1e-11f0-9d3a-0a1b2c3d4e5f"
@@ -25,6 +25,7 @@ class Naming:
         longest: how long a name may be that CloudFormation makes up, in characters.
         within: property that names what the resource is in; its name comes before the resource's own.
         suffix: what follows the name.
+        identity: what stands between the name of what it is in and its own.
     """
 
     service: str
@@ -33,12 +34,15 @@ class Naming:
     longest: int = 255
     within: str = ""
     suffix: str = ""
+    identity: str = ""
 
 
 NAMINGS = {
     "AWS::Budgets::Budget": Naming("budgets", "budget"),
     NESTED: Naming("cloudformation", "stack", longest=128, suffix=f"/{UUID}"),
-    "AWS::EKS::AccessEntry": Naming("eks", "access-entry", within="ClusterName", suffix=f"/{UUID}"),
+    "AWS::EKS::AccessEntry": Naming(
+        "eks", "access-entry", within="ClusterName", suffix=f"/{UUID}", identity=f"role/{ACCOUNT}/"
+    ),
     "AWS::EKS::Addon": Naming("eks", "addon", "AddonName", within="ClusterName", suffix=f"/{UUID}"),
     "AWS::EKS::Cluster": Naming("eks", "cluster", "Name", 100),
     "AWS::EKS::Nodegroup": Naming("eks", "nodegroup", "NodegroupName", 63, "ClusterName", f"/{UUID}"),
@@ -128,7 +132,7 @@ def name_of(stack: str, resources: Mapping[str, Any], logical_id: str) -> str:
     name = properties.get(naming.property) or made_up(stack, logical_id, naming.longest)
     assert isinstance(name, str), f"{logical_id} has a name that only the deployment knows: {name}"
     if naming.within:
-        name = f"{name_of(stack, resources, properties[naming.within]['Ref'])}/{name}"
+        name = f"{name_of(stack, resources, properties[naming.within]['Ref'])}/{naming.identity}{name}"
     return name.lower() if resource["Type"] == "AWS::S3::Bucket" else name
 
 

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from slipway.cli import app
+from slipway.deploy_role.names import collisions
 from slipway.deploy_role.run import SESSION_SECONDS
 from tests.assembly import PROJECT, Assembly
 from tests.teardown.fakes import TEMPLATES, write_assembly
@@ -26,6 +27,7 @@ def test_it_writes_the_documents_and_says_the_commands(default: Assembly, tmp_pa
     written = sorted(path.name for path in tmp_path.iterdir())
     assert {"deployer.json", "deployer-trust.json", "execution-1.json"} <= set(written)
     assert "execution-9.json" not in written
+    assert "destroyer.json" not in written
     assert all(json.loads((tmp_path / name).read_text())["Version"] == "2012-10-17" for name in written)
     for name in written:
         if name.startswith("execution"):
@@ -54,7 +56,7 @@ def test_the_role_gives_the_workflows_the_time_and_the_checks_that_they_ask_for(
     ("boundary", "said"),
     [
         (None, "Whoever may create roles can give themselves more"),
-        ("slipway-tiny-boundary", "policy/slipway-tiny-boundary holds nothing"),
+        ("slipway-tiny-network-boundary", "policy/slipway-tiny-network-boundary holds nothing"),
         ("team-boundary", None),
     ],
 )
@@ -123,3 +125,60 @@ def test_the_commands_work_for_a_folder_with_a_space(default: Assembly, tmp_path
         "preflight.json"
     }
     assert str(folder / "preflight.json") in next(words for words in commands if words[0] == "slipway")
+
+
+def test_the_destroyers_policy_is_written_and_printed_on_request_only(default: Assembly, tmp_path: Path) -> None:
+    arguments = ["--assembly", str(default.directory), "--account", ACCOUNT, "--output", str(tmp_path)]
+
+    asked = CliRunner().invoke(app, ["deploy-role", *arguments, "--github", "acme/ml", "--destroyer"]).output
+    assert (tmp_path / "destroyer.json").exists()
+    again = CliRunner().invoke(app, ["deploy-role", *arguments, "--github", "acme/ml"]).output
+
+    assert "--policy-name destroyer" in asked
+    assert "destroyer.json" not in again
+    assert not (tmp_path / "destroyer.json").exists()
+
+
+def test_an_environment_with_a_bootstrap_of_its_own_gets_its_commands(directory: Assembly, tmp_path: Path) -> None:
+    arguments = ["--assembly", str(directory.directory), "--account", ACCOUNT, "--output", str(tmp_path)]
+
+    output = CliRunner().invoke(app, ["deploy-role", *arguments]).output
+
+    command = (
+        f"npx cdk bootstrap aws://{ACCOUNT}/us-east-2 --qualifier directory --toolkit-stack-name CDKToolkit-directory"
+    )
+    assert f"{command} --cloudformation-execution-policies" in output
+    role = f"cdk-directory-deploy-role-{ACCOUNT}-us-east-2"
+    assert f"put-role-policy --role-name {role} " in output
+    assert "shares the account's default bootstrap" not in output
+    assert (tmp_path / "deploy-role-limits.json").exists()
+    templates = directory.templates().values()
+    assert {t["Parameters"]["BootstrapVersion"]["Default"] for t in templates} == {"/cdk-bootstrap/directory/version"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "collide"),
+    [
+        ("team", "team-a", False),
+        ("small", "small-network", True),
+        ("small-network", "small", True),
+        ("small", "small-storage-east", True),
+        ("a-name-of-sixteen", "a-name-of-sixteens", True),
+        ("a-name-of-16-one", "a-name-of-16-two", False),
+        ("team", "team", False),
+    ],
+)
+def test_environments_collide_when_policies_cannot_tell_their_names_apart(one: str, other: str, collide: bool) -> None:
+    assert bool(list(collisions(one, [other]))) == collide
+
+
+def test_an_environment_that_collides_with_one_in_the_folder_gets_no_policies(tmp_path: Path) -> None:
+    environment = {"slipway:environment": "small-network"}
+    folder = write_assembly(tmp_path / "assembly", {"slipway-small-network-storage": {}}, tags=environment)
+
+    arguments = ["--assembly", str(folder), "--account", ACCOUNT, "--output", str(tmp_path / "out")]
+    result = CliRunner().invoke(app, ["deploy-role", *arguments])
+
+    assert result.exit_code == 2
+    assert "begin like those of small (slipway-small-network-" in result.output
+    assert "another `name`" in result.output

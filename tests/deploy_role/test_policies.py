@@ -129,7 +129,7 @@ def test_whatever_writes_is_held_to_names_or_the_region(each_assembly: Assembly)
         writing = [a for a in item["Action"] if not re.match(r"[a-z0-9-]+:(Describe|List|Get|BatchGet|Simulate)", a)]
         layers = [action for action in writing if "Layer" in action or "CodeSigning" in action]
         if writing and item["Resource"] == ["*"]:
-            assert item["Condition"] == {"StringEquals": {"aws:RequestedRegion": needs.region}}, writing
+            assert item["Condition"]["StringEquals"] == {"aws:RequestedRegion": needs.region}, writing
             assert writing == layers or not [a for a in writing if a.startswith(("iam:", "s3:", "lambda:"))]
 
 
@@ -172,7 +172,7 @@ def test_a_boundary_that_all_roles_have_is_demanded_of_new_ones(kubernetes_bound
 
     (creating,) = [item for item in statements(needs) if "iam:CreateRole" in item["Action"]]
 
-    assert creating["Condition"] == {"StringEquals": {"iam:PermissionsBoundary": needs.permissions_boundary}}
+    assert creating["Condition"]["StringEquals"] == {"iam:PermissionsBoundary": needs.permissions_boundary}
 
 
 def test_the_providers_role_has_no_boundary_so_none_is_demanded(assemblies: Any) -> None:
@@ -194,16 +194,19 @@ def test_every_stack_reads_the_bootstraps_version_and_the_outputs_of_others(each
 
     (version,) = {t["Parameters"]["BootstrapVersion"]["Default"] for t in each_assembly.templates().values()}
     assert f"arn:aws:ssm:{needs.region}:*:parameter{version}" in resources_of(needs, "ssm:GetParameters")
-    assert resources_of(needs, "cloudformation:DescribeStacks") == {
-        f"arn:aws:cloudformation:{needs.region}:*:stack/{needs.prefix}*"
-    }
+    stacks = f"arn:aws:cloudformation:{needs.region}:*:stack"
+    own = {f"{stacks}/{name}/*" for name in needs.stack_names}
+    nested = {f"{stacks}/{prefix}*" for prefix in needs.name_prefixes("cloudformation")}
+    allowed = own | nested if needs.nests_provider else own
+    assert resources_of(needs, "cloudformation:DescribeStacks") == allowed
 
 
 def test_what_aws_own_templates_name_is_reached_where_they_are_nested(default: Assembly, assemblies: Any) -> None:
     needs, without = read_needs(default.directory), read_needs(assemblies("kubernetes").directory)
 
-    assert "arn:aws:iam::*:role/ParallelCluster*" in resources_of(needs, "iam:CreateRole")
-    assert "arn:aws:iam::*:policy/DefaultParallelCluster*" in resources_of(needs, "iam:CreatePolicy")
+    assert "arn:aws:iam::*:role/ParallelClusterLambdaRole-????????" in resources_of(needs, "iam:CreateRole")
+    policy = "arn:aws:iam::*:policy/DefaultParallelClusterIamAdminPolicy-????????"
+    assert policy in resources_of(needs, "iam:CreatePolicy")
     transform = "arn:aws:cloudformation:us-west-2:aws:transform/Serverless-2016-10-31"
     assert transform in resources_of(needs, "cloudformation:CreateChangeSet")
     assert not [arn for item in statements(without) for arn in item["Resource"] if "ParallelCluster" in arn]
@@ -212,7 +215,7 @@ def test_what_aws_own_templates_name_is_reached_where_they_are_nested(default: A
 
 def test_assets_of_others_are_read_and_never_changed(each_assembly: Assembly) -> None:
     needs = read_needs(each_assembly.directory)
-    assets = f"arn:aws:s3:::cdk-hnb659fds-assets-*-{needs.region}/*"
+    assets = f"arn:aws:s3:::cdk-{needs.qualifier}-assets-*-{needs.region}/*"
 
     changing = [action for item in statements(needs) if assets in item["Resource"] for action in item["Action"]]
 

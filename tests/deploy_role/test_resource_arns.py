@@ -1,25 +1,31 @@
 """CloudFormation's role reaches every resource by its real ARN: names, paths and all.
 
 None of the judges is ours: the Service Authorization Reference, as cfn-lint keeps it, says on which kind of ARN IAM
-decides an action, and moto's policy evaluation decides it. moto takes a condition key without a value for fulfilled, so
-each request here has all keys that the policies name.
+decides an action, and a policy simulator decides it, with the condition keys that AWS sends (tests/iam/simulator.py).
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, reduce
+from functools import reduce
 from typing import Any
 
 import pytest
-from moto.iam.access_control import IAMPolicy, PermissionResult
 
+from slipway.assembly import ENVIRONMENT_TAG
 from slipway.deploy_role.needs import Needs, read_needs
-from slipway.deploy_role.policies import Document, deployer_policy, destroyer_policy, execution_policies
+from slipway.deploy_role.policies import (
+    Document,
+    bootstrap_role,
+    deployer_policy,
+    destroyer_policy,
+    execution_policies,
+)
 from tests.assembly import PROJECT, Assembly
-from tests.deploy_role.made_resources import ACCOUNT, Made, arn, made_by, made_up, reference
+from tests.deploy_role.made_resources import ACCOUNT, UUID, Made, arn, made_by, reference
+from tests.iam.simulator import Request, decide
 
 Context = Mapping[str, str]
+ROLE = f"arn:aws:iam::{ACCOUNT}:role/cfn-exec"
 
 
 def requests(needs: Needs, resources: Sequence[Made]) -> Iterator[tuple[str, str, Context]]:
@@ -42,7 +48,7 @@ def objects(action: str, needs: Needs, resources: Sequence[Made]) -> Iterator[st
     """Yield objects: of the environment's own buckets and, where they are read, the assets and the provider's."""
     yield from (f"{made.arn}/key" for made in resources if made.kind == ("s3", "bucket"))
     if action.startswith("s3:GetObject"):
-        yield f"arn:aws:s3:::cdk-hnb659fds-assets-{ACCOUNT}-{needs.region}/code.zip"
+        yield f"arn:aws:s3:::cdk-{needs.qualifier}-assets-{ACCOUNT}-{needs.region}/code.zip"
         if needs.nests_provider:
             yield f"arn:aws:s3:::{needs.region}-aws-parallelcluster/parallelcluster/templates/cluster.yaml"
 
@@ -60,21 +66,15 @@ def bounded(made: Made) -> Context:
     return {"iam:PermissionsBoundary": str(made.properties.get("PermissionsBoundary", ""))}
 
 
-@cache
-def execution_judges(needs: Needs) -> tuple[IAMPolicy, ...]:
-    """The policies of CloudFormation's role, for moto."""
-    return tuple(judge(policy) for policy in execution_policies(needs))
-
-
-def judge(policy: Document) -> IAMPolicy:
-    """A policy, for moto."""
-    return IAMPolicy({"policy_document": json.dumps(policy)})
-
-
-def allowed(judges: Sequence[IAMPolicy], action: str, resource: str, context: Context) -> bool:
-    """Whether the policies together allow it; moto decides."""
-    results = {judge.is_action_permitted(action, resource, None, dict(context)) for judge in judges}
-    return PermissionResult.PERMITTED in results and PermissionResult.DENIED not in results
+def refused(policies: Sequence[Document], needs: Needs, asked: Sequence[tuple[str, str, Context]]) -> set[str]:
+    """What the policies together do not allow; the simulator decides. Each resource has the environment's tag."""
+    tag = {f"aws:{kind}/{ENVIRONMENT_TAG}": needs.environment for kind in ("ResourceTag", "RequestTag")}
+    decisions = decide([Request(ROLE, action, name, policies, if_sent={**tag, **keys}) for action, name, keys in asked])
+    return {
+        f"{action} on {name}"
+        for (action, name, _), decision in zip(asked, decisions, strict=True)
+        if decision != "Allowed"
+    }
 
 
 def all_made(assembly: Assembly, needs: Needs) -> list[Made]:
@@ -89,13 +89,10 @@ def all_made(assembly: Assembly, needs: Needs) -> list[Made]:
 def test_every_resource_is_reached_by_its_arn(each_assembly: Assembly) -> None:
     needs = read_needs(each_assembly.directory)
 
-    judges = execution_judges(needs)
-
     asked = list(requests(needs, all_made(each_assembly, needs)))
-    refused = {f"{action} on {name}" for action, name, keys in asked if not allowed(judges, action, name, keys)}
 
     assert {action.split(":")[0] for action, *_ in asked} >= {"cloudformation", "iam", "lambda", "s3"}
-    assert not sorted(refused)
+    assert not sorted(refused(execution_policies(needs), needs, asked))
 
 
 def test_everything_that_is_held_to_names_is_asked_for(default: Assembly, assemblies: Any) -> None:
@@ -105,7 +102,8 @@ def test_everything_that_is_held_to_names_is_asked_for(default: Assembly, assemb
         needs = read_needs(assembly.directory)
         asked |= {action for action, *_ in requests(needs, all_made(assembly, needs))}
         statements = [item for policy in execution_policies(needs) for item in policy["Statement"]]
-        of_names = [item for item in statements if any(needs.prefix in resource for resource in item["Resource"])]
+        begin = f"slipway-{needs.environment}-"
+        of_names = [item for item in statements if any(begin in resource for resource in item["Resource"])]
         held |= {action for item in of_names for action in item["Action"]}
 
     # For the nodes of EKS's Auto Mode, which no template has.
@@ -127,28 +125,39 @@ def test_what_is_not_the_environments_is_out_of_reach(small: Assembly, action: s
     needs = read_needs(small.directory)
 
     assert action in needs.actions
-    assert not allowed(execution_judges(needs), action, resource, {"aws:RequestedRegion": needs.region})
+    assert refused(execution_policies(needs), needs, [(action, resource, {"aws:RequestedRegion": needs.region})])
 
 
-def test_who_destroys_reaches_what_is_stopped_before(assemblies: Any) -> None:
-    needs = read_needs(assemblies("beside").directory)
-    resources = all_made(assemblies("beside"), needs)
-    region = {"aws:RequestedRegion": needs.region}
-    cluster = (
-        f"{made_up('slipway-beside-inference', 'Cluster', 255)}/{made_up('slipway-beside-inference', 'Service', 255)}"
-    )
-    named = [
-        ("cloudformation:UpdateTerminationProtection", ("cloudformation", "stack"), ""),
-        ("eks:UpdateNodegroupConfig", ("eks", "nodegroup"), ""),
-        ("ecs:UpdateService", ("ecs", "service"), cluster),
-        ("ecs:UpdateTaskProtection", ("ecs", "task"), cluster),
-        ("dynamodb:UpdateItem", ("dynamodb", "table"), "parallelcluster-slurm-beside"),
-    ]
+@pytest.mark.parametrize(
+    ("environment", "action", "kind", "name"),
+    [
+        (
+            "beside",
+            "cloudformation:UpdateTerminationProtection",
+            ("cloudformation", "stack"),
+            "{stack}training/" + UUID,
+        ),
+        ("beside", "eks:UpdateNodegroupConfig", ("eks", "nodegroup"), f"{{stack}}kubernetes/jobs/{UUID}"),
+        ("beside", "dynamodb:UpdateItem", ("dynamodb", "table"), "parallelcluster-slurm-beside"),
+        ("beside", "logs:DeleteLogGroup", ("logs", "log-group"), "/aws/lambda/{stack}storage-F-1A2B3C4D5E6F"),
+        ("beside", "logs:DeleteLogGroup", ("logs", "log-group"), "/aws/parallelcluster/beside-202611221530"),
+        ("beside", "logs:DeleteLogGroup", ("logs", "log-group"), "/aws/eks/{stack}kubernetes/cluster"),
+        ("default", "ecs:UpdateService", ("ecs", "service"), "{stack}inference-C-1A2B3C4D5E6F/{stack}inference-S-1A"),
+        (
+            "default",
+            "ecs:UpdateTaskProtection",
+            ("ecs", "task"),
+            "{stack}inference-C-1A2B3C4D5E6F/{stack}inference-S-1A",
+        ),
+    ],
+)
+def test_who_destroys_reaches_what_is_stopped_and_deleted(
+    assemblies: Any, environment: str, action: str, kind: tuple[str, str], name: str
+) -> None:
+    needs = read_needs(assemblies(environment).directory)
+    one = arn(kind, name.format(stack=f"slipway-{environment}-"), needs.region)
 
-    for action, kind, name in named:
-        arns = [arn(kind, name, needs.region)] if name else [made.arn for made in resources if made.kind == kind]
-        assert arns
-        assert all(allowed([judge(destroyer_policy(needs))], action, one, region) for one in arns), action
+    assert not refused([destroyer_policy(needs)], needs, [(action, one, {"aws:RequestedRegion": needs.region})])
 
 
 def test_the_deployer_takes_on_the_roles_that_the_bootstrap_makes(default: Assembly) -> None:
@@ -156,11 +165,14 @@ def test_the_deployer_takes_on_the_roles_that_the_bootstrap_makes(default: Assem
     needs = read_needs(default.directory)
     template = (PROJECT / "node_modules/aws-cdk/lib/api/bootstrap/bootstrap-template.yaml").read_text(encoding="utf-8")
     names = set(re.findall(r"RoleName:\s+Fn::Sub: (cdk-\S+)", template))
-    values = {"${Qualifier}": "hnb659fds", "${AWS::AccountId}": ACCOUNT, "${AWS::Region}": needs.region}
+    values = {"${Qualifier}": needs.qualifier, "${AWS::AccountId}": ACCOUNT, "${AWS::Region}": needs.region}
     roles = {reduce(lambda text, item: text.replace(*item), values.items(), name) for name in names}
 
-    deployer = [judge(deployer_policy(needs, ACCOUNT))]
-    taken = {role for role in roles if allowed(deployer, "sts:AssumeRole", f"arn:aws:iam::{ACCOUNT}:role/{role}", {})}
+    asked: dict[str, tuple[str, str, Context]] = {
+        role: ("sts:AssumeRole", f"arn:aws:iam::{ACCOUNT}:role/{role}", {}) for role in roles
+    }
+    deployer = [deployer_policy(needs, ACCOUNT)]
+    taken = {role for role, request in asked.items() if not refused(deployer, needs, [request])}
 
     assert len(roles) == 5
-    assert roles - taken == {f"cdk-hnb659fds-cfn-exec-role-{ACCOUNT}-{needs.region}"}
+    assert roles - taken == {bootstrap_role(needs, name, ACCOUNT) for name in ("cfn-exec", "lookup")}

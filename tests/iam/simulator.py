@@ -33,7 +33,8 @@ class Request:
         principal: ARN of a role or of a role's session.
         action: for example `s3:GetObject`.
         resource: ARN, or `*` for an action that takes none.
-        context: condition keys; the simulator refuses nothing but drops those that AWS does not send with the action.
+        context: condition keys that AWS must send with the action.
+        if_sent: condition keys that count only where AWS sends them with the action.
         policies: identity policies of the principal.
         boundaries: its permissions boundaries.
         resource_policy: the resource's own policy; a trust policy for `sts:AssumeRole`.
@@ -50,6 +51,7 @@ class Request:
     resource_policy: Document | None = None
     account: str = ACCOUNT
     endpoints: Sequence[Document] = ()
+    if_sent: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
 
 
 def decide(requests: Sequence[Request]) -> list[Decision]:
@@ -71,8 +73,8 @@ def decide(requests: Sequence[Request]) -> list[Decision]:
     for request, answer in zip(requests, answers, strict=True):
         if "error" in answer:
             raise SimulationError(f"{request.action} on {request.resource}: {answer['error']}")
-        if answer["ignored"]:
-            raise SimulationError(f"AWS does not send {answer['ignored']} with {request.action} on {request.resource}")
+        if unsent := [key for key in answer["ignored"] if key not in request.if_sent]:
+            raise SimulationError(f"AWS does not send {unsent} with {request.action} on {request.resource}")
     return [answer["decision"] for answer in answers]
 
 
@@ -82,7 +84,7 @@ def _simulation(request: Request, documents: dict[str, Document]) -> dict[str, A
         "action": request.action,
         "resource": request.resource,
         "account": request.account,
-        "context": dict(request.context),
+        "context": {**request.if_sent, **request.context},
         "policies": [_key(document, documents) for document in request.policies],
         "boundaries": [_key(document, documents) for document in request.boundaries],
         "endpoints": [_key(document, documents) for document in request.endpoints],

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from slipway.preflight.bootstrap_roles import bootstrap_command
+from slipway.preflight.bootstrap_roles import command
 from slipway.preflight.checks.permissions import principal
 from slipway.preflight.needs import Needs
 from tests.preflight.aws import ACCOUNT_ID, Aws, Refusal
@@ -34,13 +34,13 @@ def caller(aws: Aws, arn: str) -> None:
 def test_a_caller_and_a_role_that_may_pass(needs: Needs, aws: Aws, ask: Ask) -> None:
     answers = ask("PF14", needs, aws)
     assert [answer.status for answer in answers] == ["passed", "passed"]
-    assert answers[0].message == "it may: 3 roles"
+    assert answers[0].message == "it may: 2 roles"
     assert answers[1].subject.endswith(f"cdk-hnb659fds-cfn-exec-role-{ACCOUNT_ID}-us-west-2 makes the resources")
     asked = next(call.parameters for call in aws.calls if call.operation == "SimulatePrincipalPolicy")
     assert asked["PolicySourceArn"] == USER
     assert asked["ActionNames"] == ["sts:AssumeRole"]
     assert [arn.rpartition("/")[2] for arn in asked["ResourceArns"]] == [
-        f"cdk-hnb659fds-{name}-role-{ACCOUNT_ID}-us-west-2" for name in ("deploy", "lookup", "file-publishing")
+        f"cdk-hnb659fds-{name}-role-{ACCOUNT_ID}-us-west-2" for name in ("deploy", "file-publishing")
     ]
 
 
@@ -51,7 +51,7 @@ def test_a_caller_who_may_not_gets_the_policy(needs: Needs, aws: Aws, ask: Ask) 
     assert answer.fix is not None
     policy = json.loads(answer.fix[answer.fix.index("{") :])
     assert policy["Statement"][0]["Action"] == "sts:AssumeRole"
-    assert len(policy["Statement"][0]["Resource"]) == 3
+    assert len(policy["Statement"][0]["Resource"]) == 2
 
 
 def test_one_role_of_several_that_may_not_be_taken_on_is_named(needs: Needs, aws: Aws, ask: Ask) -> None:
@@ -156,9 +156,9 @@ def test_a_denial_that_hangs_on_what_only_a_call_has_is_not_checked(needs: Needs
 def test_an_account_without_bootstrap_fails(needs: Needs, aws: Aws, ask: Ask) -> None:
     aws.replies["iam.GetRole"] = Refusal("NoSuchEntity")
     answers = ask("PF14", needs, aws)
-    assert [answer.status for answer in answers] == ["failed"] * 4
+    assert [answer.status for answer in answers] == ["failed"] * 3
     # The very same command as PF02's, so that it is printed once.
-    assert {answer.fix for answer in answers} == {bootstrap_command(aws.account())}
+    assert {answer.fix for answer in answers} == {command(needs.assembly, aws.account())}
 
 
 def test_the_session_of_a_role_is_the_role_with_its_path(aws: Aws) -> None:

@@ -22,7 +22,7 @@ CLUSTER_FILE = "training_stacks.sh"
 
 _COPYING_FUNCTION = "Custom::CDKBucketDeployment8693BB64968944B69AAFB0CC9EB8756C"
 _LAMBDA_BASIC_POLICY = "arn:<AWS::Partition>:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole"
-_ASSET_BUCKET = "arn:aws:s3:::cdk-hnb659fds-assets-<AWS::AccountId>"
+_ASSET_BUCKET = "arn:aws:s3:::cdk-{}-assets-<AWS::AccountId>"
 _COPYING_ACTIONS = ("s3:GetBucket*", "s3:GetObject*", "s3:List*", "s3:Abort*", "s3:DeleteObject*")
 
 
@@ -92,14 +92,16 @@ class NodeScripts(Construct):
     def _acknowledge_the_copying_function(self, props: NodeScriptsProps) -> None:
         """The function and its role are the CDK's; their shape is not ours to choose."""
         role = self.deployment.handler_role
-        function = cdk.Stack.of(self).node.find_child(_COPYING_FUNCTION)
+        stack = cdk.Stack.of(self)
+        function = stack.node.find_child(_COPYING_FUNCTION)
+        assets = _ASSET_BUCKET.format(stack.synthesizer.bootstrap_qualifier)
         reason = "The CDK's own function: it copies this app's assets into the script bucket and nothing else."
         acknowledge(
             role,
             {
                 f"AwsSolutions-IAM4[Policy::{_LAMBDA_BASIC_POLICY}]": reason,
                 **{f"AwsSolutions-IAM5[Action::{action}]": reason for action in _COPYING_ACTIONS},
-                f"AwsSolutions-IAM5[Resource::{_ASSET_BUCKET}-{props.region}/*]": reason,
+                f"AwsSolutions-IAM5[Resource::{assets}-{props.region}/*]": reason,
                 "NIST.800.53.R5-IAMNoInlinePolicy": reason,
             },
         )

@@ -10,7 +10,7 @@ from botocore.parsers import ResponseParserError
 from slipway.assembly import read_artifacts
 from slipway.preflight.account import ALWAYS_ON, SWITCHED_OFF, UNANSWERED, Account
 from slipway.preflight.answer import Answer
-from slipway.preflight.bootstrap_roles import bootstrap_command
+from slipway.preflight.bootstrap_roles import command
 from slipway.preflight.check import check
 from slipway.preflight.needs import Needs
 
@@ -86,9 +86,9 @@ def _regions(account: Account) -> list[Any]:
 def bootstrap(needs: Needs, account: Account) -> Iterator[Answer]:
     """Compare the version that the stacks require with the one that stands, and look for the bucket of assets."""
     for parameter, required in sorted(_required_versions(needs).items()):
-        yield _version(parameter, required, account)
+        yield _version(parameter, required, needs, account)
     for bucket in sorted(_buckets(needs, account)):
-        yield _bucket(bucket, account)
+        yield _bucket(bucket, needs, account)
 
 
 def _required_versions(needs: Needs) -> dict[str, int]:
@@ -103,7 +103,7 @@ def _required_versions(needs: Needs) -> dict[str, int]:
     return required
 
 
-def _version(parameter: str, required: int, account: Account) -> Answer:
+def _version(parameter: str, required: int, needs: Needs, account: Account) -> Answer:
     try:
         found = int(account.client("ssm").get_parameter(Name=parameter)["Parameter"]["Value"])
     except ClientError as error:
@@ -119,9 +119,8 @@ def _version(parameter: str, required: int, account: Account) -> Answer:
                 message=f"version {found}, {required} or newer is required",
             )
         message = f"version {found}, but {required} or newer is required"
-    return Answer(
-        check="PF02", status="failed", subject="bootstrap version", message=message, fix=bootstrap_command(account)
-    )
+    fix = command(needs.assembly, account)
+    return Answer(check="PF02", status="failed", subject="bootstrap version", message=message, fix=fix)
 
 
 def _buckets(needs: Needs, account: Account) -> set[str]:
@@ -139,7 +138,7 @@ def _buckets(needs: Needs, account: Account) -> set[str]:
     }
 
 
-def _bucket(bucket: str, account: Account) -> Answer:
+def _bucket(bucket: str, needs: Needs, account: Account) -> Answer:
     subject = f"bucket {bucket}"
     try:
         account.client("s3").head_bucket(Bucket=bucket, ExpectedBucketOwner=account.caller.account_id)
@@ -151,6 +150,6 @@ def _bucket(bucket: str, account: Account) -> Answer:
             status="failed",
             subject=subject,
             message="it does not exist: templates and assets cannot be uploaded",
-            fix=bootstrap_command(account),
+            fix=command(needs.assembly, account),
         )
     return Answer(check="PF02", status="passed", subject=subject, message="it exists")

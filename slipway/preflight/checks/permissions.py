@@ -11,7 +11,7 @@ from slipway.deploy_role.needs import read_needs as read_deployment
 from slipway.deploy_role.policies import execution_policies
 from slipway.preflight.account import UNANSWERED, Account
 from slipway.preflight.answer import Answer
-from slipway.preflight.bootstrap_roles import bootstrap_command, deployer_roles, execution_roles
+from slipway.preflight.bootstrap_roles import command, deployer_roles, execution_roles
 from slipway.preflight.check import check, not_checked
 from slipway.preflight.needs import Needs
 from slipway.preflight.simulation import Denial, denied, denied_of_policy
@@ -34,7 +34,7 @@ def permissions(needs: Needs, account: Account) -> Iterator[Answer]:
     """
     roles = _closed(deployer_roles(needs.assembly), account)
     missing = [role for role in roles if not _exists(role, account)]
-    bootstrap = bootstrap_command(account)
+    bootstrap = command(needs.assembly, account)
     for role in missing:
         yield _Answer(status="failed", subject=role, message="the bootstrap's role is not there", fix=bootstrap)
     standing = tuple(role for role in roles if role not in missing)
