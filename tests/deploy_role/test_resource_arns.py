@@ -139,7 +139,7 @@ def test_what_is_not_the_environments_is_out_of_reach(small: Assembly, action: s
         ),
         ("beside", "eks:UpdateNodegroupConfig", ("eks", "nodegroup"), f"{{stack}}kubernetes/jobs/{UUID}"),
         ("beside", "dynamodb:UpdateItem", ("dynamodb", "table"), "parallelcluster-slurm-beside"),
-        ("beside", "logs:DeleteLogGroup", ("logs", "log-group"), "/aws/lambda/{stack}storage-F-1A2B3C4D5E6F"),
+        ("beside", "logs:DeleteLogGroup", ("logs", "log-group"), "/aws/lambda/{stack}training-F-1A2B3C4D5E6F"),
         ("beside", "logs:DeleteLogGroup", ("logs", "log-group"), "/aws/parallelcluster/beside-202611221530"),
         ("beside", "logs:DeleteLogGroup", ("logs", "log-group"), "/aws/eks/{stack}kubernetes/cluster"),
         ("default", "ecs:UpdateService", ("ecs", "service"), "{stack}inference-C-1A2B3C4D5E6F/{stack}inference-S-1A"),

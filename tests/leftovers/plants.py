@@ -97,6 +97,7 @@ class Garden:
             "log group": self._log_group,
             "CloudWatch alarm": self._alarm,
             "CloudWatch dashboard": self._dashboard,
+            "CloudTrail trail": self._trail,
             "SNS topic": lambda: str(boto3.client("sns").create_topic(Name=self.name, Tags=self._pairs)["TopicArn"]),
             "EventBridge rule": self._rule,
             "budget": self._budget,
@@ -385,6 +386,13 @@ class Garden:
         client.put_bucket_tagging(Bucket="slipway-orphan", Tagging={"TagSet": self._pairs})
         client.put_object(Bucket="slipway-orphan", Key="x", Body=b"x")
         return "slipway-orphan"
+
+    def _trail(self) -> str:
+        """One that writes into a bucket of somebody else."""
+        location = {"LocationConstraint": self.region}
+        boto3.client("s3").create_bucket(Bucket="records", CreateBucketConfiguration=location)
+        client = boto3.client("cloudtrail")
+        return str(client.create_trail(Name=self.name, S3BucketName="records", TagsList=self._pairs)["Name"])
 
     def _table(self) -> str:
         boto3.client("dynamodb").create_table(

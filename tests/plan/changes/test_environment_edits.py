@@ -33,11 +33,10 @@ def _changes(name: str, assemblies: AssemblyFactory, folder: Path, *edits: tuple
 def test_another_range_of_the_vpc(assemblies: AssemblyFactory, tmp_path: Path) -> None:
     changes = _changes("default", assemblies, tmp_path, ("cidr: 10.40.0.0/16", "cidr: 10.41.0.0/16"))
 
-    # The subnets and two groups have ranges of their own; all else only follows.
+    # The subnets and the endpoint's group have ranges of their own; all else only follows.
     assert Counter(own(changes)) == {
         "replace network EC2::VPC": 1,
         "replace network EC2::Subnet": 4,
-        "replace storage EC2::SecurityGroup": 1,
         "replace inference EC2::SecurityGroup": 1,
     }
     assert Counter(row for row in folded(changes) if row.startswith("replace network")) == {
@@ -117,9 +116,9 @@ def test_another_kubernetes_version(assemblies: AssemblyFactory, tmp_path: Path)
         "update kubernetes EKS::Nodegroup": 3,
         "update kubernetes EKS::Addon": 2,
         "update kubernetes Custom::AWSCDK-EKS-HelmChart": 1,
-        "update kubernetes Custom::AWSCDK-EKS-KubernetesResource": 1,
+        "update kubernetes Custom::AWSCDK-EKS-KubernetesResource": 2,
     }
-    assert len(changes.resources) == 8
+    assert len(changes.resources) == 9
     manifest = next(change for change in changes.resources if change.type.endswith("KubernetesResource"))
     assert all(row.path.startswith("Manifest[") for row in manifest.properties)
     assert not changes.broadenings
