@@ -16,7 +16,7 @@ from neuron_constructs.inference.client_commands import curl_command, openai_com
 from neuron_constructs.inference.container_image import container_image, is_in_ecr
 from neuron_constructs.inference.endpoint import Endpoint, ModelRoute, RouteProps, TokenClaim
 from neuron_constructs.inference.image_mirror import ImageMirror, ImageMirrorProps
-from neuron_constructs.inference.model import LocalCopy, Model, MountedBucket, MountedLustre
+from neuron_constructs.inference.model import NOT_PINNED, LocalCopy, Model, MountedBucket, MountedLustre
 from neuron_constructs.inference.model_service import ModelService, ModelServiceProps
 from neuron_constructs.inference.rolled_out_model import RolledOutModel, RolledOutModelProps
 from neuron_constructs.inference.scaling import (
@@ -111,7 +111,11 @@ class ServedModel(Construct):
         prefix = rolled_out.prefix if rolled_out else wanted.prefix or NO_MODEL_CHOSEN
         self.service = self._service(
             "Service",
-            self._model(prefix, rolled_out.is_chosen if rolled_out else None),
+            self._model(
+                prefix,
+                rolled_out.is_chosen if rolled_out else None,
+                rolled_out.manifest_sha256 if rolled_out else NOT_PINNED,
+            ),
             task_count=wanted.scaling.min_count,
             desired_count=rolled_out.task_count if rolled_out else None,
         )
@@ -189,7 +193,7 @@ class ServedModel(Construct):
             return EngineImage(mirror.image, mirror.image_uri, needs_log_in=True)
         return EngineImage(container_image(self, "Repository", reference), reference, needs_log_in=is_in_ecr(reference))
 
-    def _model(self, prefix: str, is_chosen: cdk.CfnCondition | None) -> Model:
+    def _model(self, prefix: str, is_chosen: cdk.CfnCondition | None, manifest_sha256: str) -> Model:
         storage = self._surroundings.storage
         return Model(
             bucket=storage.model_bucket,
@@ -197,6 +201,7 @@ class ServedModel(Construct):
             prefix=prefix,
             name=self.name,
             is_published=self.spec.prefix is None,
+            manifest_sha256=manifest_sha256,
             source=self._source(),
             is_chosen=is_chosen,
         )
@@ -267,7 +272,9 @@ class ServedModel(Construct):
         assert rolled_out.candidate_prefix is not None
         return self._service(
             "Candidate",
-            self._model(rolled_out.candidate_prefix, rolled_out.candidate_is_chosen),
+            self._model(
+                rolled_out.candidate_prefix, rolled_out.candidate_is_chosen, rolled_out.candidate_manifest_sha256
+            ),
             task_count=CANDIDATE_TASKS,
             candidate=True,
         )

@@ -12,7 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from slipway.roll_out.errors import FailedError, RefusedError
 from slipway.roll_out.published import ModelBucket
 from slipway.roll_out.service import InferenceStack, find_stack
-from slipway.roll_out.state import Step
+from slipway.roll_out.state import Step, prefix_of
 from slipway.roll_out.tasks import Tasks, find_tasks, is_paused
 from slipway.roll_out.update import Update
 
@@ -51,8 +51,8 @@ class Endpoint:
         if tasks.running:
             return None
         return (
-            f"the candidate {step.after.candidate} has no running task ({tasks}), and requests for it would be "
-            "answered with 503. Its service's events in the ECS console say why; --abort ends it"
+            f"the candidate {prefix_of(step.after.candidate)} has no running task ({tasks}), and requests for it "
+            "would be answered with 503. Its service's events in the ECS console say why; --abort ends it"
         )
 
     def carry_out(self, model: str, steps: Sequence[Step], timeout_seconds: float, tell: Callable[[str], None]) -> None:

@@ -6,6 +6,7 @@ roll-out needs and lets the rest be, so that a newer kit may say more.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from slipway import facts
 from slipway.roll_out.errors import RefusedError
+from slipway.roll_out.state import digest_of, pinned, prefix_of
 
 MANIFEST_NAME = "slipway-manifest.json"
 """The object that makes a prefix a published version."""
@@ -113,21 +115,27 @@ class ModelBucket:
     s3: Any
     name: str
 
-    def read(self, prefix: str) -> PublishedModel:
-        """Return the version at a prefix.
+    def pin(self, version: str) -> str:
+        """Return a version with the SHA-256 of its manifest; one that has it stays as it is.
 
         Raises:
-            RefusedError: it is not published, or its manifest is damaged or another version's.
+            RefusedError: it is not published.
         """
-        try:
-            content = self.s3.get_object(Bucket=self.name, Key=f"{prefix}/{MANIFEST_NAME}")["Body"].read()
-        except ClientError as error:
-            if error.response["Error"]["Code"] not in _MISSING:
-                raise
+        return version if digest_of(version) else pinned(version, _digest(self._manifest(version)))
+
+    def read(self, version: str) -> PublishedModel:
+        """Return what the manifest of a version says.
+
+        Raises:
+            RefusedError: it is not published, or its manifest is damaged, another version's or not the pinned one.
+        """
+        prefix, digest = str(prefix_of(version)), digest_of(version)
+        content = self._manifest(prefix)
+        if digest not in {None, _digest(content)}:
             raise RefusedError(
-                f"{prefix} is not published: s3://{self.name}/{prefix}/{MANIFEST_NAME} does not exist. A version whose "
-                "upload is not finished has none"
-            ) from error
+                f"the manifest of {prefix} has SHA-256 {_digest(content)}, and {digest} was rolled out: it was "
+                "replaced since. Find out by whom, and publish another version"
+            )
         try:
             found = PublishedModel.model_validate_json(content)
         except ValidationError as error:
@@ -135,6 +143,18 @@ class ModelBucket:
         if found.prefix != prefix:
             raise RefusedError(f"the manifest under {prefix} is that of {found.prefix}")
         return found
+
+    def _manifest(self, prefix: str) -> bytes:
+        try:
+            content: bytes = self.s3.get_object(Bucket=self.name, Key=f"{prefix}/{MANIFEST_NAME}")["Body"].read()
+        except ClientError as error:
+            if error.response["Error"]["Code"] not in _MISSING:
+                raise
+            raise RefusedError(
+                f"{prefix} is not published: s3://{self.name}/{prefix}/{MANIFEST_NAME} does not exist. A version whose "
+                "upload is not finished has none"
+            ) from error
+        return content
 
     def architectures(self, published: PublishedModel) -> tuple[str, ...]:
         """Return the architectures that a version's `config.json` names; none where it names none."""
@@ -183,3 +203,7 @@ class ModelBucket:
         if head.get("ChecksumSHA256", "").partition("-")[0] != file.s3_checksum.partition("-")[0]:
             return f"{key} has another SHA-256 than the manifest says"
         return None
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -10,7 +10,7 @@ from slipway.roll_out.compatibility import problems
 from slipway.roll_out.errors import RefusedError
 from slipway.roll_out.published import ModelBucket
 from slipway.roll_out.service import InferenceStack, ServiceDescription
-from slipway.roll_out.state import State
+from slipway.roll_out.state import State, prefix_of
 from slipway.roll_out.tasks import Tasks
 
 
@@ -67,22 +67,24 @@ class Report:
     def _print_versions(self, model: str, console: Console) -> None:
         state = self.stack.state(model)
         versions = sorted(self.bucket.versions(model))
+        pins = {prefix_of(seen): seen for seen in (state.previous, state.candidate, state.served) if seen}
         console.print(f"published versions of {model}: {len(versions)}", highlight=False, markup=False)
         for prefix in versions:
-            mark = {state.served: "*", state.candidate: "+"}.get(prefix, " ")
-            for number, line in enumerate(self._described(model, prefix)):
+            mark = {prefix_of(state.served): "*", prefix_of(state.candidate): "+"}.get(prefix, " ")
+            version = pins.get(prefix, prefix)
+            for number, line in enumerate(self._described(model, version)):
                 text = f"{mark} {prefix}: {line}" if number == 0 else f"    does not fit: {line}"
                 console.print(text, highlight=False, markup=False, soft_wrap=True)
 
-    def _described(self, model: str, prefix: str) -> list[str]:
+    def _described(self, model: str, version: str) -> list[str]:
         """Return a line that says what a version is, and one for each reason for which it cannot be served."""
         try:
-            published = self.bucket.read(prefix)
+            published = self.bucket.read(version)
         except RefusedError as damaged:
             return [str(damaged)]
         architectures = self.bucket.architectures(published)
         return [published.summary(), *problems(published, architectures, self.stack.services[model])]
 
 
-def _version(prefix: str | None) -> str | None:
-    return prefix and prefix.rpartition("/")[2]
+def _version(version: str | None) -> str | None:
+    return (prefix_of(version) or "").rpartition("/")[2] or None

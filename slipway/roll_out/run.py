@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from functools import partial
 
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
@@ -43,7 +44,7 @@ def run(environment: str, wish: Wish, *, yes: bool, timeout_seconds: float) -> N
             return
         model = chosen_model(wish, endpoint.stack, place.fixed)
         state = endpoint.stack.state(model)
-        steps = wish.steps(state)
+        steps = wish.steps(state, partial(_pin, endpoint, model))
         if not steps:
             typer.echo(f"{state} already")
             return
@@ -63,6 +64,20 @@ def run(environment: str, wish: Wish, *, yes: bool, timeout_seconds: float) -> N
     typer.echo(f"{steps[-1].after}{_what_next(environment, model, steps)}")
 
 
+def _pin(endpoint: Endpoint, model: str, version: str) -> str:
+    """Return a version with the SHA-256 of its manifest.
+
+    Raises:
+        RefusedError: the deployed hosts cannot insist on it, or the version is not published.
+    """
+    if not endpoint.stack.services[model].has_pins:
+        raise RefusedError(
+            f"{endpoint.stack.name} was deployed before roll-outs pinned manifests: deploy it first. "
+            "Nothing was changed"
+        )
+    return endpoint.bucket.pin(version)
+
+
 def _check(endpoint: Endpoint, model: str, steps: Sequence[Step]) -> None:
     """Find out whether the stack can be updated, and whether the version to start is whole and fits.
 
@@ -72,8 +87,8 @@ def _check(endpoint: Endpoint, model: str, steps: Sequence[Step]) -> None:
     stack, service = endpoint.stack, endpoint.stack.services[model]
     if not stack.status.endswith(("_COMPLETE", "_COMPLETE_CLEANUP_IN_PROGRESS")):
         raise RefusedError(f"{stack.name} is {stack.status}: wait for it, or mend it, first. Nothing was changed")
-    for prefix in filter(None, (step.starts for step in steps)):
-        _check_version(endpoint.bucket, service, prefix)
+    for version in filter(None, (step.starts for step in steps)):
+        _check_version(endpoint.bucket, service, version)
     percent = steps[-1].after.percent
     if percent > steps[0].before.percent:
         for notice in share_notices(percent, service):
@@ -82,8 +97,9 @@ def _check(endpoint: Endpoint, model: str, steps: Sequence[Step]) -> None:
         raise RefusedError(f"{problem}. Nothing was changed")
 
 
-def _check_version(bucket: ModelBucket, service: ServiceDescription, prefix: str) -> None:
-    published = bucket.read(prefix)
+def _check_version(bucket: ModelBucket, service: ServiceDescription, version: str) -> None:
+    published = bucket.read(version)
+    prefix = published.prefix
     architectures = bucket.architectures(published)
     found = [*problems(published, architectures, service), *bucket.faults(published, typer.echo)]
     if found:

@@ -12,12 +12,16 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from slipway import facts
 from slipway.roll_out.errors import RefusedError
-from slipway.roll_out.state import WHOLE, State, Step
+from slipway.roll_out.state import WHOLE, State, Step, digest_of, pinned, prefix_of
 
 METADATA = "Slipway::RolledOutModels"
 """Key of the template's metadata that describes the services, by the name of their model."""
 
 _CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]
+
+
+_NOT_PINNED = "none"
+"""Value of a parameter that names no manifest (constructs/neuron_constructs/inference/model.py)."""
 
 
 class _Part(BaseModel):
@@ -30,6 +34,9 @@ class Parameters(_Part):
     served: str
     previous: str
     candidate: str | None = None
+    served_manifest: str | None = None
+    previous_manifest: str | None = None
+    candidate_manifest: str | None = None
     served_weight: str | None = None
     candidate_weight: str | None = None
     task_count: str | None = None
@@ -88,6 +95,11 @@ class ServiceDescription(_Part):
     """Less than that, by name."""
 
     @property
+    def has_pins(self) -> bool:
+        """Whether hosts insist on the manifest that was rolled out."""
+        return self.parameters.served_manifest is not None
+
+    @property
     def has_canary(self) -> bool:
         """Whether a candidate can be served."""
         return self.parameters.candidate is not None
@@ -100,12 +112,20 @@ class ServiceDescription(_Part):
     def state(self, values: Mapping[str, str]) -> State:
         """Return what is served, of the values of the stack's parameters."""
 
-        def version(name: str | None) -> str | None:
-            return None if name is None or values[name] == self.none_chosen else values[name]
+        def version(name: str | None, manifest: str | None) -> str | None:
+            if name is None or values[name] == self.none_chosen:
+                return None
+            digest = values[manifest] if manifest else _NOT_PINNED
+            return values[name] if digest == _NOT_PINNED else pinned(values[name], digest)
 
         names = self.parameters
         weight = values[names.candidate_weight] if names.candidate_weight else "0"
-        return State(version(names.served), version(names.previous), version(names.candidate), int(weight))
+        return State(
+            version(names.served, names.served_manifest),
+            version(names.previous, names.previous_manifest),
+            version(names.candidate, names.candidate_manifest),
+            int(weight),
+        )
 
     def values(self, step: Step) -> dict[str, str]:
         """Return the parameters that a step changes, with their new values."""
@@ -115,7 +135,10 @@ class ServiceDescription(_Part):
                 new[str(names.served_weight)] = str(WHOLE - int(value or 0))
                 new[str(names.candidate_weight)] = str(value)
             else:
-                new[getattr(names, field)] = str(value or self.none_chosen)
+                version = None if value is None else str(value)
+                new[getattr(names, field)] = prefix_of(version) or self.none_chosen
+                if manifest := getattr(names, f"{field}_manifest"):
+                    new[manifest] = digest_of(version) or _NOT_PINNED
         return new
 
 

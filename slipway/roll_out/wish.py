@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from slipway.roll_out import state as states
 from slipway.roll_out.errors import RefusedError
 from slipway.roll_out.service import InferenceStack
-from slipway.roll_out.state import State, Step
+from slipway.roll_out.state import Pin, State, Step
 
 
 @dataclass(frozen=True)
@@ -61,21 +61,21 @@ class Wish:
         """Whether it only asks what is served."""
         return not (self.prefix or self.back or self.promote or self.abort or self.canary is not None)
 
-    def steps(self, state: State) -> list[Step]:
+    def steps(self, state: State, pin: Pin) -> list[Step]:
         """Return the steps from what is served to what is asked for.
 
         Raises:
             RefusedError: it makes no sense now.
         """
         if self.back:
-            return states.back(state)
+            return states.back(state, pin)
         if self.promote:
             return states.promote(state)
         if self.abort:
             return states.abort(state)
         if self.canary is not None:
-            return states.canary(state, self.prefix, self.canary)
-        return states.serve(state, str(self.prefix))
+            return states.canary(state, self.prefix and pin(self.prefix), self.canary)
+        return states.serve(state, pin(str(self.prefix)))
 
 
 def chosen_model(wish: Wish, stack: InferenceStack, fixed: Container[str | None]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -169,6 +171,42 @@ def test_broken_host_stays_out_and_says_why(
         limits["SLIPWAY_CHECK_SECONDS"] = "1"
 
     assert_kept_out(host, host.boot(**limits), step, reason)
+
+
+def pinned_host(directory: Path, source: str) -> InferenceHost:
+    """Return a host whose roll-out pinned the manifest that its bucket has."""
+    host = InferenceHost(directory, source, published=True)
+    digest = hashlib.sha256((host.bucket / "slipway-manifest.json").read_bytes()).hexdigest()
+    host._user_data = host._user_data.replace("SLIPWAY_MODEL_DIGEST=none", f"SLIPWAY_MODEL_DIGEST={digest}")
+    return host
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_version_that_is_as_it_was_rolled_out_is_served(tmp_path: Path, source: str) -> None:
+    outcome = pinned_host(tmp_path, source).boot()
+
+    assert outcome.status == 0, outcome.stderr
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_file_that_was_added_to_a_version_is_refused(tmp_path: Path, source: str) -> None:
+    host = pinned_host(tmp_path, source)
+    (host.bucket / "modeling_llama.py").write_text("print('attack')", encoding="utf-8")
+
+    assert_kept_out(host, host.boot(), "provide the model", "added since")
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_weights_that_were_swapped_with_their_manifest_are_refused(tmp_path: Path, source: str) -> None:
+    host = pinned_host(tmp_path, source)
+    rolled_out = host.bucket / "slipway-manifest.json"
+    content = json.loads(rolled_out.read_text())
+    swapped = b"A" * 4096
+    (host.bucket / "model.pt").write_bytes(swapped)
+    content["files"]["model.pt"]["sha256"] = hashlib.sha256(swapped).hexdigest()
+    rolled_out.write_text(json.dumps(content))
+
+    assert_kept_out(host, host.boot(), "provide the model", "replaced since")
 
 
 def test_set_up_that_takes_too_long_as_a_whole_is_ended(tmp_path: Path) -> None:

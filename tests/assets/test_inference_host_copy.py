@@ -28,7 +28,7 @@ def test_copy_is_what_the_bucket_has(host: InferenceHost) -> None:
     assert outcome.status == 0, outcome.stderr
     assert {name: host.read(f"{FOLDER}/{name}") for name in MODEL} == MODEL
     assert outcome.calls_of("mkfs.xfs") == [FORMAT]
-    assert host.read(SENTINEL) == f"s3://llm-models/{PREFIX}/\n"
+    assert host.read(SENTINEL) == f"s3://llm-models/{PREFIX}/ none\n"
 
 
 def test_many_requests_run_side_by_side(host: InferenceHost) -> None:

@@ -1,5 +1,6 @@
 """`slipway roll-out` against the emulator's CloudFormation, which updates and rolls back as the real one does."""
 
+import hashlib
 import json
 
 import pytest
@@ -11,7 +12,7 @@ from slipway.roll_out.service import InferenceStack, find_stack, stack_values
 from slipway.roll_out.state import serve
 from slipway_jobs.publishing import manifest
 from slipway_pause.part import TAG
-from tests.roll_out.endpoint import EndpointStack, publish_version
+from tests.roll_out.endpoint import SOURCE, EndpointStack, publish_version
 from tests.roll_out.template import NONE
 
 
@@ -30,6 +31,38 @@ def test_a_version_is_served_and_the_next_one_remembers_it(endpoint: EndpointSta
     endpoint.must("--back", "tanuki-8b")
     assert endpoint.served() == ("tanuki-8b/v1", "tanuki-8b/v2")
     assert endpoint.hosts().endswith("tanuki-8b-v1")
+
+
+def test_the_manifest_that_was_rolled_out_goes_with_its_version(endpoint: EndpointStack) -> None:
+    def pins() -> tuple[str, str]:
+        found = endpoint.parameters()
+        return found["Tanuki8bServedManifest"], found["Tanuki8bPreviousManifest"]
+
+    def digest(version: str) -> str:
+        key = f"tanuki-8b/{version}/{manifest.MANIFEST_NAME}"
+        return hashlib.sha256(endpoint.s3.get_object(Bucket=endpoint.bucket, Key=key)["Body"].read()).hexdigest()
+
+    endpoint.must("tanuki-8b/v1")
+    assert pins() == (digest("v1"), "none")
+    endpoint.must("tanuki-8b/v2")
+    assert pins() == (digest("v2"), digest("v1"))
+    endpoint.must("--back", "tanuki-8b")
+    assert pins() == (digest("v1"), digest("v2"))
+
+
+@pytest.mark.parametrize("swapped", ["v1", "v2"])
+def test_weights_and_manifest_that_were_swapped_are_not_served_again(endpoint: EndpointStack, swapped: str) -> None:
+    endpoint.must("tanuki-8b/v1")
+    endpoint.must("tanuki-8b/v2")
+    for entry in endpoint.s3.list_objects_v2(Bucket=endpoint.bucket, Prefix=f"tanuki-8b/{swapped}/")["Contents"]:
+        endpoint.s3.delete_object(Bucket=endpoint.bucket, Key=entry["Key"])
+    source = SOURCE.model_copy(update={"run": "attack"})
+    publish_version(endpoint.s3, endpoint.bucket, swapped, endpoint.folder / "attack", source=source)
+
+    assert "replaced since" in endpoint.refusal(f"tanuki-8b/{swapped}", "--yes")
+    assert endpoint.served() == ("tanuki-8b/v2", "tanuki-8b/v1")
+    if swapped == "v1":
+        assert "replaced since" in endpoint.refusal("--back", "tanuki-8b", "--yes")
 
 
 def test_models_are_rolled_out_each_by_itself(endpoint: EndpointStack) -> None:

@@ -1,5 +1,6 @@
 """Any sequence of roll-outs, canaries, promotions, failures and interruptions leaves what somebody asked for."""
 
+import hashlib
 import json
 import random
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from slipway.roll_out.environment import Place
 from slipway.roll_out.errors import FailedError, RefusedError
 from slipway.roll_out.published import ModelBucket, PublishedModel
 from slipway.roll_out.service import find_stack
-from slipway.roll_out.state import State
+from slipway.roll_out.state import State, digest_of, pinned, prefix_of
 from slipway.roll_out.wish import Wish
 from tests.roll_out.endpoint import COMPILED, SOURCE
 from tests.roll_out.fake_cloudformation import BROKEN, FakeCloudFormation
@@ -31,11 +32,19 @@ KILL = st.none() | st.integers(0, 14)
 PERCENT = st.integers(0, 100)
 
 
+def pin(version: str) -> str:
+    """Return a version with a digest of its own; one that has it stays as it is."""
+    return version if digest_of(version) else pinned(version, hashlib.sha256(version.encode()).hexdigest())
+
+
 class EveryVersion(ModelBucket):
     """A bucket in which every version is published and whole."""
 
-    def read(self, prefix: str) -> PublishedModel:
-        model, _, version = prefix.partition("/")
+    def pin(self, version: str) -> str:
+        return pin(version)
+
+    def read(self, version: str) -> PublishedModel:
+        model, _, version = str(prefix_of(version)).partition("/")
         manifest = {
             "format": 1,
             "model": model,
@@ -106,11 +115,11 @@ class RollOuts(RuleBasedStateMachine):
         before = self.state()
         after = self.ask(Wish(version), kill)
         if after is None:
-            assert version == before.candidate != before.served
-        elif version in (BROKEN, before.served):
+            assert pin(version) == before.candidate != before.served
+        elif version == BROKEN or pin(version) == before.served:
             assert after == before
         else:
-            assert after == State(version, before.served, before.candidate, before.percent)
+            assert after == State(pin(version), before.served, before.candidate, before.percent)
 
     @precondition(lambda self: self.state().previous)
     @rule(kill=KILL)
@@ -128,12 +137,12 @@ class RollOuts(RuleBasedStateMachine):
         was_dead = self.cloud.candidate is None
         after = self.ask(Wish(version, canary=percent), kill)
         if after is None:
-            assert before.served in (None, version) or (was_dead and percent > before.percent)
+            assert before.served in (None, pin(version)) or (was_dead and percent > before.percent)
         elif version == BROKEN:
             assert after == State(before.served, before.previous, before.candidate, after.percent)
             assert after.percent in (before.percent, 0)
         else:
-            assert after == State(before.served, before.previous, version, percent)
+            assert after == State(before.served, before.previous, pin(version), percent)
 
     @precondition(lambda self: self.state().candidate)
     @rule(percent=PERCENT, kill=KILL)
@@ -170,7 +179,7 @@ class RollOuts(RuleBasedStateMachine):
 
     @rule()
     def ecs_starts_its_task_again(self) -> None:
-        self.cloud.candidate = self.state().candidate
+        self.cloud.candidate = prefix_of(self.state().candidate)
 
     @invariant()
     def no_request_goes_to_a_service_without_its_task(self) -> None:
@@ -180,8 +189,8 @@ class RollOuts(RuleBasedStateMachine):
     def what_the_stack_says_is_what_runs(self) -> None:
         if self.cloud.status.endswith("_COMPLETE"):
             state = self.state()
-            assert self.cloud.served == state.served
-            assert self.cloud.candidate in (state.candidate, None)
+            assert self.cloud.served == prefix_of(state.served)
+            assert self.cloud.candidate in (prefix_of(state.candidate), None)
             assert self.cloud.weight == state.percent
             assert state.candidate or not state.percent
             assert int(self.cloud.values["Tanuki8bServedWeight"]) == 100 - state.percent

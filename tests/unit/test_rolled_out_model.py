@@ -44,6 +44,8 @@ def test_a_fixed_prefix_needs_no_parameter_and_a_model_without_canary_no_weights
     assert {name for name in template["Parameters"] if name.startswith("Tanuki")} == {
         "Tanuki70bServed",
         "Tanuki70bPrevious",
+        "Tanuki70bServedManifest",
+        "Tanuki70bPreviousManifest",
     }
 
 

@@ -1,12 +1,13 @@
 """Checks that a folder holds the model that an engine is to start with; exits with 1 and the reasons where it does not.
 
-    model_folder.py FOLDER --needed FILE:FILE [--published] [--read] [--delete-damaged]
+    model_folder.py FOLDER --needed FILE:FILE [--published [--digest SHA256]] [--read] [--delete-damaged]
                     [--listing FILE --prefix PREFIX [--space-only]]
 
 Every folder needs a `config.json` and what else the engine starts with. A published version also needs the manifest
 that the job kit wrote, and every file of it with its size. With --read each file is read whole, some side by side, and
-compared with the manifest's SHA-256. A listing says what the bucket has below the prefix, `[[key, size], ...]`; a copy
-must have that.
+compared with the manifest's SHA-256. With --digest the manifest has this SHA-256, and the folder nothing that it
+does not name: that is the version that a roll-out pinned. A listing says what the bucket has below the prefix,
+`[[key, size], ...]`; a copy must have that.
 
 It runs with the operating system's Python, 3.9 and newer, and without any package.
 """
@@ -25,6 +26,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 MANIFEST = "slipway-manifest.json"
+CLAIM = "slipway-run.json"
 SIDE_BY_SIDE = 8
 CHUNK = 8 * 1024 * 1024
 MOST_REASONS = 20
@@ -42,14 +44,19 @@ class Expected:
     sha256: str | None = None
 
 
-def json_file(path: Path) -> Any:
-    """Return what a JSON file holds.
+def json_file(path: Path, digest: str | None = None) -> Any:
+    """Return what a JSON file holds, whose SHA-256 may be known beforehand.
 
     Raises:
-        WrongModelError: it is missing, not readable, or no JSON object.
+        WrongModelError: it is missing, not readable, no JSON object, or has another SHA-256.
     """
     try:
-        content = json.loads(path.read_bytes())
+        # Once: what is parsed is what was compared.
+        read = path.read_bytes()
+        found = hashlib.sha256(read).hexdigest()
+        if digest not in {None, found}:
+            raise WrongModelError(f"{path.name} has SHA-256 {found}, and {digest} was rolled out: replaced since")
+        content = json.loads(read)
     except (OSError, ValueError) as error:
         raise WrongModelError(f"{path.name}: {error}") from error
     if not isinstance(content, dict):
@@ -57,13 +64,13 @@ def json_file(path: Path) -> Any:
     return content
 
 
-def published_files(folder: Path) -> dict[str, Expected]:
+def published_files(folder: Path, digest: str | None) -> dict[str, Expected]:
     """Return the files that the manifest of a published version names.
 
     Raises:
-        WrongModelError: there is no manifest, or it cannot be read.
+        WrongModelError: there is no manifest, it cannot be read, or a roll-out pinned another one.
     """
-    manifest = json_file(folder / MANIFEST)
+    manifest = json_file(folder / MANIFEST, digest)
     try:
         files = {name: Expected(file["size"], file["sha256"]) for name, file in manifest["files"].items()}
     except (AttributeError, KeyError, TypeError) as error:
@@ -146,6 +153,17 @@ def check_needed(folder: Path, names: list[str]) -> None:
         raise WrongModelError(f"the engine does not start without {', '.join(lacking)}: missing or empty")
 
 
+def check_no_more(folder: Path, files: dict[str, Expected]) -> None:
+    """Find out whether the folder has nothing but the files of a manifest.
+
+    Raises:
+        WrongModelError: there are files that it does not name.
+    """
+    foreign = sorted({name for name, _ in files_there(folder)} - files.keys() - {MANIFEST, CLAIM})
+    if foreign:
+        raise WrongModelError(f"{MANIFEST} does not name {', '.join(foreign[:MOST_REASONS])}: added since")
+
+
 def check(folder: Path, options: argparse.Namespace) -> None:
     """Check the folder as the options say.
 
@@ -161,7 +179,10 @@ def check(folder: Path, options: argparse.Namespace) -> None:
     json_file(folder / "config.json")
     check_needed(folder, options.needed.split(":"))
     if options.published:
-        files |= published_files(folder)
+        named = published_files(folder, options.digest)
+        if options.digest:
+            check_no_more(folder, named)
+        files |= named
     files = files or dict(files_there(folder))
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         looks = pool.map(lambda item: (item[0], fault(folder, item[0], item[1], options.read)), files.items())
@@ -184,6 +205,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--needed", required=True, help="files that the engine starts with, with colons between them")
     parser.add_argument("--published", action="store_true", help="it is a published version, with a manifest")
+    parser.add_argument("--digest", help="SHA-256 of that manifest")
     parser.add_argument("--read", action="store_true", help="read every file whole")
     parser.add_argument("--delete-damaged", action="store_true", help="delete what is damaged, to be copied again")
     parser.add_argument("--listing", type=Path, help="what the bucket has")

@@ -8,6 +8,7 @@ readonly COPY_SECONDS="${SLIPWAY_COPY_SECONDS:-$SETUP_SECONDS}"
 readonly VOLUME_LABEL="${SLIPWAY_MODEL_DEVICE#LABEL=}"
 readonly COPY_SENTINEL="${ROOT}${SLIPWAY_MODEL_MOUNT}/.slipway-complete"
 readonly COPY_SOURCE="s3://${SLIPWAY_MODEL_BUCKET}/${SLIPWAY_MODEL_PREFIX}/"
+readonly COPY_OF="${COPY_SOURCE} ${SLIPWAY_MODEL_DIGEST}"
 
 # The one EBS volume that is not the root's. NVMe numbers change from boot to boot, and instance stores are no EBS.
 model_volume() {
@@ -62,7 +63,7 @@ copy_is_whole() {
 
 provide_model() {
   mount_volume
-  if [[ -f "$COPY_SENTINEL" && "$(<"$COPY_SENTINEL")" == "$COPY_SOURCE" ]]; then
+  if [[ -f "$COPY_SENTINEL" && "$(<"$COPY_SENTINEL")" == "$COPY_OF" ]]; then
     say "the volume has a whole copy of ${COPY_SOURCE}"
     return
   fi
@@ -75,5 +76,5 @@ provide_model() {
     copy_objects
     copy_is_whole
   fi
-  printf '%s\n' "$COPY_SOURCE" | put_file "$COPY_SENTINEL"
+  printf '%s\n' "$COPY_OF" | put_file "$COPY_SENTINEL"
 }

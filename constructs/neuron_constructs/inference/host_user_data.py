@@ -93,6 +93,7 @@ def model_variables(model: Model) -> Mapping[str, str]:
         "SLIPWAY_MODEL_MOUNT": model_mount(model),
         "SLIPWAY_MODEL_DIRECTORY": model.host_directory,
         "SLIPWAY_MODEL_MANIFEST": "1" if model.is_published else "0",
+        "SLIPWAY_MODEL_DIGEST": model.manifest_sha256,
         "SLIPWAY_MODEL_DEVICE": _model_device(model),
         "SLIPWAY_SETUP_SECONDS": str(set_up_seconds(model)),
     }

@@ -6,6 +6,9 @@ import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 
+NOT_PINNED = "none"
+"""In place of a manifest's SHA-256: versions that were rolled out before Slipway pinned manifests."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class MountedBucket:
@@ -63,6 +66,10 @@ class Model:
 
     is_published: bool = False
     """Whether the folder is a published version: hosts then ask for its manifest and check what they copied by it."""
+
+    manifest_sha256: str = NOT_PINNED
+    """SHA-256 of the manifest that a host must find, 64 hexadecimal digits; it may be a template parameter.
+    `NOT_PINNED` takes any manifest."""
 
     source: MountedBucket | LocalCopy | MountedLustre = MountedBucket()
     """How it gets to a host."""

@@ -13,6 +13,8 @@ from typing import cast
 
 import aws_cdk as cdk
 
+from neuron_constructs.inference.model import NOT_PINNED
+
 METADATA = "Slipway::RolledOutModels"
 """Key of the template's metadata that tells `slipway roll-out` what each model's service is: by the model's name."""
 
@@ -58,11 +60,17 @@ class RolledOutModel:
     prefix: str
     """Prefix that is served, a parameter's value."""
 
+    manifest_sha256: str
+    """SHA-256 of its manifest, a parameter's value."""
+
     is_chosen: cdk.CfnCondition
     """Whether there is one."""
 
     candidate_prefix: str | None
     """Prefix that the candidate's service serves; none without `canary`."""
+
+    candidate_manifest_sha256: str
+    """SHA-256 of its manifest, a parameter's value."""
 
     candidate_is_chosen: cdk.CfnCondition | None
     """Whether there is one."""
@@ -80,6 +88,9 @@ class RolledOutModel:
         self._names: dict[str, str] = {}
         served = self._version("served", "that is served; `slipway roll-out` sets it")
         previous = self._version("previous", "that was served before; `slipway roll-out --back` returns")
+        self.manifest_sha256 = self._manifest("served_manifest")
+        self._manifest("previous_manifest")
+        self.candidate_manifest_sha256 = NOT_PINNED
         self.prefix = served.value_as_string
         self.is_chosen = self._is_chosen("IsRolledOut", served)
         self.candidate_prefix = self.candidate_is_chosen = self.weights = None
@@ -93,6 +104,7 @@ class RolledOutModel:
         stack.add_metadata(METADATA, {**metadata.get(METADATA, {}), props.name: described})
 
     def _add_candidate(self) -> None:
+        self.candidate_manifest_sha256 = self._manifest("candidate_manifest")
         candidate = self._version("candidate", "to which a part of the requests goes; `slipway roll-out --canary`")
         weights = (
             self._weight("served_weight", WHOLE, "of the served version"),
@@ -130,6 +142,17 @@ class RolledOutModel:
             constraint_description=f"must be {self._props.name}/VERSION",
             description=f"Prefix of {self._props.name} {what}",
         )
+
+    def _manifest(self, key: str) -> str:
+        return cdk.CfnParameter(
+            self._stack,
+            self._name(key),
+            type="String",
+            default=NOT_PINNED,
+            allowed_pattern=f"^({NOT_PINNED}|[0-9a-f]{{64}})$",
+            constraint_description=f"must be a SHA-256 in hexadecimal digits, or {NOT_PINNED}",
+            description=f"SHA-256 of a manifest of {self._props.name} that hosts insist on; `slipway roll-out` sets it",
+        ).value_as_string
 
     def _weight(self, key: str, default: int, whose: str) -> cdk.CfnParameter:
         return cdk.CfnParameter(
