@@ -212,6 +212,12 @@ def _managed_policy(region: Region, properties: Properties, name: str) -> Made:
     return Made(arn, {"PolicyArn": arn})
 
 
+def _role(region: Region, properties: Properties, name: str) -> Made:
+    trust = json.dumps(properties["AssumeRolePolicyDocument"])
+    role = region.iam.create_role(RoleName=name, AssumeRolePolicyDocument=trust)["Role"]
+    return Made(name, {"Arn": role["Arn"], "RoleId": role["RoleId"]})
+
+
 def _auto_scaling_group(_: Region, __: Properties, name: str) -> Made:
     # ParallelCluster looks at none; policies of inference hosts name theirs.
     return Made(name)
@@ -253,6 +259,7 @@ MAKERS: Mapping[str, Callable[[Region, Properties, str], Made]] = {
     "AWS::EKS::Cluster": _kubernetes_cluster,
     "AWS::FSx::FileSystem": _file_system,
     "AWS::IAM::ManagedPolicy": _managed_policy,
+    "AWS::IAM::Role": _role,
     "AWS::Logs::LogGroup": _log_group,
     "AWS::RDS::DBInstance": _database_instance,
     "AWS::S3::Bucket": _bucket,
