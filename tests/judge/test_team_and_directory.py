@@ -65,12 +65,12 @@ def open_findings(answer: Answer) -> list[tuple[str, str]]:
 
 
 def closed_port(assembly: dict[str, Any], port: int) -> None:
-    """Take a port out of the groups of file systems for /home."""
+    """Take a port out of the rules of file systems for /home."""
     for stack in assembly["stacks"]:
         for logical_id, resource in stack["template"]["Resources"].items():
-            if resource["Type"] == "AWS::EC2::SecurityGroup" and logical_id.startswith("Home"):
-                rules = resource["Properties"]["SecurityGroupIngress"]
-                rules[:] = [rule for rule in rules if rule["FromPort"] != port]
+            is_of_home = resource["Type"] == "AWS::EC2::SecurityGroupIngress" and logical_id.startswith("Home")
+            if is_of_home and resource["Properties"]["FromPort"] == port:
+                resource["Properties"].update(FromPort=1, ToPort=1)
 
 
 def test_what_a_team_uses_passes(team: Assembly, tmp_path: Path) -> None:
