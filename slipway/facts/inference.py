@@ -78,7 +78,10 @@ class InferenceEngine(Row):
         other_paths: Every other path that the server answers with the settings of this row, ``{name}`` for a variable
             part. A load balancer must not forward them.
         linux_capabilities: Capabilities the container needs. It gets no others, not even those of Docker's default set.
-        root_because: Why the container runs as root and may write to its own file system.
+        writable_directories: Where the server writes. Each is an empty volume that ends with the task; the rest of the
+            container's file system is read-only.
+        working_directory: Where the server starts; none for the image's own.
+        root_because: Why the container runs as root.
         shared_memory_mib: Size of ``/dev/shm`` the engine was tested with.
         drain_seconds: How long the server finishes running requests after SIGTERM; 0 when it does not.
         stop_timeout_seconds: Time until SIGKILL that lets the server drain.
@@ -111,6 +114,8 @@ class InferenceEngine(Row):
     inference_paths: FrozenList[Text]
     other_paths: FrozenList[Text]
     linux_capabilities: FrozenList[Text]
+    writable_directories: FrozenList[Text]
+    working_directory: Text | None = None
     root_because: Text
     shared_memory_mib: Annotated[int, Field(ge=64)]
     drain_seconds: _Seconds

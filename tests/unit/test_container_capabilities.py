@@ -7,12 +7,13 @@ PRIVILEGED = {"Detector": "The kernel's log is open to privileged containers alo
 PIN_MEMORY, LOW_PORT = "IPC_LOCK", "NET_BIND_SERVICE"
 
 
-def test_containers_have_no_capability_but_those_that_engines_need(each_assembly: Assembly) -> None:
+def test_containers_have_read_only_roots_and_only_capabilities_that_engines_need(each_assembly: Assembly) -> None:
     for stack in each_assembly.templates().values():
         for resource in stack["Resources"].values():
             if resource["Type"] != "AWS::ECS::TaskDefinition":
                 continue
             for container in resource["Properties"]["ContainerDefinitions"]:
+                assert container["ReadonlyRootFilesystem"] is True, container["Name"]
                 if container["Name"] in PRIVILEGED:
                     continue
                 assert not container.get("Privileged"), container["Name"]

@@ -74,6 +74,7 @@ def test_tgi_reads_the_compiled_values_from_the_model() -> None:
         "MODEL_ID": "/models/tanuki-8b/v1",
         "PORT": "80",
         "HF_HUB_OFFLINE": "1",
+        "HOME": "/tmp",
         "USAGE_STATS": "off",
         "JSON_OUTPUT": "true",
         "NEURON_RT_LOG_LEVEL": "WARNING",
@@ -129,13 +130,37 @@ def test_no_engine_asks_a_hub_or_sends_statistics(engine: str) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_model_is_mounted_read_only_where_the_engine_looks(engine: str) -> None:
     template = synthesized(engine)
-    (volume,) = definition(template)["Volumes"]
+    volume = definition(template)["Volumes"][0]
 
     assert volume["Host"] == {"SourcePath": "/mnt/models/tanuki-8b/v1"}
     for name in ("Engine", "ModelCheck"):
-        assert container(template, name)["MountPoints"] == [
+        assert container(template, name)["MountPoints"][0] == (
             {"ContainerPath": "/models/tanuki-8b/v1", "ReadOnly": True, "SourceVolume": volume["Name"]}
-        ]
+        )
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_engine_writes_into_empty_volumes_of_its_own_alone(engine: str) -> None:
+    template = synthesized(engine)
+    made, checker = container(template), container(template, "ModelCheck")
+    _, *volumes = definition(template)["Volumes"]
+
+    assert made["ReadonlyRootFilesystem"] is True
+    # A volume without a host path is new for each task; another container's would be a way out of this one.
+    assert all(not volume.get("Host") for volume in volumes)
+    writable = {mount["ContainerPath"]: mount["SourceVolume"] for mount in made["MountPoints"] if not mount["ReadOnly"]}
+    assert writable == {"/tmp": "tmp", "/var/tmp": "var-tmp"}
+    assert {volume["Name"] for volume in volumes} == set(writable.values())
+    assert not [mount for mount in checker["MountPoints"] if not mount["ReadOnly"]]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_caches_and_relative_files_are_where_the_engine_can_write(engine: str) -> None:
+    made, writable = container(synthesized(engine)), facts.inference_engine(engine).writable_directories
+
+    assert environment(synthesized(engine))["HOME"] in writable
+    # The router of tgi saves the tokenizer in its working directory.
+    assert made.get("WorkingDirectory") == ("/tmp" if engine == "tgi" else None)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -111,6 +111,12 @@ class EngineTask(Construct):
             container.add_mount_points(
                 ecs.MountPoint(container_path=props.model.container_directory, source_volume="models", read_only=True)
             )
+        for directory in props.engine.writable_directories:
+            name = directory.strip("/").replace("/", "-")
+            self.definition.add_volume(name=name)
+            self.container.add_mount_points(
+                ecs.MountPoint(container_path=directory, source_volume=name, read_only=False)
+            )
         self._acknowledge(props)
 
     def _acknowledge(self, props: EngineTaskProps) -> None:
@@ -144,6 +150,8 @@ class EngineTask(Construct):
             # Soft: the page cache of the mapped weights counts as the container's, a hard limit would kill it. It is
             # also what keeps a second task off the host.
             memory_reservation_mib=_memory_reservation_mib(props),
+            readonly_root_filesystem=True,
+            working_directory=engine.working_directory,
             port_mappings=[ecs.PortMapping(container_port=engine.port)],
             linux_parameters=self._engine_parameters(props),
             stop_timeout=cdk.Duration.seconds(engine.stop_timeout_seconds),
