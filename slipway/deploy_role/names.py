@@ -24,11 +24,25 @@ def collisions(environment: str, others: Iterable[str]) -> Iterator[tuple[str, s
         environment: name of an environment.
         others: names of environments that may be in the same account; its own name does not count.
     """
-    own = _prefixes(environment)
+    own = _stacks(environment)
     for other in others:
-        theirs = _prefixes(other)
-        alike = [max(a, b, key=len) for a in own for b in theirs if a.startswith(b) or b.startswith(a)]
+        alike = list(alike_names(own, _stacks(other)))
         if other != environment and alike:
+            yield other, min(beginning for _, beginning in alike)
+
+
+def alike_names(own: Iterable[str], others: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield each other stack whose resources get names that begin like those of our own, with what both begin with.
+
+    Args:
+        own: names of stacks.
+        others: names of stacks that may be in the same account.
+    """
+    prefixes = [name_prefix(stack) for stack in own]
+    for other in others:
+        theirs = name_prefix(other)
+        alike = [max(ours, theirs, key=len) for ours in prefixes if ours.startswith(theirs) or theirs.startswith(ours)]
+        if alike:
             yield other, min(alike)
 
 
@@ -43,5 +57,5 @@ def names_in_files(folder: Path = ENVIRONMENTS) -> Iterator[str]:
             yield content["name"]
 
 
-def _prefixes(environment: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name_prefix(f"slipway-{environment}-{part}") for part in PARTS))
+def _stacks(environment: str) -> tuple[str, ...]:
+    return tuple(f"slipway-{environment}-{part}" for part in PARTS)

@@ -50,6 +50,32 @@ def test_a_stack_of_somebody_else_fails(name: str, aws: Aws, ask: Ask, needs_of:
     assert "not tagged as environment default's" in answers[f"stack {name}"].message
 
 
+@pytest.mark.parametrize(
+    ("name", "alike"),
+    [
+        ("slipway-default-network-network", True),  # the environment `default-network`
+        ("slipway-default-b-network", False),
+        ("slipway-default-inference-blue", True),  # CloudFormation keeps 24 characters of either name
+        ("slipway-team-network", False),
+        ("billing", False),
+    ],
+)
+def test_a_stack_of_others_with_names_like_ours_is_warned_of(
+    name: str, alike: bool, aws: Aws, ask: Ask, needs_of: NeedsFactory
+) -> None:
+    aws.replies["cloudformation.DescribeStacks"] = standing_stack(name, environment="another")
+    found = [answer for answer in ask("PF17", needs_of("default"), aws) if answer.subject == f"stack {name}"]
+
+    assert [answer.status for answer in found] == (["warning"] if alike else [])
+    assert not alike or "begin like ours (slipway-default-" in found[0].message
+
+
+def test_a_stack_nested_in_one_of_ours_is_ours(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
+    aws.replies["cloudformation.DescribeStacks"] = standing_stack(f"{NETWORK}-Nested-1A2B", environment="default")
+
+    assert {answer.status for answer in ask("PF17", needs_of("default"), aws)} == {"passed"}
+
+
 def test_a_log_group_that_outlived_its_stack_fails(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
     group = "/aws/ecs/containerinsights/slipway-default-inference/performance"
     aws.replies["logs.DescribeLogGroups"] = {"logGroups": [{"logGroupName": group}]}

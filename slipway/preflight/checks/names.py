@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict
 
+from slipway.deploy_role.names import alike_names
 from slipway.preflight.account import Account
 from slipway.preflight.answer import Answer, Status
 from slipway.preflight.check import check
@@ -82,7 +83,7 @@ def physical_names() -> tuple[PhysicalName, ...]:
     actions=(*STANDING_ACTIONS, "eks:ListClusters", "logs:DescribeLogGroups"),
 )
 def names(needs: Needs, account: Account) -> Iterator[Answer]:
-    """Look for stacks, clusters and fixed names that exist and are not this environment's."""
+    """Look for stacks, clusters and fixed names that exist and are not this environment's, or begin like its names."""
     standing = standing_stacks(account)
     for stack in needs.stacks:
         yield _stack(stack.name, stack.name, standing.get(stack.name), needs, ours=False)
@@ -90,8 +91,27 @@ def names(needs: Needs, account: Account) -> Iterator[Answer]:
     for stack, _, properties in needs.resources("Custom::PclusterCluster"):
         name = properties["ClusterName"]
         yield _stack(name, stack.name, standing.get(name), needs, ours=name in own)
+    yield from _alike(standing, own, needs)
     for row in physical_names():
         yield from _names(row, own, needs, account)
+
+
+def _alike(standing: Mapping[str, Mapping[str, Any]], own: frozenset[str], needs: Needs) -> Iterator[Answer]:
+    """Yield the stacks of others whose resources have names that the policies of this environment cover."""
+    ours = [stack.name for stack in needs.stacks]
+    others = [
+        name
+        for name, stack in standing.items()
+        if name not in ours and not {name, stack.get("StackId")} & own and not is_own(stack, needs.environment)
+    ]
+    for name, beginning in alike_names(ours, others):
+        yield Answer(
+            check="PF17",
+            status="warning",
+            subject=f"stack {name}",
+            message=f"names of its resources begin like ours ({beginning}): `slipway deploy-role` covers both",
+            fix="give this environment another `name`, or an account of its own",
+        )
 
 
 def _stack(name: str, needed_by: str, found: Mapping[str, Any] | None, needs: Needs, *, ours: bool) -> Answer:
