@@ -23,6 +23,7 @@ from neuron_constructs.provided_functions import own_provided_functions
 from neuron_constructs.session_manager import first_instance, login_shell_command, session_policy
 from slipway import facts
 from slipway.assembly import ENVIRONMENT_TAG
+from slipway.bootstrap import DEFAULT_QUALIFIER
 from slipway.spec.environment import Environment
 from slipway.spec.training import Training
 from stacks.cluster_settings import cluster_settings
@@ -77,6 +78,7 @@ class TrainingStack(EnvironmentStack):
                 bucket=script_bucket,
                 prefix=SCRIPT_PREFIX,
                 region=environment.region,
+                bootstrap_qualifier=environment.bootstrap_qualifier or DEFAULT_QUALIFIER,
                 training_stacks=training.training_stacks,
                 operating_system=training.operating_system,
                 parallelcluster_version=training.parallelcluster_version,

@@ -165,7 +165,7 @@ def test_jobs_have_the_buckets_and_only_with_a_token_its_secret(each: Assembly) 
     secret = wanted.hugging_face_token_secret_arn
 
     assert [properties["ServiceAccount"] for properties in association] == ["jobs"]
-    assert len(policies) - len(own) == 1, "the storage stack's policy for jobs"
+    assert len(policies) - len(own) == 2, "the storage stack's policies for jobs and for publishing"
     assert [
         [statement["Action"], statement["Resource"]] for policy in own for statement in statements(each, policy)
     ] == ([["secretsmanager:GetSecretValue", secret]] if secret else [])

@@ -10,6 +10,7 @@ from aws_cdk import aws_s3 as s3
 
 from neuron_constructs.cluster.node_scripts import NodeScripts, NodeScriptsProps
 from slipway import facts
+from slipway.bootstrap import DEFAULT_QUALIFIER
 
 
 def test_what_python_leaves_behind_and_the_readme_are_not_uploaded(tmp_path: Path) -> None:
@@ -27,6 +28,7 @@ def test_what_python_leaves_behind_and_the_readme_are_not_uploaded(tmp_path: Pat
             bucket=s3.Bucket(stack, "Bucket"),
             prefix="cluster",
             region="us-east-1",
+            bootstrap_qualifier=DEFAULT_QUALIFIER,
             training_stacks=(),
             operating_system="ubuntu2204",
             parallelcluster_version=max(facts.parallelcluster_releases()),

@@ -42,6 +42,9 @@ class NodeScriptsProps:
     region: str
     """AWS Region of the stack."""
 
+    bootstrap_qualifier: str
+    """Qualifier of the CDK bootstrap that deploys the stack: the bucket of its assets has it in its name."""
+
     training_stacks: tuple[str, ...]
     """Training stacks of the queues, rows of the facts; the first is the default."""
 
@@ -94,7 +97,7 @@ class NodeScripts(Construct):
         role = self.deployment.handler_role
         stack = cdk.Stack.of(self)
         function = stack.node.find_child(_COPYING_FUNCTION)
-        assets = _ASSET_BUCKET.format(stack.synthesizer.bootstrap_qualifier)
+        assets = _ASSET_BUCKET.format(props.bootstrap_qualifier)
         reason = "The CDK's own function: it copies this app's assets into the script bucket and nothing else."
         acknowledge(
             role,

@@ -88,8 +88,8 @@ class RolledOutModel:
         self._names: dict[str, str] = {}
         served = self._version("served", "that is served; `slipway roll-out` sets it")
         previous = self._version("previous", "that was served before; `slipway roll-out --back` returns")
-        self.manifest_sha256 = self._manifest("served_manifest")
-        self._manifest("previous_manifest")
+        self.manifest_sha256 = self._manifest("served_manifest").value_as_string
+        previous_manifest = self._manifest("previous_manifest")
         self.candidate_manifest_sha256 = NOT_PINNED
         self.prefix = served.value_as_string
         self.is_chosen = self._is_chosen("IsRolledOut", served)
@@ -99,12 +99,13 @@ class RolledOutModel:
         self.task_count = None if props.task_count is None else self._task_count(props.task_count)
         self._output("ServedVersion", served, "Version that is served")
         self._output("VersionBefore", previous, "Version that was served before")
+        self._output("ManifestBefore", previous_manifest, "SHA-256 of that version's manifest")
         metadata = stack.template_options.metadata or {}
         described = {**props.service, "none_chosen": props.none_chosen, "parameters": self._names}
         stack.add_metadata(METADATA, {**metadata.get(METADATA, {}), props.name: described})
 
     def _add_candidate(self) -> None:
-        self.candidate_manifest_sha256 = self._manifest("candidate_manifest")
+        self.candidate_manifest_sha256 = self._manifest("candidate_manifest").value_as_string
         candidate = self._version("candidate", "to which a part of the requests goes; `slipway roll-out --canary`")
         weights = (
             self._weight("served_weight", WHOLE, "of the served version"),
@@ -143,7 +144,7 @@ class RolledOutModel:
             description=f"Prefix of {self._props.name} {what}",
         )
 
-    def _manifest(self, key: str) -> str:
+    def _manifest(self, key: str) -> cdk.CfnParameter:
         return cdk.CfnParameter(
             self._stack,
             self._name(key),
@@ -152,7 +153,7 @@ class RolledOutModel:
             allowed_pattern=f"^({NOT_PINNED}|[0-9a-f]{{64}})$",
             constraint_description=f"must be a SHA-256 in hexadecimal digits, or {NOT_PINNED}",
             description=f"SHA-256 of a manifest of {self._props.name} that hosts insist on; `slipway roll-out` sets it",
-        ).value_as_string
+        )
 
     def _weight(self, key: str, default: int, whose: str) -> cdk.CfnParameter:
         return cdk.CfnParameter(
