@@ -141,10 +141,14 @@ def test_a_killed_worker_changes_nothing_of_the_published_model(jobs: TrainingJo
 
 
 def check_published(models: Any, run: Run) -> None:
-    """What is in the bucket is the converted model, and the manifest names each file with its checksum."""
+    """What is in the bucket is the converted model, and the manifest names each file with its checksum.
+
+    The file that names the run is beside them: jobs delete nothing of a version.
+    """
     assert run.recipe.publish
     prefix = f"{run.recipe.publish.model}/{run.name}/"
     found = {item.key.removeprefix(prefix): item.get()["Body"].read() for item in models.objects.filter(Prefix=prefix)}
+    found.pop("slipway-run.json")
     manifest = json.loads(found.pop("slipway-manifest.json"))
     assert {name: file["sha256"] for name, file in manifest["files"].items()} == {
         name: hashlib.sha256(content).hexdigest() for name, content in found.items()
