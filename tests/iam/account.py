@@ -6,7 +6,7 @@ The functions of the templates are resolved by the rehearsal's resolver; physica
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from moto.iam.aws_managed_policies import aws_managed_policies_data
@@ -244,5 +244,9 @@ class Account:
 
 def managed_by_aws(name: str) -> Document:
     """Return AWS's managed policy of this name, as moto recorded it."""
-    policies = json.loads(aws_managed_policies_data)
-    return policies[name]["Document"]  # type: ignore[no-any-return]
+    return _managed_policies()[name]["Document"]  # type: ignore[no-any-return]
+
+
+@cache
+def _managed_policies() -> dict[str, Any]:
+    return json.loads(aws_managed_policies_data)  # type: ignore[no-any-return]

@@ -1,20 +1,38 @@
 // Reads IAM requests with their policies as JSON on standard input and prints a decision for each.
 // The decisions are those of @cloud-copilot/iam-simulate (package.json pins it).
 import { readFileSync } from "node:fs";
+import {
+  createValidatedPolicy,
+  validateEndpointPolicy,
+  validateIdentityPolicy,
+  validateResourcePolicy,
+} from "@cloud-copilot/iam-policy";
 import { runSimulation } from "@cloud-copilot/iam-simulate";
 
 const { documents, simulations } = JSON.parse(readFileSync(0, "utf-8"));
-const named = (keys) => keys.map((name) => ({ name, policy: documents[name] }));
+
+// Each document is validated once, whatever the number of requests.
+const remembered = (validate) => {
+  const known = new Map();
+  return (name) => {
+    if (!known.has(name)) known.set(name, createValidatedPolicy(documents[name], validate));
+    return known.get(name);
+  };
+};
+const identity = remembered(validateIdentityPolicy);
+const endpoint = remembered(validateEndpointPolicy);
+const ofResource = remembered(validateResourcePolicy);
+const named = (keys, find) => keys.map((name) => ({ name, policy: find(name) }));
 
 async function decide(simulation) {
   const { principal, action, resource, account, context, policies, boundaries, endpoints, resourcePolicy } = simulation;
   const found = await runSimulation(
     {
       request: { principal, action, resource: { resource, accountId: account }, contextVariables: context },
-      identityPolicies: named(policies),
-      permissionBoundaryPolicies: boundaries.length ? named(boundaries) : undefined,
-      vpcEndpointPolicies: endpoints.length ? named(endpoints) : undefined,
-      resourcePolicy: resourcePolicy ? documents[resourcePolicy] : undefined,
+      identityPolicies: named(policies, identity),
+      permissionBoundaryPolicies: boundaries.length ? named(boundaries, identity) : undefined,
+      vpcEndpointPolicies: endpoints.length ? named(endpoints, endpoint) : undefined,
+      resourcePolicy: resourcePolicy ? ofResource(resourcePolicy) : undefined,
       serviceControlPolicies: [],
       resourceControlPolicies: [],
     },

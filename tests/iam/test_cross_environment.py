@@ -1,5 +1,6 @@
 """Two environments in one account: no role of the first reaches a resource of the second, save what a row explains."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from slipway.spec import load_environment
 from tests.assembly import Assembly, environment_path, synthesize
 from tests.conftest import AssemblyFactory
 from tests.iam.account import Account, MadeResource
+from tests.iam.cluster_roles import CLUSTER, RECORDED, ClusterNode
 from tests.iam.simulator import ACCOUNT, Document, Request, decide
 
 TABLE: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_name("cross_environment.yaml").read_text("utf-8"))
@@ -53,7 +55,10 @@ def takes_tags(kind: str, region: str) -> bool:
 
 
 def roles(first: Assembly, account: Account) -> Iterator[tuple[str, str, tuple[Document, ...], tuple[Document, ...]]]:
-    """Yield name, ARN, policies and boundaries of every role of an environment, those that deploy it among them."""
+    """Yield name, ARN, policies and boundaries of every role of an environment.
+
+    Those that deploy it are among them, and those that ParallelCluster makes for the nodes of the recorded cluster.
+    """
     needs = read_needs(first.directory)
     printed = {
         "deployer": (deployer_policy(needs, ACCOUNT),),
@@ -68,6 +73,10 @@ def roles(first: Assembly, account: Account) -> Iterator[tuple[str, str, tuple[D
             part = role.resource.stack.name.rpartition("-")[2]
             name = f"{part}/{role.resource.logical_id}"
             yield name, role.arn, tuple(role.policies), tuple(role.boundaries)
+    if first.environment.training and first.environment.training.cluster_name == CLUSTER:
+        for kind in json.loads(RECORDED.read_text("utf-8")):
+            node = ClusterNode(first, kind)
+            yield f"node/{kind}", node.arn, tuple(node.policies), ()
 
 
 def targets(second: Assembly, account: Account) -> Iterator[tuple[str, str, str, dict[str, str], Document | None]]:
@@ -91,18 +100,41 @@ def targets(second: Assembly, account: Account) -> Iterator[tuple[str, str, str,
 
 
 def trust(made: MadeResource, action: str) -> Document | None:
-    """Who may take on a role."""
-    return made.resolved["AssumeRolePolicyDocument"] if action == "sts:AssumeRole" else None
+    """Who may take on a role, or have it passed."""
+    return made.resolved["AssumeRolePolicyDocument"] if action in {"sts:AssumeRole", "iam:PassRole"} else None
 
 
-def sent(action: str, arn: str, tags: Mapping[str, str]) -> dict[str, str]:
-    """Condition keys that AWS sends with a request; the simulator drops those that it does not."""
+def asked_of(action: str, document: Document | None) -> Document | None:
+    """Return the resource policy that a request is asked with: a trust policy decides on taking a role alone."""
+    return document if action == "sts:AssumeRole" else None
+
+
+def trusted_services(document: Document | None) -> Iterator[str]:
+    """Yield the services that may take on a role; the usual two where its trust policy names none, or is not known."""
+    named = [
+        service
+        for statement in (document or {"Statement": ()})["Statement"]
+        if isinstance(statement["Principal"], dict)
+        for services in [statement["Principal"].get("Service", [])]
+        for service in ([services] if isinstance(services, str) else services)
+    ]
+    yield from sorted(set(named)) or ("ec2.amazonaws.com", "lambda.amazonaws.com")
+
+
+def sent(action: str, arn: str, tags: Mapping[str, str], document: Document | None) -> Iterator[dict[str, str]]:
+    """Yield condition keys that AWS sends with a request; the simulator drops those that it does not.
+
+    A role is passed once to each service that may take it on.
+    """
     service = arn.split(":")[2]
     own = [f"{service}:ResourceTag"] if service in TAGGING_SERVICES else []
     keys = [*own, "aws:ResourceTag", *(["ssm:resourceTag"] if action.startswith("ssm:") else [])]
-    passed = {"iam:PassedToService": "ec2.amazonaws.com"} if action == "iam:PassRole" else {}
     common = {"aws:RequestedRegion": arn.split(":")[3] or "us-west-2", "aws:ResourceAccount": ACCOUNT}
-    return {**common, **passed, **{f"{key}/{tag}": value for key in keys for tag, value in tags.items()}}
+    context = {**common, **{f"{key}/{tag}": value for key in keys for tag, value in tags.items()}}
+    if action == "iam:PassRole":
+        yield from ({**context, "iam:PassedToService": service} for service in trusted_services(document))
+    else:
+        yield context
 
 
 @pytest.fixture(scope="module")
@@ -118,9 +150,10 @@ def allowed(assemblies: AssemblyFactory, tmp_path_factory: pytest.TempPathFactor
                 Asked(
                     role,
                     kind,
-                    Request(arn, action, on, policies, {}, boundaries, policy, if_sent=sent(action, on, tags)),
+                    Request(arn, action, on, policies, {}, boundaries, asked_of(action, policy), if_sent=keys),
                 )
                 for kind, action, on, tags, policy in wanted
+                for keys in sent(action, on, tags, policy)
             ]
     assert len(asked) > 5000
     decisions = decide([one.request for one in asked])
@@ -147,7 +180,14 @@ def test_no_role_reaches_the_other_environment_without_a_reason(allowed: list[As
 
 
 def test_every_reason_is_needed(allowed: list[Asked]) -> None:
-    assert not [row for row in TABLE["allowed"] if not any(explains(row, one) for one in allowed)]
+    unneeded = [
+        f"{field}: {name}"
+        for row in TABLE["allowed"]
+        for field in ("roles", "actions", "types")
+        for name in row[field]
+        if not any(explains({**row, field: [name]}, one) for one in allowed)
+    ]
+    assert not unneeded
 
 
 @pytest.mark.parametrize("name", FIRSTS)
