@@ -18,7 +18,24 @@ CHECKED = {"slipway", "slipway-job", "make", "aws", "kubectl", "cdk", "pcluster"
 """Programs whose commands the tests check."""
 
 OTHERS = {
-    *("cd", "cp", "curl", "du", "echo", "export", "find", "gh", "git", "grep", "jq", "sed", "source", "sudo", "tr"),
+    *(
+        "cd",
+        "cp",
+        "curl",
+        "du",
+        "echo",
+        "export",
+        "find",
+        "gh",
+        "git",
+        "grep",
+        "jq",
+        "sed",
+        "source",
+        "sudo",
+        "systemctl",
+        "tr",
+    ),
     *(".", "lfs", "scontrol", "sinfo", "squeue", "torchrun", "xargs"),
 }
 """Programs whose commands they do not check."""

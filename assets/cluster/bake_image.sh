@@ -12,7 +12,7 @@ export SLIPWAY_SETUP_SECONDS="${SLIPWAY_SETUP_SECONDS:-3600}"
 
 SCRIPT_DIRECTORY="$(dirname "${BASH_SOURCE[0]}")"
 readonly SCRIPT_DIRECTORY
-for part in steps operating_system training_stack neuron_packages baked_image; do
+for part in steps operating_system training_stack neuron_packages baked_image patching; do
   # shellcheck source=/dev/null
   source "${SCRIPT_DIRECTORY}/${part}.sh"
 done
@@ -35,6 +35,8 @@ step "install the kernel headers" install_kernel_headers
 step "install the Neuron packages" install_neuron_packages "${NODE_PACKAGES[@]}"
 step "build the Neuron driver" build_neuron_driver
 step "hold the kernel and the Neuron packages" hold_packages
+step "allow security updates only" configure_security_updates
+step "install the security updates" bash "${SCRIPT_DIRECTORY}/security_updates.sh"
 step "record what the image holds" write_baked_record
 step "clean up" clean_up
 say "${TRAINING_STACK} baked into the image after ${SECONDS} s"

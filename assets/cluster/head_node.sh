@@ -8,7 +8,7 @@ umask 022
 SCRIPT_DIRECTORY="$(dirname "${BASH_SOURCE[0]}")"
 readonly SCRIPT_DIRECTORY
 for part in steps operating_system training_stack python_environments storage_checks health neuron_monitor job_kit \
-  training_stacks; do
+  patching training_stacks; do
   # shellcheck source=/dev/null
   source "${SCRIPT_DIRECTORY}/${part}.sh"
 done
@@ -47,4 +47,5 @@ if [[ "$JOB_KIT" == yes ]]; then
 else
   say_no_job_kit
 fi
+step "start the daily security updates" start_security_updates
 say "head node ready for ${TRAINING_STACKS[*]} after ${SECONDS} s"

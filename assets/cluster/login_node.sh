@@ -6,7 +6,7 @@ umask 022
 
 SCRIPT_DIRECTORY="$(dirname "${BASH_SOURCE[0]}")"
 readonly SCRIPT_DIRECTORY
-for part in steps operating_system training_stack storage_checks job_kit training_stacks; do
+for part in steps operating_system training_stack storage_checks job_kit patching training_stacks; do
   # shellcheck source=/dev/null
   source "${SCRIPT_DIRECTORY}/${part}.sh"
 done
@@ -22,4 +22,5 @@ if [[ "$JOB_KIT" == yes ]]; then
 else
   say_no_job_kit
 fi
+step "start the daily security updates" start_security_updates
 say "login node ready after ${SECONDS} s"

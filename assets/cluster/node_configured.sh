@@ -40,13 +40,14 @@ fetch() {
 }
 
 files=(training_stacks.sh steps.sh operating_system.sh training_stack.sh storage_checks.sh)
+patching=(patching.sh security_updates.sh slipway-security-updates.{service,timer})
 stacks=()
 if [[ "${1:-}" == head && $# -eq 3 ]]; then
   files+=(health.sh health_check.sh smoke/{all_reduce,efa,fsx,neuron_ls}.sbatch neuron_monitor.sh neuron_metrics.py
     neuron_monitor.json neuron_monitor_requirements.txt slipway-neuron-monitor.service python_environments.sh
-    job_kit.sh slipway_job.sh head_node.sh)
+    job_kit.sh slipway_job.sh "${patching[@]}" head_node.sh)
 elif [[ "${1:-}" == login && $# -eq 3 ]]; then
-  files+=(job_kit.sh login_node.sh)
+  files+=(job_kit.sh "${patching[@]}" login_node.sh)
 elif [[ "${1:-}" == compute && $# -ge 5 && "$4" =~ ^[a-z0-9][a-z0-9.-]*$ ]]; then
   files+=(neuron_packages.sh baked_image.sh neuron_checks.sh neuron_monitor.sh compute_node.sh)
   if [[ "$4" != none ]]; then

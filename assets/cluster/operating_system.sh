@@ -43,7 +43,7 @@ install_packages() {
 }
 
 # stop_unattended_upgrades: a new kernel without its Lustre and Neuron modules breaks the node at the next boot, and an
-# upgrade that runs now keeps the package lock.
+# upgrade that runs now keeps the package lock. Our own timer stops too; head and login nodes start it last.
 stop_unattended_upgrades() {
   local unit
   if [[ "$PACKAGE_MANAGER" == apt ]]; then
@@ -53,7 +53,7 @@ APT::Periodic::Unattended-Upgrade "0";
 PERIODIC
   fi
   for unit in apt-daily.timer apt-daily-upgrade.timer unattended-upgrades.service dnf-automatic.timer \
-    dnf-automatic-install.timer; do
+    dnf-automatic-install.timer slipway-security-updates.timer; do
     if systemctl cat "$unit" >/dev/null 2>&1; then
       timeout "$(bounded 300)" systemctl disable --now "$unit"
     fi

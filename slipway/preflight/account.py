@@ -1,8 +1,9 @@
 """The AWS account that is asked; nothing in it is changed."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from threading import Event, Lock, RLock
 from typing import Any
@@ -56,6 +57,7 @@ class Account:
         region: AWS Region.
         session: where clients come from.
         interrupted: set when the user wants an end: nothing that bills may begin any more.
+        clock: returns the time, with its zone.
     """
 
     region: str
@@ -66,6 +68,7 @@ class Account:
     # boto3: clients can be shared by threads, the making of clients by one session cannot.
     _lock: Lock = field(default_factory=Lock)
     interrupted: Event = field(default_factory=Event)
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     @property
     def caller(self) -> Caller:

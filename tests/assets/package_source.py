@@ -102,7 +102,7 @@ def build_deb(deb: Deb, directory: Path) -> Path:
     return file
 
 
-def write_apt_repository(directory: Path, suite: str, files: Sequence[Path], key: Tsk) -> None:
+def write_apt_repository(directory: Path, suite: str, files: Sequence[Path], key: Tsk, origin: str = "tests") -> None:
     """Write a repository with one component, its index signed in line, the public key and its fingerprint beside it."""
     pool, suite_directory = directory / "pool", directory / "dists" / suite
     pool.mkdir(parents=True)
@@ -118,7 +118,7 @@ def write_apt_repository(directory: Path, suite: str, files: Sequence[Path], key
     index.write_text("\n".join(stanzas))
     packages = index.read_bytes()
     release = (
-        f"Origin: tests\nSuite: {suite}\nCodename: {suite}\nArchitectures: amd64\nComponents: main\n"
+        f"Origin: {origin}\nSuite: {suite}\nCodename: {suite}\nArchitectures: amd64\nComponents: main\n"
         "Date: Sat, 21 Nov 2026 00:00:00 UTC\nSHA256:\n"
         f" {hashlib.sha256(packages).hexdigest()} {len(packages)} main/binary-amd64/Packages\n"
     )

@@ -23,6 +23,8 @@ def bake(machine: ClusterNode, stack: str = STACK, **environment: str) -> Outcom
     """Run the one script that Image Builder downloads: no arguments, no bucket, no Neuron device."""
     for device in machine.root.glob("dev/neuron*"):
         device.unlink()
+    machine.stub("unattended-upgrade")
+    machine.stub("needrestart")
     script = machine.state / "script-component"
     script.write_text(bake_script(ASSETS / "cluster", stack, OPERATING_SYSTEM), encoding="utf-8")
     outcome = machine.run(script, **{"SLIPWAY_PACKAGE_SECONDS": "0", **environment})
@@ -44,6 +46,21 @@ def test_the_image_holds_the_pinned_packages_and_says_so(ubuntu: ClusterNode) ->
     assert ubuntu.read("/etc/slipway/baked").splitlines() == [f"TRAINING_STACK={STACK}", *PINS, f"KERNEL={KERNEL}"]
     assert f" linux-image-{KERNEL} " in outcome.calls_of("apt-mark")[0]
     assert f"{STACK} baked into the image after " in outcome.stdout
+
+
+def test_the_image_has_the_security_updates_of_the_day_without_the_kernel(ubuntu: ClusterNode) -> None:
+    outcome = bake(ubuntu)
+
+    names = [call.split()[0] for call in outcome.calls]
+    assert names.index("apt-mark") < names.index("unattended-upgrade")
+    assert '"linux-";' in ubuntu.read("/etc/apt/apt.conf.d/99-slipway-security-updates")
+    assert "slipway security updates: installed" in outcome.stdout
+
+
+def test_a_bake_without_its_security_updates_fails(ubuntu: ClusterNode) -> None:
+    ubuntu.stub_first("apt-mark", 'printf "#!/bin/sh\\nexit 1\\n" >"${0%/*}/unattended-upgrade"')
+
+    assert_failed(bake(ubuntu), "install the security updates")
 
 
 def test_a_node_of_the_image_installs_nothing(ubuntu: ClusterNode) -> None:

@@ -137,7 +137,10 @@ def units() -> dict[str, str]:
     user_data = (ASSETS / "inference/user_data.sh").read_text(encoding="utf-8")
     (drop_in,) = re.findall(r"printf '(\[Unit\].*)' \\$", user_data, re.MULTILINE)
     written = drop_in.replace("\\n", "\n") % "/run/slipway/host-proven"
-    found = {file.name: file.read_text(encoding="utf-8") for file in sorted(ASSETS.rglob("*.service"))}
+    found = {
+        file.name: file.read_text(encoding="utf-8")
+        for file in sorted([*ASSETS.rglob("*.service"), *ASSETS.rglob("*.timer")])
+    }
     return found | {"drop-in.service": f"{written}[Service]\nExecStart=/bin/true\n"}
 
 

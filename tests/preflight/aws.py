@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -75,6 +76,7 @@ class Aws:
         refused_call: number of the one call, from 0, that is refused with `refusal`.
         calls: what it was asked.
         clients: the clients, which all accounts of it share.
+        now: what time it is; the machine's, when left out.
         http_status: what a HEAD request to a public address gets.
     """
 
@@ -82,6 +84,7 @@ class Aws:
     refused_call: int | None = None
     refusal: Refusal = Refusal("AccessDenied")
     http_status: int = 200
+    now: datetime | None = None
     calls: list[Call] = field(default_factory=list)
     clients: dict[tuple[str, str], Any] = field(default_factory=dict)
     _session: boto3.Session | None = None
@@ -129,6 +132,7 @@ class _Asked(Account):
 
     def __init__(self, region: str, session: boto3.Session, aws: Aws) -> None:
         super().__init__(region, session, aws.clients)
+        self.clock = lambda: aws.now or datetime.now(UTC)
         self._aws = aws
 
     def http_status(self, url: str) -> int:

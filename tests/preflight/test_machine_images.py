@@ -1,6 +1,7 @@
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,12 @@ import pytest
 from slipway import facts
 from slipway.assembly import CLUSTER_TYPE
 from slipway.preflight.answer import Answer
+from slipway.preflight.checks.machine_images import MAXIMUM_AGE
 from slipway.preflight.image_uses import image_uses
 from slipway.preflight.needs import Needs
 from tests.preflight.aws import Aws, Refusal
 from tests.preflight.conftest import Ask, NeedsFactory
 from tests.preflight.handmade import handmade
-from tests.preflight.well_launches import in_days
 
 IMAGE = "ami-0123456789abcdef0"
 ECS = facts.machine_image("ecs-neuron-al2023-20260618").ssm_parameter
@@ -30,6 +31,7 @@ def image(**changes: str) -> Mapping[str, Any]:
 def aws(aws: Aws) -> Aws:
     """The account, in which every image is there."""
     aws.replies |= {"ec2.DescribeImages": image(), "ssm.GetParameter": {"Parameter": {"Value": IMAGE}}}
+    aws.now = datetime(2026, 11, 23, tzinfo=UTC)
     return aws
 
 
@@ -191,12 +193,41 @@ def test_an_image_that_parallelcluster_did_not_build_warns(aws: Aws, ask: Ask, n
     ],
 )
 def test_the_deprecation_date_is_told(days: int, said: tuple[str, str], tmp_path: Path, aws: Aws, ask: Ask) -> None:
-    until = in_days(days)
+    assert aws.now is not None
+    until = aws.now + timedelta(days=days)
     aws.replies["ec2.DescribeImages"] = image(DeprecationTime=f"{until:%Y-%m-%dT%H:%M:%S}.000Z")
     (answer,) = launched_from(tmp_path, IMAGE, aws, ask)
     assert answer.status == said[0]
     assert said[1] in answer.message
     assert f"{until:%Y-%m-%d}" in answer.message
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        ("2026-08-25", ("passed", "is there")),
+        ("2026-08-24", ("warning", "is of 2026-08-24, 91 days old: what runs from it lacks the security updates")),
+    ],
+)
+def test_an_old_image_warns(made: str, told: tuple[str, str], tmp_path: Path, aws: Aws, ask: Ask) -> None:
+    aws.replies["ec2.DescribeImages"] = image(CreationDate=f"{made}T00:00:00.000Z")
+    (answer,) = launched_from(tmp_path, IMAGE, aws, ask)
+    assert (answer.status, told[1] in answer.message) == (told[0], True), answer.message
+    assert ("docs/updates.md" in (answer.fix or "")) == (told[0] == "warning")
+
+
+def test_an_old_baked_image_warns(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
+    tags = {"parallelcluster:os": "ubuntu2204", "parallelcluster:version": "3.16.1"}
+    listed = [{"Key": key, "Value": value} for key, value in tags.items()]
+    baked = {**image(CreationDate="2026-05-01T00:00:00.000Z")["Images"][0], "Tags": listed}
+    aws.replies["ec2.DescribeImages"] = {"Images": [baked]}
+    (answer,) = ask("PF12", with_an_image(needs_of("ultracluster")), aws)
+    assert (answer.status, "206 days old" in answer.message) == ("warning", True)
+
+
+def test_the_documents_name_the_age() -> None:
+    text = Path("docs/updates.md").read_text(encoding="utf-8")
+    assert f"older than {MAXIMUM_AGE.days} days" in text
 
 
 def test_a_reference_is_no_name(tmp_path: Path, aws: Aws, ask: Ask) -> None:

@@ -16,6 +16,8 @@ _BAKED_FILES = (
     "training_stack.sh",
     "neuron_packages.sh",
     "baked_image.sh",
+    "patching.sh",
+    "security_updates.sh",
     "bake_image.sh",
 )
 """The node scripts that the image is baked with; the last one runs."""
@@ -63,8 +65,8 @@ def image_id(cluster_name: str, training_stack: str, operating_system: str) -> s
 def image_configuration(build: ImageBuild) -> dict[str, Any]:
     """Return the configuration of `pcluster build-image`.
 
-    The operating system's packages stay as the parent image has them: kernel and Lustre client must fit together, and
-    the driver is built for that kernel.
+    Image Builder updates no packages: kernel and Lustre client must fit together, and the driver is built for that
+    kernel. `bake_script` installs the security updates of the others.
 
     Raises:
         slipway.facts.UnknownFact: there is no row for the operating system.

@@ -1,7 +1,7 @@
-"""PF12: the machine images that instances are launched from are there, for their processor, and not deprecated."""
+"""PF12: the machine images that instances are launched from are there, for their processor, and not too old."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,9 @@ _Answer = partial(Answer, check="PF12")
 
 _AVAILABLE = "available"
 _SOON = timedelta(days=30)
+MAXIMUM_AGE = timedelta(days=90)
+"""How old an image may be before PF12 warns: three rounds of the monthly routine of docs/updates.md."""
+
 _NO_IMAGE = frozenset({"InvalidAMIID.NotFound", "InvalidAMIID.Malformed", "InvalidAMIID.Unavailable"})
 
 _FIXES = {
@@ -35,7 +38,7 @@ _FIXES = {
     "machine images",
     stage="existence",
     prevents="Nodes and hosts cannot be launched because their image is not there or is for another processor, or load "
-    "no model because its Neuron driver does not work with the engine.",
+    "no model because its Neuron driver does not work with the engine. Nodes run for months without security updates.",
     actions=("ec2:DescribeImages", "ec2:DescribeInstanceTypes", "ssm:GetParameter"),
 )
 def machine_images(needs: Needs, account: Account) -> Iterator[Answer]:
@@ -61,7 +64,10 @@ def _of_use(use: ImageUse, answer: partial[Answer], account: Account) -> Answer:
     if wrong:
         return answer(status="failed", message=wrong, fix=f"write an image for {use.instance_type}")
     return (
-        _not_of_cluster(image, use, answer) or _other_driver(image, use, answer) or _age(image, answer, account.region)
+        _not_of_cluster(image, use, answer)
+        or _other_driver(image, use, answer)
+        or _deprecation(image, answer, account)
+        or _age(image, answer, account.clock())
     )
 
 
@@ -143,16 +149,29 @@ def _other_driver(image: dict[str, Any], use: ImageUse, answer: partial[Answer])
     return answer(status="failed", message=problem, fix=fix) if problem else None
 
 
-def _age(image: dict[str, Any], answer: partial[Answer], region: str) -> Answer:
-    until = image.get("DeprecationTime")
+def _deprecation(image: dict[str, Any], answer: partial[Answer], account: Account) -> Answer | None:
+    until, now = image.get("DeprecationTime"), account.clock()
     deprecated = datetime.fromisoformat(until) if until else None
-    if deprecated is None or deprecated > datetime.now(UTC) + _SOON:
-        when = f", deprecated from {deprecated:%Y-%m-%d} on" if deprecated else ""
-        return answer(status="passed", message=f"{image['ImageId']} is there{when}")
-    verb = "is deprecated since" if deprecated < datetime.now(UTC) else "will be deprecated on"
+    if deprecated is None or deprecated > now + _SOON:
+        return None
+    verb = "is deprecated since" if deprecated < now else "will be deprecated on"
     return answer(
         status="warning",
         message=f"{image['ImageId']} {verb} {deprecated:%Y-%m-%d}: it gets no security updates and may be withdrawn",
-        fix=f"take a newer image; of AWS's own images: a newer release\naws ec2 describe-images --region {region} "
-        f"--image-ids {image['ImageId']} --include-deprecated",
+        fix=f"take a newer image; of AWS's own images: a newer release\naws ec2 describe-images --region "
+        f"{account.region} --image-ids {image['ImageId']} --include-deprecated",
     )
+
+
+def _age(image: dict[str, Any], answer: partial[Answer], now: datetime) -> Answer:
+    """Compare the image's date with `MAXIMUM_AGE`; a copy or a baked image counts from the day it was made."""
+    made, until = datetime.fromisoformat(image["CreationDate"]), image.get("DeprecationTime")
+    if now - made > MAXIMUM_AGE:
+        message = f"{image['ImageId']} is of {made:%Y-%m-%d}, {(now - made).days} days old"
+        return answer(
+            status="warning",
+            message=f"{message}: what runs from it lacks the security updates since",
+            fix='move to a newer one, as docs/updates.md, "Security updates", says for nodes, hosts and node groups',
+        )
+    when = f", deprecated from {datetime.fromisoformat(until):%Y-%m-%d} on" if until else ""
+    return answer(status="passed", message=f"{image['ImageId']} is there{when}")
