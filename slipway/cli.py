@@ -9,6 +9,7 @@ from slipway.lint.command import lint
 from slipway.plan.cluster_update.command import cluster_update
 from slipway.plan.command import plan
 from slipway.preflight.command import preflight
+from slipway.promote.command import promote
 from slipway.resume.command import pause, resume
 from slipway.roll_out.command import roll_out
 from slipway.teardown.command import destroy
@@ -34,6 +35,7 @@ app.command("preflight", short_help="Ask AWS what would make a deployment fail."
 app.command("deploy-role", short_help="Write least-privilege IAM policies for deployments.")(deploy_role)
 app.command("cluster-update", short_help="Say whether a deployment can update the cluster.")(cluster_update)
 app.command("roll-out", short_help="Serve another version of a model, or a canary.")(roll_out)
+app.command("promote", short_help="Copy a reviewed model from another account.")(promote)
 app.command("pause", short_help="Stop nodes and inference hosts, as the budget does.")(pause)
 app.command("resume", short_help="Start again what was paused.")(resume)
 app.command("destroy", short_help="Delete an environment, then list what is left.")(destroy)

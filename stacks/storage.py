@@ -9,7 +9,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from neuron_constructs.accounting_database import AccountingDatabase, AccountingDatabaseProps
-from neuron_constructs.bucket_access import PARALLELCLUSTER_PATH, BucketAccess, deny_changes
+from neuron_constructs.bucket_access import PARALLELCLUSTER_PATH, BucketAccess, allow_reading_by_roles, deny_changes
 from neuron_constructs.buckets import PrivateBucket, PrivateBucketProps
 from neuron_constructs.lustre import DataRepository, Lustre, LustreProps
 from neuron_constructs.object_access_trail import ObjectAccessTrail
@@ -207,6 +207,7 @@ class StorageStack(EnvironmentStack):
         self._allow_publishing()
         self.model_reader = BucketAccess(self, "ModelReader", description="Slipway: inference hosts read models")
         self.model_reader.allow_reading(self.model_bucket)
+        allow_reading_by_roles(self.model_bucket, self._environment.storage.model_readers)
         kubernetes = self._environment.kubernetes
         self.team_policies = (
             {team.name: self._team_policy(team.name) for team in kubernetes.teams} if kubernetes else {}

@@ -125,6 +125,32 @@ def deny_changes(bucket: s3.Bucket, role_arns: Sequence[str]) -> None:
         )
 
 
+def allow_reading_by_roles(bucket: s3.Bucket, role_arns: Sequence[str]) -> None:
+    """Let roles of other accounts list a bucket and read its objects, where their own policies allow it, too.
+
+    S3 keeps a role's unique id: a role of the same name that is made later gets nothing before the next deployment
+    (IAM user guide, "AWS JSON policy elements: Principal").
+
+    Args:
+        bucket: the bucket, encrypted without a key of its own.
+        role_arns: ARNs of the roles, which must exist.
+    """
+    if not role_arns:
+        return
+    for sid, action, resource in (
+        ("OtherAccountsList", "s3:ListBucket", bucket.bucket_arn),
+        ("OtherAccountsRead", "s3:GetObject", bucket.arn_for_objects("*")),
+    ):
+        bucket.add_to_resource_policy(
+            iam.PolicyStatement(
+                sid=sid,
+                principals=[iam.ArnPrincipal(arn) for arn in role_arns],
+                actions=[action],
+                resources=[resource],
+            )
+        )
+
+
 def acknowledge_objects(policy: IConstruct, bucket: s3.Bucket, keys: str, reason: str) -> None:
     """Accept that a policy names a bucket's objects by a wildcard.
 

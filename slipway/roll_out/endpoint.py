@@ -95,7 +95,7 @@ def open_endpoint(region: str, stack: str) -> Endpoint:
     session = boto3.Session(region_name=region)
     account: str = session.client("sts").get_caller_identity()["Account"]
     found = find_stack(session.client("cloudformation"), stack)
-    return Endpoint(account, found, ModelBucket(session.client("s3"), found.bucket), session.client("ecs"))
+    return Endpoint(account, found, ModelBucket(session.client("s3"), found.bucket, account), session.client("ecs"))
 
 
 def explained(error: Exception) -> str:

@@ -105,15 +105,22 @@ class PublishedModel(_Part):
 
 @dataclass(frozen=True)
 class ModelBucket:
-    """The bucket that the endpoint's hosts read.
+    """A bucket with published versions.
 
     Attributes:
         s3: boto3 client.
         name: the bucket's name.
+        owner: its AWS account; S3 refuses a bucket of another one.
     """
 
     s3: Any
     name: str
+    owner: str
+
+    @property
+    def place(self) -> dict[str, str]:
+        """What each call says of the bucket."""
+        return {"Bucket": self.name, "ExpectedBucketOwner": self.owner}
 
     def pin(self, version: str) -> str:
         """Return a version with the SHA-256 of its manifest; one that has it stays as it is.
@@ -121,7 +128,7 @@ class ModelBucket:
         Raises:
             RefusedError: it is not published.
         """
-        return version if digest_of(version) else pinned(version, _digest(self._manifest(version)))
+        return version if digest_of(version) else pinned(version, digest_of_content(self.manifest(version)))
 
     def read(self, version: str) -> PublishedModel:
         """Return what the manifest of a version says.
@@ -130,12 +137,20 @@ class ModelBucket:
             RefusedError: it is not published, or its manifest is damaged, another version's or not the pinned one.
         """
         prefix, digest = str(prefix_of(version)), digest_of(version)
-        content = self._manifest(prefix)
-        if digest not in {None, _digest(content)}:
+        content = self.manifest(prefix)
+        if digest not in {None, digest_of_content(content)}:
             raise RefusedError(
-                f"the manifest of {prefix} has SHA-256 {_digest(content)}, and {digest} was rolled out: it was "
-                "replaced since. Find out by whom, and publish another version"
+                f"the manifest of {prefix} has SHA-256 {digest_of_content(content)}, and {digest} was rolled out: it "
+                "was replaced since. Find out by whom, and publish another version"
             )
+        return self.parsed(prefix, content)
+
+    def parsed(self, prefix: str, content: bytes) -> PublishedModel:
+        """Return what the content of a version's manifest says.
+
+        Raises:
+            RefusedError: it is damaged, or another version's.
+        """
         try:
             found = PublishedModel.model_validate_json(content)
         except ValidationError as error:
@@ -144,16 +159,28 @@ class ModelBucket:
             raise RefusedError(f"the manifest under {prefix} is that of {found.prefix}")
         return found
 
-    def _manifest(self, prefix: str) -> bytes:
-        try:
-            content: bytes = self.s3.get_object(Bucket=self.name, Key=f"{prefix}/{MANIFEST_NAME}")["Body"].read()
-        except ClientError as error:
-            if error.response["Error"]["Code"] not in _MISSING:
-                raise
+    def manifest(self, prefix: str) -> bytes:
+        """Return the content of a version's manifest.
+
+        Raises:
+            RefusedError: the version is not published.
+        """
+        content = self.find_manifest(prefix)
+        if content is None:
             raise RefusedError(
                 f"{prefix} is not published: s3://{self.name}/{prefix}/{MANIFEST_NAME} does not exist. A version whose "
                 "upload is not finished has none"
-            ) from error
+            )
+        return content
+
+    def find_manifest(self, prefix: str) -> bytes | None:
+        """Return the content of a version's manifest; none where the version is not published."""
+        try:
+            content: bytes = self.s3.get_object(**self.place, Key=f"{prefix}/{MANIFEST_NAME}")["Body"].read()
+        except ClientError as error:
+            if error.response["Error"]["Code"] not in _MISSING:
+                raise
+            return None
         return content
 
     def architectures(self, published: PublishedModel) -> tuple[str, ...]:
@@ -162,7 +189,7 @@ class ModelBucket:
             return ()
         key = f"{published.prefix}/{CONFIGURATION_NAME}"
         try:
-            found = json.loads(self.s3.get_object(Bucket=self.name, Key=key)["Body"].read())
+            found = json.loads(self.s3.get_object(**self.place, Key=key)["Body"].read())
         except ValueError:
             return ()
         except ClientError as error:
@@ -175,24 +202,32 @@ class ModelBucket:
 
     def versions(self, model: str) -> Iterator[str]:
         """Yield the prefixes of a model's published versions, by name."""
-        pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=self.name, Prefix=f"{model}/")
+        pages = self.s3.get_paginator("list_objects_v2").paginate(**self.place, Prefix=f"{model}/")
         for page in pages:
             for entry in page.get("Contents", []):
                 prefix, _, name = entry["Key"].rpartition("/")
                 if name == MANIFEST_NAME and prefix.count("/") == 1:
                     yield prefix
 
+    def names(self, prefix: str) -> Iterator[str]:
+        """Yield the names of all objects below a version's folder."""
+        folder = f"{prefix}/"
+        for page in self.s3.get_paginator("list_objects_v2").paginate(**self.place, Prefix=folder):
+            for entry in page.get("Contents", []):
+                yield entry["Key"].removeprefix(folder)
+
     def faults(self, published: PublishedModel, tell: Callable[[str], None]) -> list[str]:
         """Return which objects of a version are missing or damaged; no object is downloaded."""
         prefix = published.prefix
         tell(f"checking {len(published.files)} objects, {published.size / 2**30:.1f} GiB, by the checksums S3 computed")
         with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
-            found = pool.map(lambda item: self._fault(f"{prefix}/{item[0]}", item[1]), published.files.items())
+            found = pool.map(lambda item: self.fault(f"{prefix}/{item[0]}", item[1]), published.files.items())
             return [fault for fault in found if fault]
 
-    def _fault(self, key: str, file: PublishedFile) -> str | None:
+    def fault(self, key: str, file: PublishedFile) -> str | None:
+        """Return in which way an object is not the file that a manifest names; none where it is."""
         try:
-            head = self.s3.head_object(Bucket=self.name, Key=key, ChecksumMode="ENABLED")
+            head = self.s3.head_object(**self.place, Key=key, ChecksumMode="ENABLED")
         except ClientError as error:
             if error.response["Error"]["Code"] not in _MISSING:
                 raise
@@ -205,5 +240,6 @@ class ModelBucket:
         return None
 
 
-def _digest(content: bytes) -> str:
+def digest_of_content(content: bytes) -> str:
+    """Return the SHA-256 of a manifest, in hexadecimal digits."""
     return hashlib.sha256(content).hexdigest()

@@ -4,10 +4,20 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from slipway.spec.section import AvailabilityZoneId, Section
+from slipway.spec.section import AvailabilityZoneId, Form, Section
 
 Lifecycle = Literal["ephemeral", "persistent"]
 """`ephemeral`: `cdk destroy` deletes everything, data included. `persistent`: file system and data buckets are kept."""
+
+RoleArn = Annotated[
+    str,
+    Form(
+        r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]+",
+        "the ARN of one IAM role",
+        "arn:aws:iam::444455556666:role/model-promoter",
+    ),
+]
+"""ARN of an IAM role: no wildcard, no whole account, no user, whose keys do not expire."""
 
 
 class Lustre(Section):
@@ -81,3 +91,7 @@ class Storage(Section):
     record_object_access: bool = False
     """Records each read, write and deletion of an object in the checkpoint and model buckets with AWS CloudTrail, and
     keeps the records for `operations.log_retention_days`. CloudTrail bills 0.10 USD for 100,000 of them."""
+
+    model_readers: tuple[RoleArn, ...] = ()
+    """IAM roles of other accounts that may list and read the model bucket, for `slipway promote` there. AWS refuses the
+    deployment while a role does not exist."""

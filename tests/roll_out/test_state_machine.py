@@ -94,7 +94,9 @@ class RollOuts(RuleBasedStateMachine):
         return self.state()
 
     def command(self, wish: Wish, kill_after: int | None) -> None:
-        endpoint = Endpoint("111122223333", find_stack(self.cloud, STACK), EveryVersion(None, "models"), self.cloud)
+        endpoint = Endpoint(
+            "111122223333", find_stack(self.cloud, STACK), EveryVersion(None, "models", "111122223333"), self.cloud
+        )
         self.cloud.kill_after = kill_after
         place = Place("fake", "us-west-2", {})
         try:

@@ -13,6 +13,7 @@ SECRET = "arn:aws:secretsmanager:us-west-2:111122223333:secret:endpoint-key-AbCd
 JWT = {"type": "jwt", "issuer": "https://login.example.com/", "jwks_endpoint": "https://login.example.com/keys"}
 API_KEY = {"type": "api_key", "secret_arn": SECRET}
 RESERVATION = "cr-0123456789abcdef0"
+PROMOTER = "arn:aws:iam::444455556666:role/model-promoter"
 GROUP = "arn:aws:resource-groups:us-west-2:111122223333:group/trn1-reservations"
 ON_KUBERNETES: Changes = {
     "training": None,
@@ -235,6 +236,20 @@ STORAGE = [
         "storage.home.throughput_mb_s",
         "FSx for OpenZFS does not sell this throughput (got 160). Write 64, 128, 256,",
         {"storage.home": {"throughput_mb_s": 4096}},
+    ),
+    Case(
+        "model-readers-distinct",
+        {"storage.model_readers": [PROMOTER, PROMOTER]},
+        "storage.model_readers[1]",
+        f"{PROMOTER} appears twice. Remove this line.",
+        {"storage.model_readers": [PROMOTER, f"{PROMOTER}-2"]},
+    ),
+    Case(
+        "model-readers-distinct",
+        {"storage.model_readers": [PROMOTER.replace("aws", "aws-cn")]},
+        "storage.model_readers[0]",
+        "the ARN is of the partition aws-cn, us-west-2 is in aws. Write arn:aws:iam:",
+        {"storage.model_readers": [PROMOTER]},
     ),
     Case(
         "home-in-one-place",

@@ -103,6 +103,7 @@ def _storages(draw: st.DrawFn, zone: str, capacity: int) -> Values:
         "lifecycle": draw(lifecycles),
         "deleted_object_days": draw(st.integers(1, 3650)),
         "record_object_access": draw(st.booleans()),
+        "model_readers": draw(st.sampled_from([[], ["arn:aws:iam::444455556666:role/model-promoter"]])),
     }
     return draw(with_some(parts, required))
 

@@ -6,6 +6,7 @@ from slipway import facts
 from slipway.spec.environment import Environment
 from slipway.spec.problems import Finding, Path, listed, near_names, shown
 from slipway.spec.queues import Queue
+from slipway.spec.rules.arns import other_partition
 from slipway.spec.rules.registry import environment_notice, environment_rule, queue_rule
 from slipway.spec.rules.slurm import slurm_cluster
 
@@ -100,6 +101,17 @@ def slurm_storage_with_cluster(environment: Environment) -> Iterator[Finding]:
         if section and environment.training is None:
             message = "only a Slurm cluster uses it"
             yield Finding(("storage", name), message, "Remove it, or add `training`.", at_key=True)
+
+
+@environment_rule
+def model_readers_distinct(environment: Environment) -> Iterator[Finding]:
+    """Each role in `storage.model_readers` appears once, and is of the partition `aws`, as the environment's Region."""
+    readers = environment.storage.model_readers
+    for index, arn in enumerate(readers):
+        path = ("storage", "model_readers", index)
+        if arn in readers[:index]:
+            yield Finding(path, f"{arn} appears twice", "Remove this line.")
+        yield from other_partition(path, arn, environment.region)
 
 
 @environment_rule

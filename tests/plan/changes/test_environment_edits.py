@@ -122,3 +122,15 @@ def test_another_kubernetes_version(assemblies: AssemblyFactory, tmp_path: Path)
     manifest = next(change for change in changes.resources if change.type.endswith("KubernetesResource"))
     assert all(row.path.startswith("Manifest[") for row in manifest.properties)
     assert not changes.broadenings
+
+
+def test_a_role_of_another_account_that_may_read_models(assemblies: AssemblyFactory, tmp_path: Path) -> None:
+    reader = "arn:aws:iam::444455556666:role/model-promoter"
+
+    changes = _changes("default", assemblies, tmp_path, ("storage:\n", f"storage:\n  model_readers: [{reader}]\n"))
+
+    assert Counter(own(changes)) == {"update storage S3::BucketPolicy": 1}
+    assert sorted(one.what for one in changes.broadenings) == [
+        f"Allow s3:GetObject on Models7F217E31/* for AWS {reader}",
+        f"Allow s3:ListBucket on Models7F217E31 for AWS {reader}",
+    ]
