@@ -34,6 +34,23 @@ def test_a_candidate_gets_requests_when_its_tasks_run(serving: EndpointStack) ->
     assert "tanuki-8b/v1 is served with 90 % of the requests, tanuki-8b/v2 with 10 %; then: " in said
 
 
+def test_a_candidates_manifest_goes_with_it_until_it_is_served_and_back(serving: EndpointStack) -> None:
+    def pins() -> list[str]:
+        found = serving.parameters()
+        return [found[f"Tanuki8b{which}Manifest"] for which in ("Served", "Previous", "Candidate")]
+
+    first = pins()[0]
+    serving.must("tanuki-8b/v2", "--canary", "10")
+    second = pins()[2]
+    assert len({first, second, "none"}) == 3
+    assert pins() == [first, "none", second]
+
+    serving.must("tanuki-8b", "--promote")
+    assert pins() == [second, first, "none"]
+    serving.must("tanuki-8b", "--back")
+    assert pins() == [first, second, "none"]
+
+
 def test_another_share_only_moves_the_weights(serving: EndpointStack) -> None:
     serving.must("tanuki-8b/v2", "--canary", "10")
 

@@ -8,12 +8,12 @@ from botocore.exceptions import ClientError
 
 from slipway.roll_out import published, update
 from slipway.roll_out.errors import FailedError
-from slipway.roll_out.service import InferenceStack, find_stack, stack_values
+from slipway.roll_out.service import METADATA, InferenceStack, find_stack, stack_values
 from slipway.roll_out.state import serve
 from slipway_jobs.publishing import manifest
 from slipway_pause.part import TAG
 from tests.roll_out.endpoint import SOURCE, EndpointStack, publish_version
-from tests.roll_out.template import NONE
+from tests.roll_out.template import NONE, inference_template
 
 
 def test_a_version_is_served_and_the_next_one_remembers_it(endpoint: EndpointStack) -> None:
@@ -48,6 +48,42 @@ def test_the_manifest_that_was_rolled_out_goes_with_its_version(endpoint: Endpoi
     assert pins() == (digest("v2"), digest("v1"))
     endpoint.must("--back", "tanuki-8b")
     assert pins() == (digest("v1"), digest("v2"))
+
+
+def test_a_stack_from_before_pins_is_deployed_first(undeployed: EndpointStack) -> None:
+    template = json.loads(inference_template(undeployed.name, undeployed.bucket))
+    for described in template["Metadata"][METADATA].values():
+        for name in ("served_manifest", "previous_manifest", "candidate_manifest"):
+            if parameter := described["parameters"].pop(name, None):
+                del template["Parameters"][parameter]
+                template["Outputs"] = {
+                    key: output for key, output in template["Outputs"].items() if output["Value"] != {"Ref": parameter}
+                }
+    undeployed.deploy(json.dumps(template))
+    undeployed.publish("v1")
+
+    assert "was deployed before roll-outs pinned manifests: deploy it first" in undeployed.refusal("tanuki-8b/v1")
+    assert undeployed.served() == (NONE, NONE)
+
+
+def test_what_was_served_without_a_pin_is_pinned_by_the_same_command(endpoint: EndpointStack) -> None:
+    endpoint.must("tanuki-8b/v1")
+    pin = endpoint.parameters()["Tanuki8bServedManifest"]
+    endpoint.emulator.cloudformation.update_stack(
+        StackName=endpoint.stack,
+        UsePreviousTemplate=True,
+        Parameters=[
+            {"ParameterKey": name, "ParameterValue": "none"}
+            if name == "Tanuki8bServedManifest"
+            else {"ParameterKey": name, "UsePreviousValue": True}
+            for name in endpoint.parameters()
+        ],
+    )
+    assert endpoint.emulator.settled(endpoint.stack) == "UPDATE_COMPLETE"
+
+    assert "pin the manifest of tanuki-8b/v1" in endpoint.must("tanuki-8b/v1")
+    assert endpoint.parameters()["Tanuki8bServedManifest"] == pin
+    assert endpoint.served() == ("tanuki-8b/v1", NONE)
 
 
 @pytest.mark.parametrize("swapped", ["v1", "v2"])
