@@ -15,12 +15,18 @@ from neuron_constructs.cluster.cluster import Cluster, ClusterProps
 from neuron_constructs.cluster.configuration import cluster_configuration
 from neuron_constructs.cluster.job_kit import job_kit_sources
 from neuron_constructs.cluster.node_access import NodeAccess, NodeRole
-from neuron_constructs.cluster.node_bounds import fleet_bounds, node_bounds
+from neuron_constructs.cluster.node_bounds import fleet_bounds, node_bounds, session_log_bounds
 from neuron_constructs.cluster.node_images import NodeImages, NodeImagesProps
 from neuron_constructs.cluster.node_scripts import NodeScripts, NodeScriptsProps
 from neuron_constructs.log_groups import list_log_groups_command
 from neuron_constructs.provided_functions import own_provided_functions
-from neuron_constructs.session_manager import first_instance, login_shell_command, session_policy
+from neuron_constructs.session_manager import (
+    UserSessions,
+    first_instance,
+    login_shell_command,
+    session_policy,
+    user_session_command,
+)
 from slipway import facts
 from slipway.assembly import ENVIRONMENT_TAG
 from slipway.bootstrap import DEFAULT_QUALIFIER
@@ -80,11 +86,15 @@ class TrainingStack(EnvironmentStack):
                 region=environment.region,
                 bootstrap_qualifier=environment.bootstrap_qualifier or DEFAULT_QUALIFIER,
                 training_stacks=training.training_stacks,
+                users={user.name: user.uid for user in training.users},
                 operating_system=training.operating_system,
                 parallelcluster_version=training.parallelcluster_version,
                 job_kit=job_kit_sources(ASSETS, slurm_job_environment(environment, training, storage)),
                 log_retention=log_retention(environment),
             ),
+        )
+        self._user_sessions = (
+            UserSessions(self, "UserSessions", retention=log_retention(environment)) if training.users else None
         )
         script_policy = BucketAccess(
             self, "ScriptPolicy", description="Slipway: read the node set-up scripts", path=PARALLELCLUSTER_PATH
@@ -145,16 +155,22 @@ class TrainingStack(EnvironmentStack):
 
     def _node_policies(self, *shared: str) -> Mapping[NodeRole, Sequence[str]]:
         cluster, owner = self._training.cluster_name, (ENVIRONMENT_TAG, self._environment.name)
+        logs = self._user_sessions.log_group if self._user_sessions else None
         # `slipway destroy` asks the head node with Run Command which jobs run.
-        sessions = session_policy(self, "SessionManagerPolicy", path=PARALLELCLUSTER_PATH, commands=True)
-        bounds = node_bounds(self, "NodeBounds", cluster_name=cluster, owner=owner)
+        sessions = session_policy(
+            self, "SessionManagerPolicy", path=PARALLELCLUSTER_PATH, commands=True, log_group=logs
+        )
+        bounds = node_bounds(
+            self, "NodeBounds", cluster_name=cluster, owner=owner, session_logs=logs.log_group_name if logs else None
+        )
         fleet = fleet_bounds(self, "FleetBounds", cluster_name=cluster)
+        no_logs = [session_log_bounds(self, "SessionLogBounds", log_group_name=logs.log_group_name)] if logs else []
         everywhere = (*shared, bounds.managed_policy_arn)
         return {
             "head": (*everywhere, sessions.managed_policy_arn),
             "login": (*everywhere, sessions.managed_policy_arn, fleet.managed_policy_arn),
             # Nobody opens a session on a compute node: the head node reaches it with SSH.
-            "compute": (*everywhere, fleet.managed_policy_arn),
+            "compute": (*everywhere, fleet.managed_policy_arn, *(policy.managed_policy_arn for policy in no_logs)),
         }
 
     def _say_how_to_log_in(self) -> None:
@@ -165,6 +181,16 @@ class TrainingStack(EnvironmentStack):
             nodes["LoginNode"] = ("a login node", first_instance(tags, region=region))
         user = facts.operating_system(self._training.operating_system).cluster_user
         own_name = f", with your name in the directory for {user}" if self._training.directory_service else ""
+        if self._user_sessions:
+            own_name = ", as an administrator"
+            # Where there are login nodes, users have no business on the head node.
+            place, instance_id = nodes.get("LoginNode", nodes["HeadNode"])
+            cdk.CfnOutput(
+                self,
+                "UserSession",
+                value=user_session_command(instance_id, region=region, document_name=self._user_sessions.document_name),
+                description=f"How a user of the file logs in to {place} (docs/training.md, Who may log in)",
+            )
         for name, (place, instance_id) in nodes.items():
             cdk.CfnOutput(
                 self,

@@ -137,6 +137,7 @@ if [[ "$STACK" == none ]]; then
 else
   set_up_neuron_node
 fi
+step "make the users" make_users
 step "count the EFA interfaces" check_efa_interfaces
 step "check /fsx" check_fsx
 step "limit dirty pages" limit_dirty_pages

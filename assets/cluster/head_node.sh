@@ -19,6 +19,18 @@ check_apps() {
   fi
 }
 
+# install_users: nodes read the list on /opt/slurm, so that a change reaches those that run. An empty list takes all users
+# away again.
+install_users() {
+  local list="${ROOT}/opt/slurm/etc/slipway/users"
+  if ((${#USERS[@]} == 0)) && [[ ! -e "$list" ]]; then
+    return
+  fi
+  put_file "$list" < <(((${#USERS[@]} == 0)) || printf '%s\n' "${USERS[@]}")
+  install_prolog users.sh 05_slipway_users
+  bash "${ROOT}/opt/slurm/etc/slipway/users.sh" --homes
+}
+
 step "check /apps" check_apps
 step "read whether there is a job kit" check_job_kit_key
 for stack in "${TRAINING_STACKS[@]}"; do
@@ -29,6 +41,7 @@ step "stop unattended upgrades" stop_unattended_upgrades
 step "hold the kernel" hold_packages
 step "install the health check" install_health_check
 step "install the smoke jobs" install_smoke_jobs
+step "make the users" install_users
 for stack in "${TRAINING_STACKS[@]}"; do
   load_training_stack "$stack"
   step "provide Python for ${stack}" provide_python

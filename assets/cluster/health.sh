@@ -16,12 +16,17 @@ install_program() {
 # Prolog=/opt/slurm/etc/scripts/prolog.d/*, with its own 90_pcluster_health_check_manager; HealthCheckProgram comes with
 # our configuration of the cluster.
 install_health_check() {
+  install_prolog health_check.sh 10_slipway_health_check
+}
+
+# install_prolog SCRIPT NAME: puts a script below /opt/slurm/etc/slipway, and a link to it among the prologs.
+install_prolog() {
   local programs="${ROOT}/opt/slurm/etc/slipway" prologs="${ROOT}/opt/slurm/etc/scripts/prolog.d"
-  install_program "${SCRIPT_DIRECTORY}/health_check.sh" "${programs}/health_check.sh"
+  install_program "${SCRIPT_DIRECTORY}/$1" "${programs}/$1"
   mkdir -p "$prologs"
   # Slurm runs whatever is in the directory: the link is made outside.
-  ln -sfn ../../slipway/health_check.sh "${programs}/prolog.new"
-  mv -fT "${programs}/prolog.new" "${prologs}/10_slipway_health_check"
+  ln -sfn "../../slipway/$1" "${programs}/prolog.new"
+  mv -fT "${programs}/prolog.new" "${prologs}/$2"
 }
 
 install_smoke_jobs() {

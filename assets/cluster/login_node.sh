@@ -15,6 +15,7 @@ step "read whether there is a job kit" check_job_kit_key
 step "check the operating system" check_operating_system
 step "stop unattended upgrades" stop_unattended_upgrades
 step "hold the kernel" hold_packages
+step "make the users" make_users
 step "write the login profile" write_profile /apps/neuron/current
 step "check /fsx" check_fsx
 if [[ "$JOB_KIT" == yes ]]; then

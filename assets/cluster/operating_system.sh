@@ -78,3 +78,11 @@ hold_packages() {
   fi
   apt-mark hold "${packages[@]}"
 }
+
+# make_users: as the head node's list says. A cluster without users has no list.
+make_users() {
+  local program="${ROOT}/opt/slurm/etc/slipway/users.sh"
+  if [[ -e "$program" ]]; then
+    bash "$program"
+  fi
+}

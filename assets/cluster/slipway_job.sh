@@ -4,11 +4,15 @@ set -euo pipefail
 
 here="$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")"
 
-# refuse_local_user: the cluster's own user and the users of a directory service exist on all nodes. Any other user, such
-# as the ssm-user of a plain Session Manager session, exists on this node alone. root must not own jobs and their files.
+# refuse_local_user: the cluster's own user, the users of the environment file and those of a directory service exist on all
+# nodes. Any other user, such as the ssm-user of a plain Session Manager session, exists on this node alone. root must not
+# own jobs and their files.
 refuse_local_user() {
   local user cluster_user
   user="$(id --user --name)" || exit 2
+  if grep --quiet --no-messages "^${user}:" "${here}/../../../opt/slurm/etc/slipway/users"; then
+    return
+  fi
   cluster_user="$(sed -n 's/^cfn_cluster_user=//p' "${here}/../../../etc/parallelcluster/cfnconfig")" || exit 2
   if [[ "$user" != "$cluster_user" ]] && getent --service=files passwd "$user" >/dev/null; then
     echo "slipway-job: jobs cannot run as ${user}. Become ${cluster_user}, or your own name in the directory service:" \

@@ -79,6 +79,14 @@ def stack_log_group(
     return logs.LogGroup(scope, id, log_group_name=name, retention=retention, removal_policy=cdk.RemovalPolicy.DESTROY)
 
 
+def log_group_arns(stack: cdk.Stack, name: str) -> list[str]:
+    """Return the ARNs by which policies name a log group and its streams; the name may have `?` and `*`."""
+    group = stack.format_arn(
+        service="logs", resource="log-group", resource_name=name, arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME
+    )
+    return [group, f"{group}:*"]
+
+
 def list_log_groups_command(prefix: str, *, region: str) -> str:
     """Return the command that lists the log groups whose names begin with a prefix, for the outputs of stacks."""
     return f"aws logs describe-log-groups --region {region} --log-group-name-prefix {prefix}"

@@ -13,6 +13,7 @@ from slipway.facts.cluster_configuration import (
     configuration_limit,
     configuration_limits,
     script_sources,
+    system_names,
 )
 from slipway.facts.create_times import CreateTime, create_seconds, create_times
 from slipway.facts.databases import (
@@ -180,6 +181,7 @@ __all__ = [
     "regions",
     "runtime_drivers",
     "script_sources",
+    "system_names",
     "training_stack",
     "training_stacks",
 ]

@@ -85,6 +85,25 @@ class ScriptSource(Row):
     owner: Text
 
 
+class SystemNames(Row):
+    """Users and groups that a node has already.
+
+    Attributes:
+        owner: What brings them.
+        names: The names.
+    """
+
+    owner: Text
+    names: FrozenList[Text]
+
+
+@cache
+def system_names() -> frozenset[str]:
+    """Return every name of a user or group that a node has before Slipway makes any."""
+    rows = load_rows(SystemNames, "system_names.yaml", key_field="owner").values()
+    return frozenset(name for row in rows for name in row.names)
+
+
 @cache
 def configuration_limits() -> Mapping[str, ConfigurationLimits]:
     """Return the limits of every release by version."""

@@ -44,6 +44,25 @@ class LoginNodes(Section):
     """Minutes from the warning to logged-in people until an ended login node is terminated."""
 
 
+class ClusterUser(Section):
+    """A Linux user of all nodes, without a password and without sudo."""
+
+    name: Annotated[
+        str,
+        Form(
+            r"[a-z][a-z0-9_-]{0,30}[a-z0-9]",
+            "2 to 32 lower-case letters, digits, `_` and `-`; a letter comes first, a letter or digit last",
+            "alice",
+        ),
+    ]
+    """Name of the user and of its group; people log in with a role that has it as the tag `SSMSessionRunAs`."""
+
+    # Beyond what useradd (login.defs: UID_MAX 60000) and systemd (docs/UIDS-GIDS.md: up to 65535) give out, below the
+    # ids of user namespaces (login.defs: SUB_UID_MIN 100000).
+    uid: Annotated[int, Field(ge=70_000, le=99_999)]
+    """User and group id, which is what files belong to. Never give another person the number of one who left."""
+
+
 class DirectoryService(Section):
     """Users and groups from an LDAP directory or Active Directory, handed to ParallelCluster as it is."""
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from slipway.spec.access import DirectoryService, LoginNodes, Ssh
+from slipway.spec.access import ClusterUser, DirectoryService, LoginNodes, Ssh
 from slipway.spec.queues import Queue
 from slipway.spec.section import Section
 
@@ -74,7 +74,10 @@ class Training(Section):
     """SSH beside Session Manager."""
 
     directory_service: DirectoryService | None = None
-    """Where users come from; without it everyone is the operating system's default user."""
+    """Where users come from."""
+
+    users: tuple[ClusterUser, ...] = ()
+    """Users without a directory; without both everyone is the operating system's default user, who is root by sudo."""
 
     home: HomeVolume = HomeVolume()
     """/home on a volume of the head node."""

@@ -247,10 +247,12 @@ class ClusterNode(Sandbox):
         lines = [f"{key}={value}\n" for key, value in keys.items() if value]
         (self.bucket / "training_stacks" / f"{stack}.sh").write_text("".join(lines), encoding="utf-8")
 
-    def set_stacks(self, *stacks: str, job_kit: str = "yes") -> None:
-        """Say which training stacks the cluster has, and whether the job kit runs with one of them."""
+    def set_stacks(self, *stacks: str, job_kit: str = "yes", users: Mapping[str, int] | None = None) -> None:
+        """Say which training stacks and users the cluster has, and whether the job kit runs with one of the stacks."""
+        listed = " ".join(f"{name}:{uid}" for name, uid in (users or {}).items())
         (self.bucket / "training_stacks.sh").write_text(
-            f"TRAINING_STACKS=({' '.join(stacks)})\nJOB_KIT={job_kit}\nNODE_SETUP_SECONDS=750\n", encoding="utf-8"
+            f"TRAINING_STACKS=({' '.join(stacks)})\nJOB_KIT={job_kit}\nUSERS=({listed})\nNODE_SETUP_SECONDS=750\n",
+            encoding="utf-8",
         )
 
     def set_job_kit(self, files: Mapping[str, str], environment: str = JOB_ENVIRONMENT) -> str:

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,7 +55,8 @@ class LoginMachine(ClusterNode):
             text = re.sub(r"(?<=:)/(?=opt/|apps/)", f"{self.root}/", profile.read_text(encoding="utf-8"))
             profile.write_text(text, encoding="utf-8")
         # A user of the directory service, maria, is in no file.
-        self.write("/etc/passwd", "".join(f"{name}:x::::\n" for name in ("root", self.cluster_user, "ssm-user")))
+        names = ("root", self.cluster_user, "ssm-user", "alice")
+        self.write("/etc/passwd", "".join(f"{name}:x::::\n" for name in names))
         self.stub("id", 'cat "$STATE/user"')
         self.stub("getent", '[[ "$1 $2" == "--service=files passwd" ]] && grep "^$3:" "$ROOT/etc/passwd"')
         self.stub("sudo", SUDO)
@@ -164,3 +166,52 @@ def test_root_is_refused_and_a_user_of_the_directory_is_not(machine: LoginMachin
 
     assert shell.returncode == status, shell.stderr
     assert shell.stderr.count("\n") == (1 if status else 0)
+
+
+def user_session(assembly: Assembly) -> tuple[list[str], dict[str, Any]]:
+    """What the output for users asks the AWS CLI, and the preferences of the document that it names."""
+    template = assembly.template("training")
+    command = template["Outputs"]["UserSession"]["Value"]["Fn::Join"][1]
+    (document,) = (part["Ref"] for part in command if isinstance(part, dict))
+    assert template["Resources"][document]["Type"] == "AWS::SSM::Document"
+    words = shlex.split("".join(part if isinstance(part, str) else "DOCUMENT" for part in command))
+    content = template["Resources"][document]["Properties"]["Content"]
+    assert (content["schemaVersion"], content["sessionType"]) == ("1.0", "Standard_Stream")
+    return words, content["inputs"]
+
+
+def test_the_output_for_users_opens_a_logged_session_of_nobody_but_the_tagged_user(assemblies: AssemblyFactory) -> None:
+    words, inputs = user_session(assemblies("team"))
+
+    assert words[:3] == ["aws", "ssm", "start-session"]
+    assert words[-2:] == ["--document-name", "DOCUMENT"]
+    assert "Name=tag:parallelcluster:node-type,Values=LoginNode" in words
+    # Without a default user the agent refuses a principal without the tag (shell_unix.go, lines 117 to 120).
+    assert (inputs["runAsEnabled"], inputs["runAsDefaultUser"]) == (True, "")
+    assert inputs["cloudWatchEncryptionEnabled"] is inputs["cloudWatchStreamingEnabled"] is True
+    assert set(inputs["cloudWatchLogGroupName"]) == {"Ref"}
+
+
+def test_documented_lines_run_in_the_shell_of_a_user_of_the_file(assemblies: AssemblyFactory, tmp_path: Path) -> None:
+    _, inputs = user_session(assemblies("team"))
+    machine = LoginMachine(tmp_path, "ubuntu2204", login_node=True)
+    machine.write("/opt/slurm/etc/slipway/users", "alice:70001\n")
+    (machine.root / "home/alice").mkdir(parents=True)
+    # Bash reads the machine's profile, where a login shell would. The agent types the line.
+    profile = inputs["shellProfile"]["linux"].replace("bash --login", f"env BASH_ENV={machine.root}/etc/profile bash")
+
+    shell = machine.session(documented_lines(), profile, user="alice")
+
+    assert (shell.returncode, shell.stderr) == (0, "")
+    assert f" in {machine.root}/home/alice: -p trn1 /apps/slipway/smoke/neuron_ls.sbatch\n" in shell.stdout
+    kit = [call.split(" -m slipway_jobs ")[1] for call in machine.calls() if " -m slipway_jobs " in call]
+    assert kit == ["submit tiny-llama --name first", "status first --watch"]
+
+
+def test_a_local_user_who_is_not_in_the_file_is_refused(machine: LoginMachine) -> None:
+    machine.write("/opt/slurm/etc/slipway/users", "alice:70001\nalicetwo:70002\n")
+    line = f"{machine.root}/apps/slipway/bin/slipway-job recipes\n"
+
+    assert machine.session(line, user="alice").returncode == 0
+    machine.write("/opt/slurm/etc/slipway/users", "alicetwo:70002\n")
+    assert machine.session(line, user="alice").returncode == 2

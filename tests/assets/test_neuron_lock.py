@@ -28,7 +28,7 @@ def test_nodes_install_exactly_what_the_facts_pin(tmp_path: Path, stack: str, op
         created = ClusterNode(tmp_path / name, operating_system)
         created.stub(f"python{facts.operating_system(operating_system).python_version}", PYTHON)
         (created.bucket / lock_file(stack)).write_text(neuron_lock(stack, operating_system), encoding="utf-8")
-        (created.bucket / "training_stacks.sh").write_text(cluster_file((stack,), RELEASE), encoding="utf-8")
+        (created.bucket / "training_stacks.sh").write_text(cluster_file((stack,), RELEASE, {}), encoding="utf-8")
         return created
 
     pins, compute_node = facts.training_stack(stack), node("compute")
@@ -71,7 +71,7 @@ def test_stacks_of_the_job_kit_take_torch_without_cuda(stack: str, operating_sys
 
 
 def test_head_node_and_then_a_static_node_can_be_set_up_before_cloudformation_gives_up() -> None:
-    script = f"{cluster_file(('xla-2.28.1',), RELEASE)}printf '%s' \"$NODE_SETUP_SECONDS\""
+    script = f"{cluster_file(('xla-2.28.1',), RELEASE, {})}printf '%s' \"$NODE_SETUP_SECONDS\""
     set_up = int(subprocess.run(["bash", "-euc", script], capture_output=True, text=True, check=True).stdout)
     release = facts.parallelcluster_release(RELEASE)
     compute = release.compute_node_bootstrap_timeout_seconds

@@ -39,6 +39,7 @@ _ARN_FORMS = {
     "AWS::S3::Bucket": "s3:::{name}",
     "AWS::SNS::Topic": "sns:{region}:{account}:{name}",
     "AWS::SQS::Queue": "sqs:{region}:{account}:{name}",
+    "AWS::SSM::Document": "ssm:{region}:{account}:document/{name}",
     "AWS::SSM::Parameter": "ssm:{region}:{account}:parameter/{name}",
     "AWS::SecretsManager::Secret": "secretsmanager:{region}:{account}:secret:{name}",
     "AWS::StepFunctions::StateMachine": "states:{region}:{account}:stateMachine:{name}",

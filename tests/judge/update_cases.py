@@ -41,6 +41,7 @@ _AMI, _OTHER_AMI = "ami-0123456789abcdef0", "ami-0123456789abcdef1"
 _LOGIN_NODES = {"training.login_nodes": {"count": 1}}
 _STOPPED_LOGIN_NODES = {"training.login_nodes": {"count": 0}}
 _SSH = {"training.ssh": {"key_name": "ml", "allowed_cidr": "10.0.0.0/8"}}
+_USERS = {"training.users": [{"name": "alice", "uid": 70001}]}
 _DIRECTORY = {
     "training.directory_service": {
         "domain_name": "corp.example.com",
@@ -197,6 +198,12 @@ NODES_AND_ACCESS = [
         "`directory_service.ldap_access_filter`",
         {"training.directory_service.ldap_access_filter": "(memberOf=cn=ml)"},
         _DIRECTORY,
+    ),
+    Edit("add the first of `users`", _USERS),
+    Edit(
+        "another user in `users`",
+        {"training.users": [*_USERS["training.users"], {"name": "bob", "uid": 70002}]},
+        _USERS,
     ),
     Edit("`permissions_boundary_arn`", {"permissions_boundary_arn": _BOUNDARY}),
 ]

@@ -87,6 +87,7 @@ class Garden:
             "secret": lambda: str(
                 boto3.client("secretsmanager").create_secret(Name=self.name, SecretString="x", Tags=self._pairs)["ARN"]
             ),
+            "SSM document": self._document,
             "SSM parameter": self._parameter,
             "Lambda function": self._function,
             "Lambda layer": self._layer,
@@ -406,6 +407,11 @@ class Garden:
     def _key(self) -> str:
         tags = [{"TagKey": key, "TagValue": value} for key, value in self.tags.items()]
         return str(boto3.client("kms").create_key(Description="x", Tags=tags)["KeyMetadata"]["KeyId"])
+
+    def _document(self) -> str:
+        content = json.dumps({"schemaVersion": "1.0", "sessionType": "Standard_Stream", "inputs": {}})
+        boto3.client("ssm").create_document(Name=self.name, DocumentType="Session", Content=content, Tags=self._pairs)
+        return self.name
 
     def _parameter(self) -> str:
         boto3.client("ssm").put_parameter(Name=f"/{self.name}", Value="x", Type="String", Tags=self._pairs)

@@ -7,6 +7,8 @@ from tests.spec.rule_cases import Case
 SSH = "training.ssh"
 LOGIN = "training.login_nodes"
 DIRECTORY = "training.directory_service"
+USERS = "training.users"
+ALICE = {"name": "alice", "uid": 70001}
 SECRET = "arn:aws:secretsmanager:us-west-2:111122223333:secret:directory-reader-AbCdEf"
 
 
@@ -79,6 +81,34 @@ ACCESS = [
             LOGIN: {},
         },
         also=frozenset({"node-type-offered", "head-node-offered"}),
+    ),
+    Case(
+        "users-distinct",
+        {USERS: [ALICE, ALICE | {"uid": 70002}]},
+        "training.users[1].name",
+        "another user is named alice. Write another name.",
+        {USERS: [ALICE, {"name": "bob", "uid": 70002}]},
+    ),
+    Case(
+        "users-distinct",
+        {USERS: [ALICE, ALICE | {"name": "bob"}]},
+        "training.users[1].uid",
+        "alice has the user id 70001. Write another number",
+        {USERS: [ALICE]},
+    ),
+    Case(
+        "users-not-of-the-system",
+        {USERS: [ALICE | {"name": "ubuntu"}]},
+        "training.users[0].name",
+        "ubuntu is a name of the operating system",
+        {USERS: [ALICE | {"name": "ubuntu2"}]},
+    ),
+    Case(
+        "users-without-directory",
+        {**directory(), USERS: [ALICE]},
+        "training.users",
+        "there is a directory of users, too. Keep one of the two.",
+        directory(),
     ),
     Case(
         "directory-settings-free",

@@ -30,6 +30,7 @@ def test_what_python_leaves_behind_and_the_readme_are_not_uploaded(tmp_path: Pat
             region="us-east-1",
             bootstrap_qualifier=DEFAULT_QUALIFIER,
             training_stacks=(),
+            users={},
             operating_system="ubuntu2204",
             parallelcluster_version=max(facts.parallelcluster_releases()),
             job_kit=(),

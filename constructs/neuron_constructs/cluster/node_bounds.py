@@ -11,6 +11,7 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from neuron_constructs.bucket_access import PARALLELCLUSTER_PATH
+from neuron_constructs.log_groups import log_group_arns
 
 CLUSTER_TAG = "parallelcluster:cluster-name"
 """The tag that ParallelCluster gives to all that it makes."""
@@ -25,7 +26,14 @@ _CONFIGURATION_ITEMS = "CLUSTER_CONFIG.*"
 """What a node writes about itself: aws-parallelcluster-cookbook, aws-parallelcluster-slurm/libraries/dynamo.rb."""
 
 
-def node_bounds(scope: Construct, id: str, *, cluster_name: str, owner: tuple[str, str]) -> iam.ManagedPolicy:  # noqa: A002
+def node_bounds(
+    scope: Construct,
+    id: str,  # noqa: A002
+    *,
+    cluster_name: str,
+    owner: tuple[str, str],
+    session_logs: str | None = None,
+) -> iam.ManagedPolicy:
     """Return the policy for all nodes: instances, volumes and logs of other clusters are out of their reach.
 
     Args:
@@ -33,6 +41,7 @@ def node_bounds(scope: Construct, id: str, *, cluster_name: str, owner: tuple[st
         id: construct id.
         cluster_name: name of the cluster.
         owner: key and value of the tag that says whom a machine belongs to.
+        session_logs: log group of the users' sessions.
     """
     return iam.ManagedPolicy(
         scope,
@@ -54,7 +63,7 @@ def node_bounds(scope: Construct, id: str, *, cluster_name: str, owner: tuple[st
             ),
             # What the budget's function writes on the head node's role: assets/operations/slipway_pause/launches.py.
             _deny(["ec2:RunInstances", "ec2:CreateFleet"], {"Null": {f"aws:PrincipalTag/{PAUSED_TAG}": "false"}}),
-            *_logs(cdk.Stack.of(scope), cluster_name),
+            *_logs(cdk.Stack.of(scope), cluster_name, session_logs),
         ],
     )
 
@@ -87,19 +96,31 @@ def fleet_bounds(scope: Construct, id: str, *, cluster_name: str) -> iam.Managed
     )
 
 
-def _logs(stack: cdk.Stack, cluster_name: str) -> list[iam.PolicyStatement]:
-    """The CloudWatch agent's policy is for every log group of the account; groups end in the minute they were made."""
-    group = stack.format_arn(
-        service="logs",
-        resource="log-group",
-        resource_name=f"/aws/parallelcluster/{cluster_name}-20??????????",
-        arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
+def session_log_bounds(scope: Construct, id: str, *, log_group_name: str) -> iam.ManagedPolicy:  # noqa: A002
+    """Return the policy for nodes on which jobs run: what users typed elsewhere is not theirs to write."""
+    return iam.ManagedPolicy(
+        scope,
+        id,
+        path=PARALLELCLUSTER_PATH,
+        description="Slipway: compute nodes write no logs of sessions",
+        statements=[
+            iam.PolicyStatement(
+                effect=iam.Effect.DENY,
+                actions=["logs:CreateLogStream", "logs:PutLogEvents"],
+                resources=log_group_arns(cdk.Stack.of(scope), log_group_name),
+            )
+        ],
     )
+
+
+def _logs(stack: cdk.Stack, cluster_name: str, session_logs: str | None) -> list[iam.PolicyStatement]:
+    """The CloudWatch agent's policy is for every log group of the account; groups end in the minute they were made."""
+    own = [f"/aws/parallelcluster/{cluster_name}-20??????????", *([session_logs] if session_logs else [])]
     return [
         iam.PolicyStatement(
             effect=iam.Effect.DENY,
             actions=["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents"],
-            not_resources=[group, f"{group}:*"],
+            not_resources=[arn for name in own for arn in log_group_arns(stack, name)],
         ),
         # Retention is the stack's: a shorter one deletes what has been logged.
         _deny(["logs:PutRetentionPolicy"]),

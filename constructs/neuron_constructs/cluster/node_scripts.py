@@ -1,7 +1,7 @@
 """The node set-up scripts in the environment's own bucket, under keys that never change."""
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,6 +48,9 @@ class NodeScriptsProps:
     training_stacks: tuple[str, ...]
     """Training stacks of the queues, rows of the facts; the first is the default."""
 
+    users: Mapping[str, int]
+    """Users of all nodes with their user ids; none where they come from a directory."""
+
     operating_system: str
     """ParallelCluster's name of the nodes' operating system."""
 
@@ -80,7 +83,7 @@ class NodeScripts(Construct):
             sources=[
                 s3_deployment.Source.asset(str(props.directory), exclude=["*.md", "__pycache__"]),
                 s3_deployment.Source.data(
-                    CLUSTER_FILE, cluster_file(props.training_stacks, props.parallelcluster_version)
+                    CLUSTER_FILE, cluster_file(props.training_stacks, props.parallelcluster_version, props.users)
                 ),
                 *(
                     s3_deployment.Source.data(lock_file(stack), neuron_lock(stack, props.operating_system))
@@ -128,19 +131,25 @@ def lock_file(stack: str) -> str:
     return f"training_stacks/{stack}.sh"
 
 
-def cluster_file(stacks: tuple[str, ...], parallelcluster_version: str) -> str:
+def cluster_file(stacks: tuple[str, ...], parallelcluster_version: str, users: Mapping[str, int]) -> str:
     """Render what is the same on all nodes as Bash assignments.
 
     `TRAINING_STACKS` are those that the head node prepares, the first is the default. `JOB_KIT` is `yes` where the job
-    kit runs with one of them. `NODE_SETUP_SECONDS` is how long a node's whole set-up may take: a slow package source
-    must end in a message before ParallelCluster ends the node.
+    kit runs with one of them. `USERS` are names with user ids, as `alice:70001`. `NODE_SETUP_SECONDS` is how long a
+    node's whole set-up may take: a slow package source must end in a message before ParallelCluster ends the node.
 
     Raises:
         slipway.facts.UnknownFact: there is no row for the ParallelCluster release.
     """
     release = facts.parallelcluster_release(parallelcluster_version)
     job_kit = "yes" if any(facts.training_stack(stack).job_kit for stack in stacks) else "no"
-    return f"TRAINING_STACKS={_array(stacks)}\nJOB_KIT={job_kit}\nNODE_SETUP_SECONDS={release.node_setup_seconds}\n"
+    assignments = {
+        "TRAINING_STACKS": _array(stacks),
+        "JOB_KIT": job_kit,
+        "USERS": _array(f"{name}:{uid}" for name, uid in users.items()),
+        "NODE_SETUP_SECONDS": str(release.node_setup_seconds),
+    }
+    return _lines(assignments)
 
 
 def neuron_lock(stack: str, operating_system: str) -> str:
@@ -168,6 +177,10 @@ def neuron_lock(stack: str, operating_system: str) -> str:
         ),
         "PYTHON_INDEXES": _array(pins.python_indexes),
     }
+    return _lines(assignments)
+
+
+def _lines(assignments: Mapping[str, str]) -> str:
     return "".join(f"{key}={value}\n" for key, value in assignments.items())
 
 

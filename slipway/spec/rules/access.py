@@ -17,6 +17,7 @@ from slipway.spec.section import ONE_LINE_PATTERN, InvalidPart
 _ALLOWED_CIDR = ("training", "ssh", "allowed_cidr")
 _LOGIN_NODE_TYPE = ("training", "login_nodes", "instance_type")
 _DIRECTORY = ("training", "directory_service")
+_USERS = ("training", "users")
 
 _SSSD_KEY = "For example `ldap_page_size`."
 # RFC 4515: parentheses in a value are written as \28 and \29.
@@ -113,6 +114,36 @@ def directory_users_get_in(environment: Environment) -> Iterator[Finding]:
     if slurm_cluster(environment).ssh is None:
         message = "users of the directory log in by SSH, which is closed"
         yield Finding(_DIRECTORY, message, "Add `training.ssh`.", at_key=True)
+
+
+@environment_rule
+def users_distinct(environment: Environment) -> Iterator[Finding]:
+    """No two users share a name or a user id."""
+    users = slurm_cluster(environment).users
+    for index, user in enumerate(users):
+        for before in users[:index]:
+            if user.name == before.name:
+                yield Finding((*_USERS, index, "name"), f"another user is named {user.name}", "Write another name.")
+            if user.uid == before.uid:
+                message = f"{before.name} has the user id {user.uid}"
+                yield Finding((*_USERS, index, "uid"), message, "Write another number: files belong to user ids.")
+
+
+@environment_rule
+def users_not_of_the_system(environment: Environment) -> Iterator[Finding]:
+    """No user has the name of a user or group that the nodes have already."""
+    for index, user in enumerate(slurm_cluster(environment).users):
+        if user.name in facts.system_names():
+            message = f"{user.name} is a name of the operating system, of ParallelCluster or of AWS's agents"
+            yield Finding((*_USERS, index, "name"), message, "Write the name of a person, for example `alice`.")
+
+
+@environment_rule
+def users_without_directory(environment: Environment) -> Iterator[Finding]:
+    """Users come from the file or from a directory: the same name in both would be two users."""
+    training = slurm_cluster(environment)
+    if training.users and training.directory_service is not None:
+        yield Finding(_USERS, "there is a directory of users, too", "Keep one of the two.", at_key=True)
 
 
 @environment_rule
