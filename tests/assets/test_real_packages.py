@@ -188,6 +188,8 @@ def test_node_of_a_baked_image_asks_no_package_source(node: RealPackagesNode) ->
     script = bake_script(ASSETS / "cluster", STACK, "ubuntu2204").replace(official, f"{node.source.address}/neuron")
     key = (node.source.directory / "neuron" / "fingerprint").read_text()
     script = script.replace(facts.operating_system("ubuntu2204").neuron_repository_key, key)
+    # What the real one installs: tests/contracts/test_security_updates.py.
+    node.stub("unattended-upgrade", "")
     baked = node.run(node.write("/bake.sh", script), SLIPWAY_PACKAGE_SECONDS="60")
     assert baked.status == 0, baked.stderr
     assert not list(node.root.glob("var/lib/apt/lists/*Packages*"))
