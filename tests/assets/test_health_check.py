@@ -93,7 +93,7 @@ def forget_what_to_expect(node: HealthNode) -> None:
         (count_an_sram_error_in_a_directory, "neuron3 sram_ecc_uncorrected: 1"),
         (report_an_unhealthy_component, "neuron3 unhealthy: hbm,link_efa"),
         (unmount_fsx, "/fsx is not a mounted Lustre file system"),
-        (lose_the_lustre_servers, "/fsx does not answer within 0.2 s"),
+        (lose_the_lustre_servers, "/fsx does not answer within 2 s"),
         (fill_the_root_disk, "12 MiB free on /"),
         (forget_what_to_expect, "no /etc/slipway/node.conf"),
     ],
@@ -103,7 +103,7 @@ def test_a_node_that_lacks_something_is_drained_with_the_reason(
 ) -> None:
     break_it(node)
 
-    outcome = node.check(SLIPWAY_FSX_SECONDS="0.2")
+    outcome = node.check(SLIPWAY_FSX_SECONDS="2")
 
     assert outcome.status == 1
     assert outcome.stderr == f"slipway health check: {reason}\n"

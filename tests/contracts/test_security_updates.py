@@ -15,6 +15,8 @@ from tests.assets.package_source import Deb, PackageSource, build_deb, serve, wr
 from tests.assets.real_packages_node import APT_CONF, DPKG, SYSTEM_PATH, real
 from tests.contracts.conftest import DebianPrograms
 
+pytestmark = pytest.mark.contract
+
 CONFIGURATION = "/etc/apt/apt.conf.d/99-slipway-security-updates"
 
 SECURITY = (

@@ -101,4 +101,5 @@ def test_the_script_carries_all_that_it_needs(tmp_path: Path) -> None:
     assert script.read_text("utf-8").startswith("#!/usr/bin/env bash\n")
     assert subprocess.run(["bash", "-n", script], capture_output=True, check=False).stderr == b""
     carried = set(re.findall(r'cat >"\$\{directory\}/(.*?)\.sh"', script.read_text("utf-8")))
-    assert sourced <= carried == {*sourced, "bake_image", "training_stacks/native-2.33"}
+    programs = {"bake_image", "security_updates"}
+    assert sourced <= carried == {*sourced, *programs, "training_stacks/native-2.33"}
