@@ -62,6 +62,7 @@ def kubernetes_job_environment(
         "namespace": team_namespace(team.name) if team else names.NAMESPACE,
         "user_id": team.uid if team else names.USER_ID,
         "service_account": names.JOBS_SERVICE_ACCOUNT,
+        "publisher_service_account": names.PUBLISHER_SERVICE_ACCOUNT,
         "image": image,
         "volume_claim": names.FSX_CLAIM,
         "launcher": kubernetes.launcher,

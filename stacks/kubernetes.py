@@ -186,28 +186,39 @@ class KubernetesStack(EnvironmentStack):
         return (JobSpace(environment=told(None)), *(team_space(team, told(team)) for team in self._kubernetes.teams))
 
     def _roles(self, storage: StorageStack) -> list[iam.Role]:
-        """Return the roles of the service accounts of jobs, one for each namespace."""
+        """Return the roles of the service accounts, in each namespace that of jobs and that of the publish stage."""
         kubernetes = self._kubernetes
         secrets = self._secret_policies("", kubernetes.hugging_face_token_secret_arn)
-        policies = [storage.node_policy.policy, storage.publisher_policy.policy, *secrets]
+        policies = [storage.node_policy.policy, *secrets]
         if kubernetes.teams:
             policies.append(self._others_checkpoints(storage))
-        roles = [self._jobs_role("JobsRole", names.NAMESPACE, policies)]
+        publisher = storage.publisher_policy.policy
+        roles = self._space_roles("", names.NAMESPACE, policies, publisher)
         for team in kubernetes.teams:
             secrets = self._secret_policies(f"-{team.name}", team.hugging_face_token_secret_arn)
             policies = [storage.team_policies[team.name].policy, *secrets]
-            roles.append(self._jobs_role(f"JobsRole-{team.name}", team_namespace(team.name), policies))
+            roles += self._space_roles(f"-{team.name}", team_namespace(team.name), policies, publisher)
         return roles
 
-    def _jobs_role(self, id: str, namespace: str, policies: list[iam.ManagedPolicy]) -> iam.Role:  # noqa: A002
-        return pod_role(
-            self,
-            id,
-            cluster=self.cluster,
-            namespace=namespace,
-            service_account=names.JOBS_SERVICE_ACCOUNT,
-            policies=policies,
-        )
+    def _space_roles(
+        self, suffix: str, namespace: str, policies: list[iam.ManagedPolicy], publisher: iam.ManagedPolicy
+    ) -> list[iam.Role]:
+        """Return the role of a namespace's jobs, and that of its publish stage, which adds to the model bucket too."""
+        accounts = {
+            "JobsRole": (names.JOBS_SERVICE_ACCOUNT, policies),
+            "PublisherRole": (names.PUBLISHER_SERVICE_ACCOUNT, [*policies, publisher]),
+        }
+        return [
+            pod_role(
+                self,
+                f"{kind}{suffix}",
+                cluster=self.cluster,
+                namespace=namespace,
+                service_account=service_account,
+                policies=allowed,
+            )
+            for kind, (service_account, allowed) in accounts.items()
+        ]
 
     def _others_checkpoints(self, storage: StorageStack) -> iam.ManagedPolicy:
         """Return what keeps jobs without a team, which may do what Slurm's nodes may, from the teams' checkpoints."""

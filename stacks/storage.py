@@ -218,7 +218,7 @@ class StorageStack(EnvironmentStack):
         access = BucketAccess(self, f"Team-{team}", description=f"Slipway: access of the team {team}'s jobs to buckets")
         access.allow_reading(self.data_bucket)
         access.allow_reading_and_writing(self.checkpoint_bucket, f"{checkpoint_keys(team)}/")
-        access.allow_adding(self.model_bucket)
+        access.allow_reading(self.model_bucket)
         return access
 
     def _allow_publishing(self) -> None:

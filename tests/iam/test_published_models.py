@@ -144,21 +144,28 @@ def test_nodes_of_this_cluster_alone_become_the_publisher(default: Assembly, pri
     assert (decision == "Allowed") is allowed
 
 
+@pytest.mark.parametrize("kind", ["JobsRole", "PublisherRole"])
 @pytest.mark.parametrize(
-    ("environment", "begins"), [("kubernetes", "JobsRole"), ("teams", "JobsRoleresearch"), ("teams", "JobsRolespeech")]
+    ("environment", "space"), [("kubernetes", ""), ("teams", "research"), ("teams", "speech")], ids=str
 )
-def test_pods_of_jobs_add_versions_and_delete_none(assemblies: AssemblyFactory, environment: str, begins: str) -> None:
+def test_pods_of_the_publish_stage_alone_add_versions_and_none_deletes_one(
+    assemblies: AssemblyFactory, environment: str, space: str, kind: str
+) -> None:
     account = Account([assemblies(environment)])
-    role = account.role(f"slipway-{environment}-kubernetes", begins)
+    role = account.role(f"slipway-{environment}-kubernetes", f"{kind}{space}")
     models = bucket(account, "Models")
     policy = bucket_policy(account, models)
     context = {"aws:PrincipalArn": role.arn, **POD}
 
-    new, *_ = decide(
-        [Request(role.arn, "s3:PutObject", f"{models.arn}/m/2/a", role.policies, {**NEW, **context}, (), policy)]
+    read, new = decide(
+        [
+            Request(role.arn, f"s3:{action}Object", f"{models.arn}/m/2/a", role.policies, keys, (), policy)
+            for action, keys in (("Get", context), ("Put", {**NEW, **context}))
+        ]
     )
 
-    assert new == "Allowed"
+    assert read == "Allowed"
+    assert (new == "Allowed") is (kind == "PublisherRole")
     assert "Allowed" not in ask(account, role.arn, list(role.policies), context).values()
 
 

@@ -152,20 +152,22 @@ def test_nodes_live_when_software_comes_and_when_it_goes(each: Assembly) -> None
 
 
 def test_jobs_have_the_buckets_and_only_with_a_token_its_secret(each: Assembly) -> None:
-    association = [
-        resource["Properties"]
+    roles = {
+        resource["Properties"]["ServiceAccount"]: resource["Properties"]["RoleArn"]["Fn::GetAtt"][0]
         for resource in each.resources("kubernetes", "AWS::EKS::PodIdentityAssociation").values()
         if resource["Properties"]["Namespace"] == "slipway"
-    ]
-    (role_id,) = (properties["RoleArn"]["Fn::GetAtt"][0] for properties in association)
-    policies = each.template("kubernetes")["Resources"][role_id]["Properties"]["ManagedPolicyArns"]
+    }
+    resources = each.template("kubernetes")["Resources"]
+    policies = resources[roles["jobs"]]["Properties"]["ManagedPolicyArns"]
+    publishers = resources[roles["publisher"]]["Properties"]["ManagedPolicyArns"]
     own = [policy for policy in policies if "Ref" in policy]
     wanted = each.environment.kubernetes
     assert wanted
     secret = wanted.hugging_face_token_secret_arn
 
-    assert [properties["ServiceAccount"] for properties in association] == ["jobs"]
-    assert len(policies) - len(own) == 2, "the storage stack's policies for jobs and for publishing"
+    assert set(roles) == {"jobs", "publisher"}
+    assert len(policies) - len(own) == 1, "the storage stack's policy for jobs"
+    assert publishers[:-1] == policies, "the publisher's role has the storage stack's policy for publishing besides"
     assert [
         [statement["Action"], statement["Resource"]] for policy in own for statement in statements(each, policy)
     ] == ([["secretsmanager:GetSecretValue", secret]] if secret else [])

@@ -145,6 +145,9 @@ class Kubernetes(Section):
     service_account: str
     """Service account of the jobs' pods."""
 
+    publisher_service_account: str = "publisher"
+    """Service account of the publish stage's pod, the only one that may write to the model bucket."""
+
     user_id: int = 1000
     """User and group id of the jobs' pods. The cluster refuses others."""
 
@@ -189,7 +192,7 @@ class Environment(Section):
     """Bucket that the endpoint reads."""
 
     publisher_role_arn: str | None = None
-    """Role that the publish stage takes to write into it, or None if jobs may write there themselves."""
+    """Role that the publish stage takes to write into it, or None where its pod has one of its own."""
 
     runs_directory: str = "/fsx/runs"
     """Where each run has its folder: scripts, logs, metrics."""

@@ -27,6 +27,9 @@ TEAM_CHECKPOINTS = "_teams"
 JOBS_SERVICE_ACCOUNT = "jobs"
 """Service account of jobs and of the shell, which holds the rights to the buckets by EKS Pod Identity."""
 
+PUBLISHER_SERVICE_ACCOUNT = "publisher"
+"""Service account of the publish stage alone: what jobs hold, and the right to add objects to the model bucket."""
+
 FSX_CLAIM = "fsx"
 """Persistent volume claim of the training file system."""
 

@@ -77,6 +77,18 @@ def test_nodes_are_those_that_slurm_takes(name: str, launcher: Literal["torchrun
     assert spec["nodeSelector"] == {"slipway/node-group": run.queue}
 
 
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_the_publish_stage_alone_has_the_account_that_may_publish(launcher: Literal["torchrun", "mpi"]) -> None:
+    run, environment = placed("tiny-llama", launcher)
+    stages = {name: pod(job) for name, job in jobs(job_set(run, environment, STAGES, "s")).items()}
+    if launcher == "mpi":
+        replicas = mpi_job(run, environment, OWNER, "s", 0)["spec"]["mpiReplicaSpecs"]
+        stages |= {kind: each["template"]["spec"] for kind, each in replicas.items()}
+
+    assert {name for name, spec in stages.items() if spec["serviceAccountName"] == "publisher"} == {"publish"}
+    assert {spec["serviceAccountName"] for name, spec in stages.items() if name != "publish"} == {"jobs"}
+
+
 def test_stages_follow_each_other_and_done_ones_are_left_out() -> None:
     run, environment = placed("tiny-llama")
 

@@ -1,6 +1,11 @@
 """A namespace of jobs: what its pods may be and reach, what the jobs' service account may do, and what its users."""
 
-from neuron_constructs.kubernetes.names import ENVIRONMENT_CONFIG_MAP, JOBS_SERVICE_ACCOUNT, USER_ID_LABEL
+from neuron_constructs.kubernetes.names import (
+    ENVIRONMENT_CONFIG_MAP,
+    JOBS_SERVICE_ACCOUNT,
+    PUBLISHER_SERVICE_ACCOUNT,
+    USER_ID_LABEL,
+)
 from neuron_constructs.kubernetes.software.job_space import JobSpace
 from neuron_constructs.kubernetes.software.manifest import (
     Manifest,
@@ -61,9 +66,10 @@ def _network_policy(space: JobSpace) -> Manifest:
 
 
 def job_rights(space: JobSpace, *, mpi: bool, queues: bool) -> list[Manifest]:
-    """Return the service account of the jobs and of the shell, and what it may do in the namespace.
+    """Return the service account of the jobs and of the shell, what it may do in the namespace, and the publisher's.
 
-    That is what the job kit does (assets/jobs/slipway_jobs/kubernetes), and no more.
+    The publisher's may do nothing there. The other may do what the job kit does (assets/jobs/slipway_jobs/kubernetes),
+    and no more.
 
     Args:
         space: the namespace.
@@ -78,12 +84,11 @@ def job_rights(space: JobSpace, *, mpi: bool, queues: bool) -> list[Manifest]:
     ]
     account = service_account(JOBS_SERVICE_ACCOUNT, space.namespace)
     return [
-        namespaced_object(
-            "v1",
-            "ServiceAccount",
-            JOBS_SERVICE_ACCOUNT,
-            namespace=space.namespace,
-            automountServiceAccountToken=False,
+        *(
+            namespaced_object(
+                "v1", "ServiceAccount", name, namespace=space.namespace, automountServiceAccountToken=False
+            )
+            for name in (JOBS_SERVICE_ACCOUNT, PUBLISHER_SERVICE_ACCOUNT)
         ),
         *bound_role(JOBS_SERVICE_ACCOUNT, rules, namespace=space.namespace, subject=account),
     ]

@@ -96,7 +96,9 @@ def pod_spec(run: Run, environment: Environment, pod: Pod) -> dict[str, Any]:
     assert kubernetes is not None
     spec: dict[str, Any] = {
         "restartPolicy": "Never",
-        "serviceAccountName": kubernetes.service_account,
+        "serviceAccountName": kubernetes.publisher_service_account
+        if pod.stage == "publish"
+        else kubernetes.service_account,
         "automountServiceAccountToken": pod.api_token,
         # Each service of the namespace would become environment variables.
         "enableServiceLinks": False,
