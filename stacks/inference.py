@@ -14,6 +14,7 @@ from neuron_constructs.inference.endpoint import DnsRecord, Endpoint, EndpointPr
 from neuron_constructs.inference.engine_api_key import EngineApiKey
 from neuron_constructs.inference.machine_clients import MachineClients, MachineClientsProps
 from neuron_constructs.inference.node_problem_detection import NodeProblemDetection, NodeProblemDetectionProps
+from neuron_constructs.inference.served_files import changes_log
 from neuron_constructs.inference.token_check import TokenCheck, TokenClaim
 from neuron_constructs.log_groups import list_log_groups_command
 from slipway.assembly import ENVIRONMENT_TAG
@@ -98,6 +99,7 @@ class InferenceStack(EnvironmentStack):
             authentication=authentication.kind,
             api_key=authentication.api_key,
             idle_timeout_seconds=inference.endpoint.idle_timeout_seconds,
+            changes=changes_log(self, "ServedFiles", retention=log_retention(environment)),
         )
         # Below a construct of their own: a model may have any name.
         models = Construct(self, "Models")

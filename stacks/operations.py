@@ -140,6 +140,7 @@ def _watched_model(model: ServedModel, region: str) -> WatchedModel:
         route=model.route,
         service=model.service,
         candidate=model.candidate,
+        changes=model.changes,
         most_tasks=scaling.task_limit,
         most_waiting=scaling.target_value if scaling.metric == "queue_size" else DEFAULT_TARGETS["queue_size"],
         measures_first_token="time_to_first_token" in model.engine.metrics,

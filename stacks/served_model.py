@@ -9,6 +9,8 @@ import aws_cdk as cdk
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_ecs as ecs
+from aws_cdk import aws_events as events
+from aws_cdk import aws_logs as logs
 from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
@@ -25,6 +27,7 @@ from neuron_constructs.inference.scaling import (
     ServiceScaling,
     ServiceScalingProps,
 )
+from neuron_constructs.inference.served_files import changes_rule
 from slipway import facts
 from slipway.spec import inference as spec
 from slipway.spec.environment import Environment
@@ -53,6 +56,8 @@ class Surroundings:
     authentication: str
     api_key: secretsmanager.ISecret | None
     idle_timeout_seconds: int
+    changes: logs.ILogGroup
+    """Log of the changes of served files."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,8 @@ class ServedModel(Construct):
     route: ModelRoute
     service: ModelService
     candidate: ModelService | None
+    changes: events.CfnRule
+    """What finds each change of a file that is served."""
     description: Mapping[str, Any]
 
     def __init__(
@@ -121,6 +128,14 @@ class ServedModel(Construct):
         )
         self._scale(rolled_out.is_chosen if rolled_out else None)
         self.candidate = self._candidate(rolled_out) if rolled_out and wanted.canary else None
+        candidate_prefix = rolled_out.candidate_prefix if rolled_out else None
+        self.changes = changes_rule(
+            self,
+            "Changes",
+            bucket=surroundings.storage.model_bucket,
+            prefixes=[prefix, candidate_prefix] if candidate_prefix else [prefix],
+            log=surroundings.changes,
+        )
         self.description = self._describe()
 
     @property

@@ -85,7 +85,8 @@ class StorageStack(EnvironmentStack):
         training_subnet = private_subnets[environment.network.training_availability_zone_id]
         self.data_bucket = self._bucket("Data")
         self.checkpoint_bucket = self._bucket("Checkpoints")
-        self.model_bucket = self._bucket("Models")
+        # Events of what is served, for the inference stack's rules.
+        self.model_bucket = self._bucket("Models", tells_of_changes=environment.inference is not None)
         self.lustre = self._lustre(training_subnet)
         self.home = self._home(training_subnet)
         self.accounting_database = self._accounting_database(tuple(private_subnets.values()))
@@ -94,7 +95,7 @@ class StorageStack(EnvironmentStack):
         self._say_where_data_goes()
         own_provided_functions(self, retention=log_retention(environment))
 
-    def _bucket(self, role: str) -> s3.Bucket:
+    def _bucket(self, role: str, *, tells_of_changes: bool = False) -> s3.Bucket:
         return PrivateBucket(
             self,
             role,
@@ -103,6 +104,7 @@ class StorageStack(EnvironmentStack):
                 access_log_bucket=self._access_log_bucket,
                 access_log_prefix=f"s3/{role.lower()}/",
                 noncurrent_version_days=self._environment.storage.deleted_object_days,
+                tells_of_changes=tells_of_changes,
             ),
         ).bucket
 

@@ -1,6 +1,7 @@
 """Private buckets: encrypted, TLS only, versioned, logged."""
 
 from dataclasses import dataclass
+from typing import cast
 
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
@@ -41,6 +42,9 @@ class PrivateBucketProps:
     expiration_days: int | None = None
     """Days after which current objects are deleted; none keeps them."""
 
+    tells_of_changes: bool = False
+    """Whether Amazon EventBridge gets an event of each change of an object."""
+
 
 class PrivateBucket(Construct):
     """One S3 bucket without public access, encrypted with SSE-S3, reachable over TLS only."""
@@ -65,6 +69,12 @@ class PrivateBucket(Construct):
             removal_policy=props.removal_policy,
             auto_delete_objects=props.removal_policy == cdk.RemovalPolicy.DESTROY,
         )
+        if props.tells_of_changes:
+            # The L2's `event_bridge_enabled` brings a custom resource and its function.
+            resource = cast("s3.CfnBucket", self.bucket.node.default_child)
+            resource.notification_configuration = s3.CfnBucket.NotificationConfigurationProperty(
+                event_bridge_configuration=s3.CfnBucket.EventBridgeConfigurationProperty(event_bridge_enabled=True)
+            )
         if self.bucket.policy:
             # A bucket that is kept must keep refusing plain HTTP.
             self.bucket.policy.apply_removal_policy(props.removal_policy)

@@ -34,6 +34,7 @@ PREFIXES = {"elbv2": "elasticloadbalancing"}
 """IAM's name of a service where boto3 has another."""
 
 OTHER_NAMES = {
+    "s3:PutBucketNotificationConfiguration": "s3:PutBucketNotification",
     "s3:PutBucketEncryption": "s3:PutEncryptionConfiguration",
     "s3:PutBucketLifecycleConfiguration": "s3:PutLifecycleConfiguration",
     "s3:PutPublicAccessBlock": "s3:PutBucketPublicAccessBlock",

@@ -67,8 +67,12 @@ def test_nothing_is_served_before_the_first_roll_out(rolledout: Assembly) -> Non
 
 
 @pytest.mark.parametrize("parameter", ["Tanuki8bServed", "Tanuki8bCandidate"])
-def test_another_version_changes_hosts_and_tasks_together(rolledout: Assembly, parameter: str) -> None:
-    assert changed_with(rolledout, parameter) == {"AWS::EC2::LaunchTemplate", "AWS::ECS::TaskDefinition"}
+def test_another_version_changes_hosts_tasks_and_what_is_watched_together(rolledout: Assembly, parameter: str) -> None:
+    assert changed_with(rolledout, parameter) == {
+        "AWS::EC2::LaunchTemplate",
+        "AWS::ECS::TaskDefinition",
+        "AWS::Events::Rule",
+    }
 
 
 def test_another_share_changes_the_load_balancers_rules_only(rolledout: Assembly) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_events as events
 
 from neuron_constructs.inference.engine_metrics import EngineMetrics, MetricName
 from neuron_constructs.inference.model_route import ModelRoute
@@ -28,6 +29,9 @@ class WatchedModel:
 
     candidate: ModelService | None
     """A version on trial beside it."""
+
+    changes: events.CfnRule
+    """What finds each change of a file that is served."""
 
     most_tasks: int
     """Most tasks that may answer; with these running a queue can only be waited for."""
@@ -61,6 +65,11 @@ class ModelMetrics:
     group: Source
     """The Auto Scaling group of its hosts."""
 
+    changes: Source
+    """Changes of the files that are served. `Invocations` counts what a rule sends to its target, failed ones included;
+    with the dimension `RuleName` alone it is that of a rule on the default event bus (Amazon EventBridge user guide,
+    "Monitoring Amazon EventBridge")."""
+
     engine: EngineMetrics
     """What its engines say of themselves."""
 
@@ -85,6 +94,7 @@ def model_metrics(load_balancer: Source, model: WatchedModel) -> ModelMetrics:
         tasks=Source("ECS/ContainerInsights", names),
         hosts=Source(model.service.metrics.metrics_namespace, names),
         group=Source("AWS/AutoScaling", {"AutoScalingGroupName": group.auto_scaling_group_name}),
+        changes=Source("AWS/Events", {"RuleName": model.changes.ref}),
         engine=model.service.metrics,
     )
 

@@ -27,6 +27,12 @@ _HOSTS = {
 }
 """Metric of the hosts -> name of the alarm, what it means."""
 
+_FILES_CHANGED = (
+    "Somebody created, deleted or tagged an object below the prefix of the served version or of the candidate. Slipway "
+    "never does. Hosts that copy the model refuse the change when they start; a model that is mounted may be served "
+    "with it. Find out who it was (docs/endpoint.md), then roll another version out."
+)
+
 
 def model_alarms(metrics: ModelMetrics, model: WatchedModel) -> list[Alarm]:
     """Return when a model is in trouble.
@@ -40,6 +46,7 @@ def model_alarms(metrics: ModelMetrics, model: WatchedModel) -> list[Alarm]:
         *_answer_alarms(metrics, model),
         *_capacity_alarms(metrics, model),
         *error_alarms(metrics.hosts, hosts),
+        *error_alarms(metrics.changes, {"Invocations": (f"{model.slug}FilesChanged", _FILES_CHANGED)}),
     ]
 
 
