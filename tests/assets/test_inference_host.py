@@ -197,6 +197,15 @@ def test_a_file_that_was_added_to_a_version_is_refused(tmp_path: Path, source: s
 
 
 @pytest.mark.parametrize("source", SOURCES)
+def test_weights_that_were_swapped_alone_are_refused(tmp_path: Path, source: str) -> None:
+    host = pinned_host(tmp_path, source)
+    weights = host.bucket / "model.pt"
+    weights.write_bytes(b"A" * weights.stat().st_size)
+
+    assert_kept_out(host, host.boot(), "provide the model", "model.pt")
+
+
+@pytest.mark.parametrize("source", SOURCES)
 def test_weights_that_were_swapped_with_their_manifest_are_refused(tmp_path: Path, source: str) -> None:
     host = pinned_host(tmp_path, source)
     rolled_out = host.bucket / "slipway-manifest.json"
