@@ -12,6 +12,7 @@ from slipway.preflight.command import preflight
 from slipway.promote.command import promote
 from slipway.resume.command import pause, resume
 from slipway.roll_out.command import roll_out
+from slipway.rotate_key.command import rotate_key
 from slipway.teardown.command import destroy
 
 app = Program(
@@ -36,6 +37,7 @@ app.command("deploy-role", short_help="Write least-privilege IAM policies for de
 app.command("cluster-update", short_help="Say whether a deployment can update the cluster.")(cluster_update)
 app.command("roll-out", short_help="Serve another version of a model, or a canary.")(roll_out)
 app.command("promote", short_help="Copy a reviewed model from another account.")(promote)
+app.command("rotate-key", short_help="Change an endpoint's API key without a gap.")(rotate_key)
 app.command("pause", short_help="Stop nodes and inference hosts, as the budget does.")(pause)
 app.command("resume", short_help="Start again what was paused.")(resume)
 app.command("destroy", short_help="Delete an environment, then list what is left.")(destroy)

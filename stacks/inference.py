@@ -144,6 +144,7 @@ class InferenceStack(EnvironmentStack):
             "api_key_secret_output": "ApiKeySecretArn" if api_key else None,
             "user_pool_output": "UserPoolId" if cognito else None,
             "user_pool_client_output": "UserPoolClientId" if cognito else None,
+            **({"takes_several_keys": True} if api_key else {}),
         }
 
     def _authentication(self, environment: Environment, inference: Inference) -> Authentication:

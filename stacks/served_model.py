@@ -111,6 +111,7 @@ class ServedModel(Construct):
                 path=wanted.route.path,
                 host=wanted.route.host,
                 candidate_weights=rolled_out.weights if rolled_out and wanted.canary else None,
+                has_proxy=surroundings.api_key is not None,
                 claims=claims,
             ),
         )

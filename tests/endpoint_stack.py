@@ -78,7 +78,13 @@ def route(
     candidate_weights: tuple[int, int] | None = None,
 ) -> RouteProps:
     """The route of a model."""
-    return RouteProps(engine=facts.inference_engine(engine), path=path, host=host, candidate_weights=candidate_weights)
+    return RouteProps(
+        engine=facts.inference_engine(engine),
+        path=path,
+        host=host,
+        candidate_weights=candidate_weights,
+        has_proxy=False,
+    )
 
 
 def endpoint_stack(app: cdk.App) -> cdk.Stack:

@@ -11,10 +11,11 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_secretsmanager as secretsmanager
 from aws_cdk.assertions import Template
 
+from neuron_constructs.inference.engine_proxy import EngineProxy, EngineProxyProps
 from neuron_constructs.inference.engine_task import EngineTask, EngineTaskProps
 from neuron_constructs.inference.model import LocalCopy, Model, MountedBucket
 from slipway import facts
-from tests.assembly import cdk_context
+from tests.assembly import PROJECT, cdk_context
 
 COMPILED = facts.CompiledShape(batch_size=4, sequence_length=4096, tensor_parallel_size=2)
 SECRET_ARN = "arn:aws:secretsmanager:us-west-2:111122223333:secret:engine-key-AbCdEf"
@@ -57,7 +58,7 @@ def engine_task_stack(
     """Return a stack with one task definition."""
     stack = cdk.Stack(app, "Test")
     row = facts.inference_engine(engine)
-    EngineTask(
+    task = EngineTask(
         stack,
         "Task",
         EngineTaskProps(
@@ -74,11 +75,22 @@ def engine_task_stack(
             instance_type=instance_type,
             compiled=compiled,
             limits=limits or {},
-            api_key=secretsmanager.Secret.from_secret_complete_arn(stack, "Key", SECRET_ARN) if with_key else None,
             idle_timeout_seconds=900,
             log_retention=logs.RetentionDays.ONE_WEEK,
         ),
     )
+    if with_key:
+        EngineProxy(
+            stack,
+            "Proxy",
+            EngineProxyProps(
+                task=task,
+                engine=row,
+                api_key=secretsmanager.Secret.from_secret_complete_arn(stack, "Key", SECRET_ARN),
+                idle_timeout_seconds=900,
+                script=PROJECT / "assets" / "inference" / "engine_proxy.sh",
+            ),
+        )
     return stack
 
 

@@ -13,6 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from slipway.endpoint.errors import RefusedError
+from slipway.endpoint.keys import Keys
 from slipway.endpoint.target import Target, Way
 from slipway.roll_out.environment import Place, find_place
 from slipway.roll_out.errors import RefusedError as NoPlaceError
@@ -56,7 +57,10 @@ class EndpointDescription(_Described):
     """Who may ask."""
 
     api_key_secret_output: str | None = None
-    """The output with the ARN of the secret that holds the key."""
+    """The output with the ARN of the secret that holds the keys."""
+
+    takes_several_keys: bool = False
+    """Whether tasks take every key of the secret; those of Slipway's early days take its whole text as one."""
 
     user_pool_output: str | None = None
     """The output with the id of the user pool that gives tokens."""
@@ -111,6 +115,22 @@ class DeployedEndpoint:
             for one in models
         ]
 
+    def api_key_secret(self) -> str:
+        """Return the ARN of the secret with the API keys, of which tasks take each.
+
+        Raises:
+            RefusedError: the endpoint has no API key, or its tasks take one only.
+        """
+        if self.description.authentication != "api_key":
+            raise RefusedError(
+                f"{self.stack} has no API key: its file says authentication {self.description.authentication}"
+            )
+        if not self.description.takes_several_keys:
+            raise RefusedError(
+                f"the tasks of {self.stack} take one key only, it was deployed by an older Slipway: deploy it anew"
+            )
+        return self._output(self.description.api_key_secret_output)
+
     def _output(self, name: str | None) -> str:
         if name is None or name not in self.outputs:
             raise RefusedError(
@@ -126,7 +146,7 @@ class DeployedEndpoint:
             case "api_key":
                 secret = self._output(self.description.api_key_secret_output)
                 found = self.session.client("secretsmanager").get_secret_value(SecretId=secret)
-                return str(found["SecretString"])
+                return Keys.of(found["SecretString"]).current
             case "cognito":
                 return self._token()
             case "jwt" if environment_key:
@@ -171,12 +191,30 @@ def find_targets(environment: str, model: str | None, environment_key: str | Non
     Raises:
         RefusedError: there is no such environment, it is not deployed, there is no such model, or no credentials.
     """
+    endpoint = find_deployed(environment)
+    try:
+        return endpoint.targets(model, environment_key, way)
+    except ClientError as error:
+        raise RefusedError(f"AWS refuses {error.operation_name}: {error.response['Error'].get('Message')}") from error
+    except BotoCoreError as error:
+        raise RefusedError(f"no AWS account: {error}. Log in, or set AWS_PROFILE") from error
+
+
+def find_deployed(environment: str) -> DeployedEndpoint:
+    """Return the endpoint of a deployed environment.
+
+    Args:
+        environment: a name in environments/, or a file that ends in .yaml.
+
+    Raises:
+        RefusedError: there is no such environment, it is not deployed, or no credentials.
+    """
     try:
         place = find_place(environment)
     except NoPlaceError as error:
         raise RefusedError(str(error)) from error
     try:
-        return _find_endpoint(place).targets(model, environment_key, way)
+        return _find_endpoint(place)
     except ClientError as error:
         if "does not exist" in str(error):
             raise RefusedError(

@@ -70,7 +70,6 @@ class InferenceEngine(Row):
         command: Templates (see ``EngineSettings``) of the arguments. One with a field that has no value is left out.
         environment: Templates of the variables' values, likewise.
         model_id: Template of what clients send as ``model``: the id that the server lists.
-        api_key_environment: Variable that takes the key clients send as ``Authorization: Bearer``.
         port: TCP port the server listens on; closed until the model is loaded.
         health_path: Answers 200 when the server can generate.
         metrics_path: Prometheus metrics.
@@ -107,7 +106,6 @@ class InferenceEngine(Row):
     command: FrozenList[Template] = ()
     environment: FrozenMapping[Template]
     model_id: Template
-    api_key_environment: Text
     port: _Port
     health_path: Text
     metrics_path: Text

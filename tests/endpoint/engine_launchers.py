@@ -46,13 +46,6 @@ class Launcher:
     switches: frozenset[str] = frozenset()
     """Arguments without a value that it knows."""
 
-    api_key_variable: str
-    key_has_case: bool = True
-    """Whether it compares API keys with their case."""
-
-    guarded: tuple[str, ...]
-    """Paths, or with `/` at the end beginnings of paths, that need the API key."""
-
     checks_model: bool
     """Whether a request for another model is an error."""
 
@@ -74,7 +67,6 @@ class ServerSettings:
     port: int
     batch_size: int
     keep_alive_seconds: int | None
-    api_key: str | None
 
 
 class LaunchError(ValueError):
@@ -108,7 +100,6 @@ def settings(
         port=int(value(launcher.port) or 0),
         batch_size=int(value(launcher.batch_size) or 0),
         keep_alive_seconds=int(keep_alive) if keep_alive else None,
-        api_key=environment.get(launcher.api_key_variable) or None,
     )
 
 
@@ -142,18 +133,6 @@ LAUNCHERS: Mapping[str, Launcher] = {
         batch_size=Setting("--max-batch-size", None, "4"),
         keep_alive_seconds=Setting(),
         other_flags=frozenset({"--max-input-tokens", "--max-total-tokens", "--max-batch-prefill-tokens"}),
-        api_key_variable="API_KEY",
-        key_has_case=False,
-        guarded=(
-            "/generate",
-            "/generate_stream",
-            "/invocations",
-            "/tokenize",
-            "/chat_tokenize",
-            "/v1/chat/completions",
-            "/v1/completions",
-            "/vertex",
-        ),
         checks_model=False,
         invalid_status=422,
         waiting_limit=128,
@@ -165,8 +144,6 @@ LAUNCHERS: Mapping[str, Launcher] = {
         port=Setting(default="8080"),
         batch_size=Setting(None, "SM_ON_BATCH_SIZE", "4"),
         keep_alive_seconds=Setting(None, "VLLM_HTTP_TIMEOUT_KEEP_ALIVE", "5"),
-        api_key_variable="VLLM_API_KEY",
-        guarded=("/v1/",),
         checks_model=True,
         invalid_status=400,
         waiting_limit=None,
@@ -181,8 +158,6 @@ LAUNCHERS: Mapping[str, Launcher] = {
         keep_alive_seconds=Setting(None, "VLLM_HTTP_TIMEOUT_KEEP_ALIVE", "5"),
         other_flags=_VLLM_FLAGS,
         switches=frozenset({"--enable-prefix-caching", "--no-enable-prefix-caching"}),
-        api_key_variable="VLLM_API_KEY",
-        guarded=("/v1/",),
         checks_model=True,
         invalid_status=400,
         waiting_limit=None,

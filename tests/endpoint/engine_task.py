@@ -18,7 +18,7 @@ from tests.endpoint.stack_values import StackValues
 
 @dataclass(frozen=True, kw_only=True)
 class ServedContainer:
-    """What the template says of a service's container that takes requests."""
+    """What the template says of a service's engine, and of the container that takes requests for it."""
 
     service: str
     """Name of the ECS service."""
@@ -31,10 +31,13 @@ class ServedContainer:
     command: tuple[str, ...]
     environment: Mapping[str, str]
     secrets: tuple[str, ...]
-    """Variables whose values come from secrets."""
+    """Variables whose values come from secrets: the engine's, and those of the container that takes requests."""
 
     port: int
     """Port that is registered with the target group."""
+
+    engine_port: int
+    """Port that the engine publishes inside the task."""
 
     stop_timeout_seconds: int
 
@@ -57,10 +60,11 @@ def _container(
     service: Mapping[str, Any], registration: Mapping[str, Any], definition: Mapping[str, Any]
 ) -> ServedContainer:
     containers = {container["Name"]: container for container in definition["ContainerDefinitions"]}
-    container = containers[registration["ContainerName"]]
+    entrance, container = containers[registration["ContainerName"]], containers["Engine"]
     port = int(registration["ContainerPort"])
-    mapped = [mapping["ContainerPort"] for mapping in container["PortMappings"]]
-    assert port in mapped, f"{container['Name']} is registered with port {port}, but publishes {mapped}"
+    mapped = [mapping["ContainerPort"] for mapping in entrance["PortMappings"]]
+    assert port in mapped, f"{entrance['Name']} is registered with port {port}, but publishes {mapped}"
+    secrets = {secret["Name"]: None for each in (entrance, container) for secret in each.get("Secrets", ())}
     return ServedContainer(
         service=service["ServiceName"],
         target_group=registration["TargetGroupArn"],
@@ -68,8 +72,9 @@ def _container(
         entry_point=tuple(container.get("EntryPoint", ())),
         command=tuple(container.get("Command", ())),
         environment={pair["Name"]: pair["Value"] for pair in container.get("Environment", ())},
-        secrets=tuple(secret["Name"] for secret in container.get("Secrets", ())),
+        secrets=tuple(secrets),
         port=port,
+        engine_port=int(container["PortMappings"][0]["ContainerPort"]),
         # 30 is the default of ECS's agent.
         stop_timeout_seconds=int(container.get("StopTimeout", 30)),
         grace_seconds=int(service.get("HealthCheckGracePeriodSeconds", 0)),
@@ -138,7 +143,7 @@ class TaskStarter:
         own = [
             *("--engine", self.engines[container.service]),
             *("--entry-point", json.dumps(container.entry_point)),
-            *("--published-port", str(container.port)),
+            *("--published-port", str(container.engine_port)),
             *("--listener", str(listener.fileno())),
             *("--scale", str(self.scale)),
             *("--load-seconds", str(load_seconds)),

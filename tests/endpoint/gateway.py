@@ -18,7 +18,7 @@ from joserfc.jwk import KeySetSerialization
 from yarl import URL
 
 from tests.endpoint.gateway_rules import ReceivedRequest, chosen_by_weight, redirected, rewritten, rule_for
-from tests.endpoint.gateway_targets import Target, TargetGroup
+from tests.endpoint.gateway_targets import TargetGroup
 from tests.endpoint.gateway_template import (
     FixedResponse,
     Forward,
@@ -101,7 +101,7 @@ class Gateway:
     async def start(self) -> None:
         """Open all listeners."""
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, force_close=True),
+            connector=aiohttp.TCPConnector(limit=0, force_close=True, ssl=False),
             timeout=aiohttp.ClientTimeout(total=None),
             auto_decompress=False,
             skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
@@ -190,19 +190,21 @@ class Gateway:
             return keys
 
     async def _forward(self, group_id: str | None, target_url: str, request: web.BaseRequest) -> web.StreamResponse:
-        target = self.groups[group_id].choose() if group_id else None
-        if target is None:
+        group = self.groups[group_id] if group_id else None
+        target = group.choose() if group else None
+        if group is None or target is None:
             return _own_answer(503, "Service Temporarily Unavailable")
         transport = request.transport
         target.requests.add(transport)
         try:
-            return await self._exchange(target, target_url, request)
+            scheme = group.properties.protocol.lower()
+            address = URL(f"{scheme}://{target.host}:{target.port}{target_url}", encoded=True)
+            return await self._exchange(address, request)
         finally:
             target.requests.discard(transport)
 
-    async def _exchange(self, target: Target, target_url: str, request: web.BaseRequest) -> web.StreamResponse:
+    async def _exchange(self, address: URL, request: web.BaseRequest) -> web.StreamResponse:
         idle = self.idle_timeout_seconds * self._reality.scale
-        address = URL(f"http://{target.host}:{target.port}{target_url}", encoded=True)
         body = await request.content.read()
         try:
             async with asyncio.timeout(idle):

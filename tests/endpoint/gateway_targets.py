@@ -127,7 +127,9 @@ class TargetGroup:
             await asyncio.sleep(self.properties.health_check_interval_seconds * self._scale)
 
     async def _check(self, target: Target) -> bool:
-        address = f"http://{target.host}:{target.port}{self.properties.health_check_path}"
+        # The load balancer does not verify a target's certificate; the session neither.
+        scheme = self.properties.health_check_protocol.lower()
+        address = f"{scheme}://{target.host}:{target.port}{self.properties.health_check_path}"
         seconds = max(self.properties.health_check_timeout_seconds * self._scale, _LEAST_SECONDS_FOR_AN_ANSWER)
         try:
             async with self._session.get(address, timeout=aiohttp.ClientTimeout(seconds)) as answer:

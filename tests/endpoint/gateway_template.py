@@ -187,14 +187,14 @@ class Matcher(Known):
 
 class TargetGroup(Known):
     port: int
-    protocol: Literal["HTTP"]
+    protocol: Literal["HTTP", "HTTPS"]
     target_type: Literal["ip"]
     health_check_path: str
     health_check_interval_seconds: int = 30
     health_check_timeout_seconds: int = 5
     healthy_threshold_count: int = 5
     unhealthy_threshold_count: int = 2
-    health_check_protocol: Literal["HTTP"] = "HTTP"
+    health_check_protocol: Literal["HTTP", "HTTPS"] = "HTTP"
     health_check_port: Literal["traffic-port"] = "traffic-port"
     health_check_enabled: Literal[True] = True
     matcher: Matcher = Matcher(http_code="200")

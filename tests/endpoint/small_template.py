@@ -32,7 +32,6 @@ def small_template(
     attributes: Mapping[str, str] | None = None,
     parameters: Mapping[str, Any] | None = None,
     deregistration_seconds: int = 300,
-    has_key: bool = False,
 ) -> dict[str, Any]:
     """A template with a plain HTTP listener, rules, and services that all run one engine."""
     row = facts.inference_engine(engine)
@@ -51,7 +50,7 @@ def small_template(
         **{f"Rule{number}": _resource("ListenerRule", **properties) for number, properties in enumerate(rules)},
     }
     for service in services:
-        resources |= _service(service, row, deregistration_seconds, has_key=has_key)
+        resources |= _service(service, row, deregistration_seconds)
     return {
         "Parameters": dict(parameters or {}),
         "Resources": resources,
@@ -73,7 +72,7 @@ def small_template(
     }
 
 
-def _service(name: str, row: facts.InferenceEngine, deregistration_seconds: int, *, has_key: bool) -> dict[str, Any]:
+def _service(name: str, row: facts.InferenceEngine, deregistration_seconds: int) -> dict[str, Any]:
     compiled = facts.CompiledShape(batch_size=4, sequence_length=2048, tensor_parallel_size=2)
     settings = facts.EngineSettings(
         model_directory="/models/some", model_name="some", keep_alive_seconds=960, compiled=compiled
@@ -83,7 +82,6 @@ def _service(name: str, row: facts.InferenceEngine, deregistration_seconds: int,
         "Environment": [{"Name": key, "Value": value} for key, value in row.environment_for(settings).items()],
         "EntryPoint": list(row.entry_point or ()),
         "Command": row.command_for(settings),
-        "Secrets": [{"Name": row.api_key_environment, "ValueFrom": "secret"}] if has_key else [],
         "PortMappings": [{"ContainerPort": row.port}],
         "StopTimeout": row.stop_timeout_seconds,
     }

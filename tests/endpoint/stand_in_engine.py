@@ -1,7 +1,8 @@
 """A server with the routes and manners of an inference engine, and nothing to infer with.
 
 `python -m tests.endpoint.stand_in_engine --engine tgi ... -- ARGUMENTS` stands for the container: variables and
-arguments are those of the task definition. It generates words, as fast or slow as a request asks for:
+arguments are those of the task definition. With SLIPWAY_API_KEYS it stands for the proxy in front of it as well: TLS,
+and a key for every path but the health check's. It generates words, as fast or slow as a request asks for:
 `extra_body={"stand_in": {"prefill_seconds": 300, "tokens": 20, "seconds_per_token": 1}}`, in the template's seconds.
 """
 
@@ -14,6 +15,7 @@ import posixpath
 import re
 import signal
 import socket
+import ssl
 import sys
 import urllib.parse
 from collections.abc import AsyncIterator, Mapping
@@ -21,12 +23,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import trustme
 from aiohttp import web
 
 from slipway import facts
 from tests.endpoint.engine_launchers import LAUNCHERS, Launcher, LaunchError, ServerSettings, settings
 from tests.endpoint.engine_metrics_text import metrics_text
 
+KEYS = "SLIPWAY_API_KEYS"
 _WORDS = ("the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog")
 _LIST, _CHAT, _COMPLETION = "/v1/models", "/v1/chat/completions", "/v1/completions"
 
@@ -45,6 +49,7 @@ class StandInEngine:
     ) -> None:
         self.engine, self.launcher, self.settings = engine, launcher, started_with
         self.scale, self._log = scale, log
+        self._keys = frozenset(filter(None, os.environ.get(KEYS, "").split(",")))
         self._batch = asyncio.Semaphore(started_with.batch_size)
         self.counts = dict.fromkeys(
             ("queue_size", "running_requests", "prompt_tokens", "generated_tokens", "requests_succeeded"), 0
@@ -57,14 +62,14 @@ class StandInEngine:
         path = _effective_path(request.raw_path)
         known = path in (*self.engine.inference_paths, self.engine.health_path, self.engine.metrics_path)
         known = known or any(other.fullmatch(path) for other in self._others)
+        if self._keys and not self._has_key(path, request.headers.get("Authorization", "")):
+            return self._error(401, "Unauthorized", "invalid_request_error")
         headers = sorted(name.lower() for name in request.headers)
         seen = {"method": request.method, "target": request.raw_path, "path": path, "known": known, "headers": headers}
         with self._log.open("a") as log:
             log.write(json.dumps(seen) + "\n")
         if not known:
             return self._error(404, "Not Found", "NotFoundError")
-        if not self._has_key(path, request.headers.get("Authorization", "")):
-            return self._error(401, "Unauthorized", "AuthenticationError")
         if path in (_CHAT, _COMPLETION):
             if request.method != "POST":
                 return self._error(405, "Method Not Allowed", "MethodNotAllowed")
@@ -79,11 +84,15 @@ class StandInEngine:
         return web.json_response({"path": path})
 
     def _has_key(self, path: str, authorization: str) -> bool:
-        key, guarded = self.settings.api_key, self.launcher.guarded
-        if key is None or not any(path == own or (own.endswith("/") and path.startswith(own)) for own in guarded):
-            return True
-        wanted = f"Bearer {key}"
-        return authorization == wanted or (not self.launcher.key_has_case and authorization.lower() == wanted.lower())
+        return path == self.engine.health_path or authorization in {f"Bearer {key}" for key in self._keys}
+
+    def tls(self) -> ssl.SSLContext | None:
+        """The proxy's certificate, which nobody verifies; none without keys."""
+        if not self._keys:
+            return None
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        trustme.CA().issue_cert("slipway-engine").configure_cert(context)
+        return context
 
     def _model(self) -> Mapping[str, Any]:
         return {"id": self.settings.model_id, "object": "model", "created": 0, "owned_by": self.engine.name}
@@ -203,7 +212,7 @@ async def _serve(server: StandInEngine, listener: socket.socket, load_seconds: f
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(server.done.wait(), load_seconds)
     handler = web.Server(server.handle, access_log=None)
-    opened = await loop.create_server(handler, sock=listener)
+    opened = await loop.create_server(handler, sock=listener, ssl=server.tls())
     await server.done.wait()
     opened.close()
     drain_seconds = server.engine.drain_seconds * server.scale

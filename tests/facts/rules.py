@@ -304,7 +304,7 @@ def engines_can_run() -> Iterator[str]:
             yield f"{engine.name}: the job kit has no exporter for Neuron {engine.neuron_release}"
         if engine.stop_timeout_seconds <= engine.drain_seconds:
             yield f"{engine.name}: killed before it has drained"
-        for name in (engine.api_key_environment, *engine.environment):
+        for name in engine.environment:
             if not re.match(r"^[A-Z][A-Z0-9_]*$", name):
                 yield f"{engine.name}: {name} is no environment variable"
         for family in engine.instance_families:

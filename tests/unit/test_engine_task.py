@@ -1,5 +1,6 @@
 """The engine's task definition: every engine on every size of host, in a stack of its own."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -166,12 +167,21 @@ def test_caches_and_relative_files_are_where_the_engine_can_write(engine: str) -
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("with_key", [True, False])
 def test_the_key_comes_from_secrets_manager_alone(engine: str, with_key: bool) -> None:
-    template, row = synthesized(engine, with_key=with_key), facts.inference_engine(engine)
-    secrets = [{"Name": row.api_key_environment, "ValueFrom": SECRET_ARN}] if with_key else None
+    template = synthesized(engine, with_key=with_key)
+    secrets = {
+        each["Name"]: each["Secrets"] for each in definition(template)["ContainerDefinitions"] if "Secrets" in each
+    }
 
-    assert container(template).get("Secrets") == secrets
-    assert "Secrets" not in container(template, "ModelCheck")
-    assert row.api_key_environment not in environment(template)
+    assert secrets == ({"Proxy": [{"Name": "SLIPWAY_API_KEYS", "ValueFrom": SECRET_ARN}]} if with_key else {})
+
+
+def test_the_proxy_is_a_user_that_can_change_nothing() -> None:
+    proxy = container(synthesized(with_key=True), "Proxy")
+
+    assert re.fullmatch(r"public\.ecr\.aws/docker/library/nginx@sha256:[0-9a-f]{64}", proxy["Image"])
+    assert (proxy["User"], proxy["ReadonlyRootFilesystem"], proxy["Essential"]) == ("101:101", True, True)
+    assert proxy["LinuxParameters"]["Capabilities"] == {"Drop": ["ALL"]}
+    assert [each["ContainerPath"] for each in proxy["LinuxParameters"]["Tmpfs"]] == ["/tmp"]
 
 
 def test_the_task_may_do_nothing_in_aws() -> None:

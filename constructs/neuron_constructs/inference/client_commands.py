@@ -49,10 +49,10 @@ def api_key_command(secret_arn: str, region: str) -> str:
     """Return a command for a shell that puts the endpoint's API key into ``OPENAI_API_KEY``.
 
     Args:
-        secret_arn: ARN of the AWS Secrets Manager secret that holds the key as its plain text.
+        secret_arn: ARN of the AWS Secrets Manager secret with the keys, of which clients use the first.
         region: the secret's AWS Region.
     """
     return (
         f"export OPENAI_API_KEY=\"$(aws secretsmanager get-secret-value --region '{region}' --secret-id '{secret_arn}' "
-        '--query SecretString --output text)"'
+        '--query SecretString --output text | cut -d, -f1)"'
     )

@@ -1,4 +1,4 @@
-"""The API key that engines ask for: a secret of the account, or one that the stack makes."""
+"""The API keys that an endpoint takes: a secret of the account, or one that the stack makes."""
 
 import aws_cdk as cdk
 from aws_cdk import aws_secretsmanager as secretsmanager
@@ -7,14 +7,13 @@ from constructs import Construct
 from neuron_constructs.acknowledgements import acknowledge, skip_checkov
 
 _NOT_ROTATED = (
-    "Engines read the key when they start: a new one takes new tasks, and clients that know it. Who rotates it decides "
-    "when (docs/endpoint.md)."
+    "Tasks read the keys when they start, and clients must get the new one: who runs `slipway rotate-key` decides when."
 )
 _OWN_KEY = "Secrets Manager's own key encrypts it; a customer's key can be had with a secret of one's own."
 
 
 class EngineApiKey(Construct):
-    """A secret with the key as its plain text; its value is in no template."""
+    """A secret with the keys as its plain text (slipway/endpoint/keys.py); its value is in no template."""
 
     secret: secretsmanager.ISecret
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import aws_cdk as cdk
 from aws_cdk import aws_ecs as ecs
 from aws_cdk import aws_logs as logs
-from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
 from neuron_constructs.acknowledgements import acknowledge
@@ -62,9 +61,6 @@ class EngineTaskProps:
 
     limits: Mapping[str, int]
     """Less than that, by the names of the engine's row; empty for the compiled values."""
-
-    api_key: secretsmanager.ISecret | None
-    """Secret with the API key as its text, if the engine is to ask for one."""
 
     idle_timeout_seconds: int
     """Seconds without a byte after which the load balancer closes a connection."""
@@ -124,7 +120,7 @@ class EngineTask(Construct):
             self.definition,
             {
                 "AwsSolutions-ECS2": "The variables name the model's path and the engine's switches, none is a "
-                "secret; an API key comes from Secrets Manager."
+                "secret; API keys come from Secrets Manager."
             },
         )
         # The CDK fills the role with what image, log and secret need, as an inline policy.
@@ -146,7 +142,6 @@ class EngineTask(Construct):
             entry_point=list(engine.entry_point) if engine.entry_point else None,
             command=engine.command_for(self.settings) or None,
             environment=engine.environment_for(self.settings),
-            secrets=_secrets(engine, props.api_key),
             # Soft: the page cache of the mapped weights counts as the container's, a hard limit would kill it. It is
             # also what keeps a second task off the host.
             memory_reservation_mib=_memory_reservation_mib(props),
@@ -192,10 +187,6 @@ class EngineTask(Construct):
             permissions = [ecs.DevicePermission.READ, ecs.DevicePermission.WRITE]
             parameters.add_devices(ecs.Device(host_path=path, container_path=path, permissions=permissions))
         return parameters
-
-
-def _secrets(engine: facts.InferenceEngine, api_key: secretsmanager.ISecret | None) -> dict[str, ecs.Secret] | None:
-    return {engine.api_key_environment: ecs.Secret.from_secrets_manager(api_key)} if api_key else None
 
 
 def _memory_reservation_mib(props: EngineTaskProps) -> int:

@@ -8,6 +8,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_elasticloadbalancingv2 as elbv2
 from constructs import Construct
 
+from neuron_constructs.inference.engine_proxy import PROXY_PORT
 from neuron_constructs.inference.token_check import TokenCheck, TokenClaim, check_token
 from slipway import facts
 
@@ -43,6 +44,9 @@ class RouteProps:
 
     candidate_weights: tuple[int, int] | None
     """Shares of the model and of its candidate in the requests: 0 to 999, tokens welcome; none for no candidate."""
+
+    has_proxy: bool
+    """Whether tasks take requests over TLS, on the proxy's port in place of the engine's."""
 
     claims: Sequence[TokenClaim] = ()
     """What a token must say for this model, beside the endpoint's claims or in place of one with the same name."""
@@ -105,9 +109,9 @@ class ModelRoute(Construct):
         if props.claims and listening.tokens is None:
             raise ValueError("claims of a model need an endpoint that checks tokens")
         super().__init__(scope, id)
-        self.target_group = self._target_group("Targets", props.engine, listening.vpc)
+        self.target_group = self._target_group("Targets", props, listening.vpc)
         self.candidate_target_group = (
-            self._target_group("CandidateTargets", props.engine, listening.vpc) if props.candidate_weights else None
+            self._target_group("CandidateTargets", props, listening.vpc) if props.candidate_weights else None
         )
         scheme, _, name = listening.url.partition("://")
         self.base_url = f"{scheme}://{props.host or name}{props.path or ''}/v1"
@@ -117,21 +121,23 @@ class ModelRoute(Construct):
     def _target_group(
         self,
         id: str,  # noqa: A002
-        engine: facts.InferenceEngine,
+        props: RouteProps,
         vpc: ec2.IVpc,
     ) -> elbv2.ApplicationTargetGroup:
         return elbv2.ApplicationTargetGroup(
             self,
             id,
             vpc=vpc,
-            port=engine.port,
-            protocol=elbv2.ApplicationProtocol.HTTP,
+            port=PROXY_PORT if props.has_proxy else props.engine.port,
+            protocol=elbv2.ApplicationProtocol.HTTPS if props.has_proxy else elbv2.ApplicationProtocol.HTTP,
             target_type=elbv2.TargetType.IP,
             # Requests differ a hundredfold in length: counting them in turn would load one host and idle another.
             load_balancing_algorithm_type=elbv2.TargetGroupLoadBalancingAlgorithmType.LEAST_OUTSTANDING_REQUESTS,
             deregistration_delay=cdk.Duration.seconds(_DEREGISTRATION_SECONDS),
             health_check=elbv2.HealthCheck(
-                path=engine.health_path,
+                path=props.engine.health_path,
+                # Left out, it is HTTP.
+                protocol=elbv2.Protocol.HTTPS if props.has_proxy else None,
                 healthy_http_codes="200",
                 interval=cdk.Duration.seconds(30),
                 timeout=cdk.Duration.seconds(15),

@@ -15,6 +15,7 @@ from constructs import Construct
 
 from neuron_constructs.acknowledgements import allow_redundant_depends_on
 from neuron_constructs.inference.engine_metrics import EngineMetrics, EngineMetricsProps
+from neuron_constructs.inference.engine_proxy import PROXY_CONTAINER, PROXY_PORT, EngineProxy, EngineProxyProps
 from neuron_constructs.inference.engine_task import EngineTask, EngineTaskProps
 from neuron_constructs.inference.hosts import InferentiaHosts, InferentiaHostsProps
 from neuron_constructs.inference.model import Model
@@ -95,13 +96,18 @@ class ModelServiceProps:
     """Seconds without a byte after which the load balancer closes a connection."""
 
     api_key: secretsmanager.ISecret | None
-    """Secret with the engine's API key."""
+    """Secret with the valid API keys; none where the tasks ask for none, and take plain HTTP."""
 
     scripts: Path
     """Folder with the hosts' and tasks' scripts: assets/inference."""
 
     log_retention: logs.RetentionDays
     """How long the engine's log is kept."""
+
+    @property
+    def port(self) -> int:
+        """TCP port on which a task takes requests."""
+        return PROXY_PORT if self.api_key else self.engine.port
 
     @property
     def batch_size(self) -> int | None:
@@ -135,6 +141,18 @@ class ModelService(Construct):
                 protects_busy_tasks=props.scales,
             ),
         )
+        if props.api_key:
+            EngineProxy(
+                self,
+                "Proxy",
+                EngineProxyProps(
+                    task=self.task,
+                    engine=props.engine,
+                    api_key=props.api_key,
+                    idle_timeout_seconds=props.idle_timeout_seconds,
+                    script=props.scripts / "engine_proxy.sh",
+                ),
+            )
         self.hosts = self._hosts(props)
         self.service = self._service(props)
 
@@ -150,7 +168,6 @@ class ModelService(Construct):
                 instance_type=props.instance_type,
                 compiled=props.compiled,
                 limits=props.limits,
-                api_key=props.api_key,
                 idle_timeout_seconds=props.idle_timeout_seconds,
                 log_retention=props.log_retention,
             ),
@@ -212,7 +229,10 @@ class ModelService(Construct):
             health_check_grace_period=cdk.Duration.minutes(props.engine.load_minutes),
             enable_ecs_managed_tags=True,
         )
-        service.attach_to_application_target_group(props.target_group)
+        entrance = PROXY_CONTAINER if props.api_key else self.task.container.container_name
+        service.load_balancer_target(
+            container_name=entrance, container_port=props.port
+        ).attach_to_application_target_group(props.target_group)
         if props.model.is_chosen:
             count = props.task_count if props.desired_count is None else props.desired_count
             wanted = cdk.Fn.condition_if(props.model.is_chosen.logical_id, count, 0)
@@ -226,7 +246,7 @@ class ModelService(Construct):
         group = ec2.SecurityGroup(
             self, "TaskSecurityGroup", vpc=props.vpc, description="Engine: the endpoint in", allow_all_outbound=False
         )
-        port = ec2.Port.tcp(props.engine.port)
+        port = ec2.Port.tcp(props.port)
         group.add_ingress_rule(props.load_balancer_security_group, port, "Requests and health checks")
         props.load_balancer_security_group.add_egress_rule(group, port, "Engine")
         return group
