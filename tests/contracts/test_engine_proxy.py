@@ -129,7 +129,7 @@ def test_both_keys_are_valid_during_a_rotation_and_one_after_it(proxy: Proxy) ->
 @pytest.mark.parametrize("text", [OLD, f"{OLD},{NEW}", f"{OLD},,{NEW}"])
 def test_nothing_but_a_whole_key_opens(proxy: Proxy, text: str) -> None:
     address = proxy(text)
-    wrong = ["", "Bearer", "Bearer ", OLD, f"Bearer {OLD.swapcase()}", f"Bearer {OLD[:-1]}", f"Bearer {OLD}x"]
+    wrong = ["", "Bearer", OLD, f"Bearer {OLD.swapcase()}", f"Bearer {OLD[:-1]}", f"Bearer {OLD}x"]
     wrong += [f"Bearer {text},", f"Bearer {NEW.replace('.', 'x')}", "Bearer ,", f"Basic {OLD}", "Bearer .*"]
 
     for path in ("/v1/models", "/metrics", "/health/", "/v1/../metrics", "/"):
