@@ -12,6 +12,8 @@ from neuron_constructs.inference.client_commands import api_key_command
 from neuron_constructs.inference.cluster import InferenceCluster, InferenceClusterProps
 from neuron_constructs.inference.endpoint import DnsRecord, Endpoint, EndpointProps
 from neuron_constructs.inference.engine_api_key import EngineApiKey
+from neuron_constructs.inference.engine_proxy import PROXY_IMAGE
+from neuron_constructs.inference.image_mirror import ImageMirror, ImageMirrorProps
 from neuron_constructs.inference.machine_clients import MachineClients, MachineClientsProps
 from neuron_constructs.inference.node_problem_detection import NodeProblemDetection, NodeProblemDetectionProps
 from neuron_constructs.inference.served_files import changes_log
@@ -98,6 +100,7 @@ class InferenceStack(EnvironmentStack):
             storage=storage,
             authentication=authentication.kind,
             api_key=authentication.api_key,
+            proxy_mirror=self._proxy_mirror(environment, inference) if authentication.api_key else None,
             idle_timeout_seconds=inference.endpoint.idle_timeout_seconds,
             changes=changes_log(self, "ServedFiles", retention=log_retention(environment)),
         )
@@ -180,6 +183,20 @@ class InferenceStack(EnvironmentStack):
                 cdk.CfnOutput(self, "ApiKeyCommand", value=command, description="Puts the key into OPENAI_API_KEY")
                 cdk.CfnOutput(self, "ApiKeySecretArn", value=key.secret.secret_arn, description="Secret with the key")
                 return Authentication("api_key", api_key=key.secret)
+
+    def _proxy_mirror(self, environment: Environment, inference: Inference) -> ImageMirror | None:
+        """Return the copy of the proxy's image; none where no model depends on the account's own registry alone."""
+        if not any(model.mirror_image for model in inference.models):
+            return None
+        mirror = ImageMirror(
+            self,
+            "ProxyMirror",
+            ImageMirrorProps(source_image=PROXY_IMAGE, log_retention=log_retention(environment)),
+        )
+        cdk.CfnOutput(
+            self, "MirrorProxyCommand", value=mirror.command, description="Copies the proxy's image into Amazon ECR"
+        )
+        return mirror
 
     def _endpoint(
         self,

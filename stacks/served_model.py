@@ -17,6 +17,7 @@ from constructs import Construct
 from neuron_constructs.inference.client_commands import curl_command, openai_command
 from neuron_constructs.inference.container_image import container_image, is_in_ecr
 from neuron_constructs.inference.endpoint import Endpoint, ModelRoute, RouteProps, TokenClaim
+from neuron_constructs.inference.engine_proxy import PROXY_IMAGE
 from neuron_constructs.inference.image_mirror import ImageMirror, ImageMirrorProps
 from neuron_constructs.inference.model import NOT_PINNED, LocalCopy, Model, MountedBucket, MountedLustre
 from neuron_constructs.inference.model_service import ModelService, ModelServiceProps
@@ -55,6 +56,7 @@ class Surroundings:
     storage: StorageStack
     authentication: str
     api_key: secretsmanager.ISecret | None
+    proxy_mirror: ImageMirror | None
     idle_timeout_seconds: int
     changes: logs.ILogGroup
     """Log of the changes of served files."""
@@ -279,6 +281,9 @@ class ServedModel(Construct):
                 deployment="in_place" if candidate else wanted.deployment,
                 idle_timeout_seconds=around.idle_timeout_seconds,
                 api_key=around.api_key,
+                proxy_image=around.proxy_mirror.image
+                if around.proxy_mirror and wanted.mirror_image
+                else ecs.ContainerImage.from_registry(PROXY_IMAGE),
                 scripts=SCRIPTS,
                 log_retention=log_retention(around.environment),
             ),

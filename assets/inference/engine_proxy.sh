@@ -6,8 +6,8 @@
 # LISTEN is a port, or an address and a port. nginx passes requests with one of the keys on, byte by byte as they come,
 # and the health check without a key. SECONDS is how long it keeps a connection without a byte. The keys are in
 # SLIPWAY_API_KEYS: one, or more with commas between them, of the characters that RFC 6750 allows in a token. The load
-# balancer does not verify the certificate of a target (Application Load Balancer guide, "Target groups for your
-# Application Load Balancers"), so each task makes its own.
+# balancer "does not validate these certificates" of targets (Application Load Balancers user guide, "Target groups",
+# "Routing configuration"), so each task makes its own.
 set -euf
 umask 077
 
@@ -16,6 +16,7 @@ directory="$(mktemp -d)"
 cd "$directory"
 
 # A regular expression, because nginx compares strings in a map without their case; \Q makes every character a plain one.
+# The scheme has no case, and spaces may follow it (RFC 9110, section 11.4).
 accept_keys() (
   IFS=,
   for key in ${SLIPWAY_API_KEYS}; do
@@ -25,7 +26,7 @@ accept_keys() (
         echo "an API key has a character that RFC 6750 does not allow in a token: letters, digits and -._~+/= are" >&2
         exit 1
         ;;
-      *) printf '"~^Bearer \\Q%s\\E$" 1;\n' "$key" ;;
+      *) printf '"~^(?i:Bearer) +\\Q%s\\E$" 1;\n' "$key" ;;
     esac
   done
 )

@@ -29,7 +29,8 @@ def rotate_key(
     """
     # What these import takes seconds that no other command should wait for.
     from slipway.endpoint.errors import RefusedError  # noqa: PLC0415
-    from slipway.rotate_key.run import FailedError, run  # noqa: PLC0415
+    from slipway.rotate_key.run import run  # noqa: PLC0415
+    from slipway.rotate_key.tasks import FailedError  # noqa: PLC0415
 
     try:
         run(environment, finish=finish, yes=yes, timeout_seconds=timeout_minutes * 60)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import secrets
-import time
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,61 +14,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 from slipway.endpoint.deployed import DeployedEndpoint, find_deployed
 from slipway.endpoint.errors import RefusedError
 from slipway.endpoint.keys import Keys
-
-POLL_SECONDS = 15.0
-"""How often Amazon ECS is asked about a deployment."""
+from slipway.roll_out.endpoint import explained
+from slipway.rotate_key.tasks import FailedError, Tasks
 
 _KEY_BYTES = 36
-
-
-class FailedError(Exception):
-    """The keys were written, and not every task has taken them."""
-
-
-@dataclass(frozen=True)
-class _Tasks:
-    """The tasks of the endpoint's models."""
-
-    ecs: Any
-    cluster: str
-    timeout_seconds: float
-
-    def services(self) -> Sequence[str]:
-        pages = self.ecs.get_paginator("list_services").paginate(cluster=self.cluster)
-        return sorted(arn.rpartition("/")[2] for page in pages for arn in page["serviceArns"])
-
-    def replace(self) -> None:
-        """Have new tasks read the secret, and wait for them.
-
-        Raises:
-            FailedError: they do not become healthy, or not in time.
-        """
-        begun = {service: self._begin(service) for service in self.services()}
-        ends = time.monotonic() + self.timeout_seconds
-        for service, deployment in begun.items():
-            typer.echo(f"{service}: its tasks are replaced")
-            while not self._is_done(service, deployment):
-                if time.monotonic() > ends:
-                    raise FailedError(f"{service} still replaces its tasks")
-                time.sleep(POLL_SECONDS)
-            typer.echo(f"{service}: done")
-
-    def _begin(self, service: str) -> str:
-        updated = self.ecs.update_service(cluster=self.cluster, service=service, forceNewDeployment=True)
-        return _primary(updated["service"])["id"]  # type: ignore[no-any-return]
-
-    def _is_done(self, service: str, deployment: str) -> bool:
-        [found] = self.ecs.describe_services(cluster=self.cluster, services=[service])["services"]
-        if found["desiredCount"] == 0:
-            return True
-        primary = _primary(found)
-        if primary["id"] != deployment or primary.get("rolloutState") == "FAILED":
-            raise FailedError(f"{service} has gone back to its tasks of before: its new ones do not become healthy")
-        return primary.get("rolloutState") == "COMPLETED"  # type: ignore[no-any-return]
-
-
-def _primary(service: Mapping[str, Any]) -> Any:
-    return next(each for each in service["deployments"] if each["status"] == "PRIMARY")
 
 
 @dataclass(frozen=True)
@@ -99,51 +48,55 @@ def run(environment: str, *, finish: bool, yes: bool, timeout_seconds: float) ->
     endpoint = find_deployed(environment)
     try:
         secret = _Secret(endpoint.session.client("secretsmanager"), endpoint.api_key_secret())
-        tasks = _Tasks(endpoint.session.client("ecs"), endpoint.stack, timeout_seconds)
+        tasks = Tasks(endpoint.session.client("ecs"), endpoint.stack, timeout_seconds)
         keys = secret.read()
         _check(keys, environment, finish=finish)
         _confirm(endpoint, tasks.services(), finish=finish, yes=yes)
-    except ClientError as error:
-        raise RefusedError(f"AWS refuses {error.operation_name}. Nothing was changed") from error
-    try:
-        if finish:
-            _finish(secret, tasks, keys)
-        else:
-            _rotate(secret, tasks, keys, environment)
     except (ClientError, BotoCoreError) as error:
-        raise FailedError(f"AWS: {error}") from error
-
-
-def _rotate(secret: _Secret, tasks: _Tasks, keys: Keys, environment: str) -> None:
-    """Tasks learn the new key before any client can read it as the current one."""
-    if keys.coming is None:
-        keys = Keys(keys.current, coming=secrets.token_urlsafe(_KEY_BYTES))
-        secret.write(keys)
-    tasks.replace()
-    assert keys.coming is not None
-    secret.write(Keys(keys.coming, previous=keys.current))
+        raise RefusedError(f"{explained(error)}. Nothing was changed") from error
+    try:
+        valid = _write_valid(secret, keys, finish=finish)
+        tasks.replace(typer.echo)
+        if valid.coming:
+            secret.write(Keys(valid.coming, previous=valid.current))
+    except (ClientError, BotoCoreError) as error:
+        raise FailedError(explained(error)) from error
     typer.echo(
         "the new key is the current one, and the previous one is valid as well. Give it to every client "
-        f"(ApiKeyCommand of the stack), then: slipway rotate-key -e {environment} --finish"
+        f"(ApiKeyCommand of the stack), then: {_command(environment)} --finish"
+        if valid.coming
+        else "the current key is the only valid one"
     )
 
 
-def _finish(secret: _Secret, tasks: _Tasks, keys: Keys) -> None:
-    secret.write(Keys(keys.current))
-    tasks.replace()
-    typer.echo("the current key is the only valid one")
+def _write_valid(secret: _Secret, keys: Keys, *, finish: bool) -> Keys:
+    """Write which keys tasks shall take; they know a new one before any client can read it as the current one.
+
+    Raises:
+        RefusedError: the credentials may not write.
+        botocore.exceptions.BotoCoreError: Secrets Manager does not answer; perhaps they are written.
+    """
+    coming = None if finish else keys.coming or secrets.token_urlsafe(_KEY_BYTES)
+    valid = Keys(keys.current, coming=coming)
+    try:
+        secret.write(valid)
+    except ClientError as error:
+        raise RefusedError(f"{explained(error)}. Nothing was changed") from error
+    return valid
 
 
 def _check(keys: Keys, environment: str, *, finish: bool) -> None:
     if finish and keys.coming:
-        raise RefusedError(
-            f"a new key is not in use yet: `slipway rotate-key -e {environment}` goes on. Nothing was changed"
-        )
+        raise RefusedError(f"a new key is not in use yet: `{_command(environment)}` goes on. Nothing was changed")
     if not finish and keys.previous:
         raise RefusedError(
-            f"two keys are valid: end the previous one with `slipway rotate-key -e {environment} --finish` first. "
+            f"two keys are valid: end the previous one with `{_command(environment)} --finish` first. "
             "Nothing was changed"
         )
+
+
+def _command(environment: str) -> str:
+    return f"slipway rotate-key -e {shlex.quote(environment)}"
 
 
 def _confirm(endpoint: DeployedEndpoint, services: Sequence[str], *, finish: bool, yes: bool) -> None:

@@ -1,80 +1,16 @@
 """`slipway rotate-key` against moto: what the secret holds at each moment, and what is refused."""
 
-import json
-from collections.abc import Iterator
+import shutil
+from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
-from moto import mock_aws
-from typer.testing import CliRunner, Result
+from botocore.exceptions import ClientError, NoCredentialsError
 
-from slipway.cli import app
 from slipway.endpoint import deployed
 from slipway.endpoint.keys import Keys
 from slipway.rotate_key import run
-from tests.assembly import environment_path
-
-FILE, STACK, REGION = str(environment_path("apikey")), "slipway-apikey-inference", "us-east-1"
-OLD = "Sesame-0pen"
-
-
-class Account:
-    """An account with a deployed endpoint; it notes the secret's text whenever tasks are replaced."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.secrets, self.ecs = boto3.client("secretsmanager", REGION), boto3.client("ecs", REGION)
-        self.arn = self.secrets.create_secret(Name="endpoint-key", SecretString=OLD)["ARN"]
-        self.ecs.create_cluster(clusterName=STACK)
-        self.ecs.register_task_definition(
-            family="task", containerDefinitions=[{"name": "Proxy", "image": "x", "memory": 64}]
-        )
-        self.ecs.create_service(cluster=STACK, serviceName="llama", taskDefinition="task", desiredCount=1)
-        self.seen_by_tasks = list[str]()
-        self.goes_back = False
-        begin, is_done = run._Tasks._begin, run._Tasks._is_done
-
-        def begin_and_note(tasks: Any, service: str) -> str:
-            self.seen_by_tasks.append(self.text)
-            return begin(tasks, service)
-
-        def done_unless_it_goes_back(tasks: Any, service: str, deployment: str) -> bool:
-            return is_done(tasks, service, "another" if self.goes_back else deployment) or True
-
-        monkeypatch.setattr(run._Tasks, "_begin", begin_and_note)
-        monkeypatch.setattr(run._Tasks, "_is_done", done_unless_it_goes_back)
-
-    @property
-    def text(self) -> str:
-        return str(self.secrets.get_secret_value(SecretId=self.arn)["SecretString"])
-
-    def deploy(self, **description: Any) -> None:
-        described = {
-            "models": [],
-            "authentication": "api_key",
-            "api_key_secret_output": "Key",
-            "takes_several_keys": True,
-        }
-        template = {
-            "Metadata": {deployed.METADATA: described | description},
-            "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
-            "Outputs": {"Key": {"Value": self.arn}},
-        }
-        boto3.client("cloudformation", REGION).create_stack(StackName=STACK, TemplateBody=json.dumps(template))
-
-
-@pytest.fixture
-def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-    monkeypatch.delenv("AWS_PROFILE", raising=False)
-    with mock_aws():
-        yield Account(monkeypatch)
-
-
-def rotate(*arguments: str, answer: str | None = None) -> Result:
-    yes = () if answer else ("--yes",)
-    return CliRunner().invoke(app, ["rotate-key", "-e", FILE, *yes, *arguments], input=answer)
+from tests.rotate_key.account import FILE, OLD, Account, rotate
 
 
 def test_the_new_key_is_current_only_when_all_tasks_take_it(account: Account) -> None:
@@ -88,6 +24,7 @@ def test_the_new_key_is_current_only_when_all_tasks_take_it(account: Account) ->
     assert after == Keys(str(during.coming), previous=OLD)
     assert len(after.current) == 48
     assert not {OLD, after.current} & set(result.output.replace("'", " ").split())
+    assert account.watcher_is_untouched
 
 
 def test_finish_leaves_the_current_key_alone(account: Account) -> None:
@@ -111,18 +48,33 @@ def test_a_second_rotation_is_refused_until_the_first_is_finished(account: Accou
     assert account.text == before
 
 
-def test_an_interrupted_rotation_goes_on_with_the_same_key(account: Account) -> None:
+@pytest.mark.parametrize(
+    ("state", "said"), [("FAILED", "has ended this replacement"), ("IN_PROGRESS", "still replaces its tasks")]
+)
+def test_a_rotation_whose_tasks_are_not_replaced_goes_on_with_the_same_key(
+    account: Account, state: str, said: str
+) -> None:
     account.deploy()
-    account.goes_back = True
+    account.settle(state)
     failed = rotate()
     begun = Keys.of(account.text)
     refused = rotate("--finish")
-    account.goes_back = False
+    account.settle("COMPLETED")
     result = rotate()
 
     assert (failed.exit_code, refused.exit_code, result.exit_code) == (1, 2, 0), result.output
+    assert said in failed.output
     assert begun.current == OLD
     assert Keys.of(account.text) == Keys(str(begun.coming), previous=OLD)
+
+
+def test_printed_commands_name_the_environment_as_a_shell_reads_it(account: Account, tmp_path: Path) -> None:
+    account.deploy()
+    file = shutil.copy(FILE, tmp_path / "my key; id.yaml")
+    done, refused = rotate(file=str(file)), rotate(file=str(file))
+
+    assert f"slipway rotate-key -e '{file}' --finish" in done.output
+    assert f"slipway rotate-key -e '{file}' --finish" in refused.output
 
 
 @pytest.mark.parametrize(
@@ -151,3 +103,58 @@ def test_an_endpoint_that_is_not_deployed_is_refused(account: Account) -> None:
 
     assert result.exit_code == 2
     assert "is not deployed" in result.output
+
+
+def test_without_credentials_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "nobody")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    result = rotate()
+
+    assert (result.exit_code, result.output.count("\n")) == (2, 1)
+    assert "The config profile (nobody) could not be found. Log in, or set AWS_PROFILE" in result.output
+
+
+DENIED = {"Error": {"Code": "AccessDeniedException", "Message": "no identity-based policy allows it."}}
+
+
+@pytest.mark.parametrize("error", [NoCredentialsError(), ClientError(DENIED, "GetSecretValue")])
+def test_aws_refuses_before_anything_is_changed(
+    account: Account, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """Credentials can end between two calls."""
+    account.deploy()
+
+    def refuse(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(deployed.DeployedEndpoint, "api_key_secret", refuse)
+    result = rotate()
+
+    assert (result.exit_code, result.output.count("\n")) == (2, 1), result.output
+    assert "Nothing was changed" in result.output
+    assert account.text == OLD
+
+
+@pytest.mark.parametrize(("denied", "exit_code"), [("PutSecretValue", 2), ("UpdateService", 1)])
+def test_a_missing_permission_is_named(
+    account: Account, monkeypatch: pytest.MonkeyPatch, denied: str, exit_code: int
+) -> None:
+    """Before the first write nothing was changed; after it the same command goes on."""
+    account.deploy()
+    find = deployed.find_deployed
+
+    def found(environment: str) -> deployed.DeployedEndpoint:
+        endpoint = find(environment)
+
+        def refuse(**_: object) -> None:
+            raise ClientError(DENIED, denied)
+
+        endpoint.session.events.register(f"before-call.*.{denied}", refuse)
+        return endpoint
+
+    monkeypatch.setattr(run, "find_deployed", found)
+    result = rotate()
+
+    assert result.exit_code == exit_code, result.output
+    assert f"these credentials may not call {denied}" in result.output
+    assert ("Nothing was changed" in result.output) is (account.text == OLD) is (exit_code == 2)

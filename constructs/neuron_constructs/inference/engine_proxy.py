@@ -17,10 +17,14 @@ PROXY_PORT = 8443
 PROXY_CONTAINER = "Proxy"
 """Name of the container."""
 
-_IMAGE = "public.ecr.aws/docker/library/nginx@sha256:b972f831f200b19ef0767938224f9711e74cd783718738cd7405d5cabf75c442"
-"""nginx 1.30.5 on Debian: Docker's official image in Amazon's copy, which has the same digests. Public repositories
-that pin this tag have this digest. Its Dockerfile (nginx/docker-nginx, stable/debian) installs `ca-certificates`, which
-brings `openssl`, creates the user 101, and stops with SIGQUIT: nginx then finishes its requests."""
+PROXY_IMAGE = "docker.io/library/nginx@sha256:b972f831f200b19ef0767938224f9711e74cd783718738cd7405d5cabf75c442"
+"""nginx 1.30.5 on Debian 13, Docker's official image.
+
+Public repositories pin `nginx:1.30.5` of Docker Hub to this digest. None pins that tag of Amazon's copy,
+`public.ecr.aws/docker/library`, whose digests differ for other tags. `slipway preflight` (PF16) asks Docker Hub for it.
+The image's Dockerfile (nginx/docker-nginx 0d7f4380: stable/debian) installs `ca-certificates`, which depends on
+`openssl` in Debian, makes the user 101, and sets SIGQUIT to stop, at which nginx finishes its requests.
+"""
 
 _NGINX_USER = "101:101"
 _KEEP_ALIVE_MARGIN_SECONDS = 60
@@ -38,6 +42,9 @@ class EngineProxyProps:
 
     engine: facts.InferenceEngine
     """The engine's row."""
+
+    image: ecs.ContainerImage
+    """`PROXY_IMAGE`, or a copy of it."""
 
     api_key: secretsmanager.ISecret
     """Secret with the valid keys as its text, with commas between them."""
@@ -64,7 +71,7 @@ class EngineProxy(Construct):
         parameters.add_tmpfs(ecs.Tmpfs(container_path="/tmp", size=_WRITABLE_MIB))
         props.task.definition.add_container(
             PROXY_CONTAINER,
-            image=ecs.ContainerImage.from_registry(_IMAGE),
+            image=props.image,
             # The script's name is what its messages call it.
             entry_point=["/bin/sh", "-c", props.script.read_text(encoding="utf-8"), "engine-proxy"],
             command=[

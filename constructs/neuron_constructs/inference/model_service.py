@@ -98,6 +98,9 @@ class ModelServiceProps:
     api_key: secretsmanager.ISecret | None
     """Secret with the valid API keys; none where the tasks ask for none, and take plain HTTP."""
 
+    proxy_image: ecs.ContainerImage
+    """What asks for the keys: `PROXY_IMAGE`, or a copy of it."""
+
     scripts: Path
     """Folder with the hosts' and tasks' scripts: assets/inference."""
 
@@ -148,6 +151,7 @@ class ModelService(Construct):
                 EngineProxyProps(
                     task=self.task,
                     engine=props.engine,
+                    image=props.proxy_image,
                     api_key=props.api_key,
                     idle_timeout_seconds=props.idle_timeout_seconds,
                     script=props.scripts / "engine_proxy.sh",
