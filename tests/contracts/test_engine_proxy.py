@@ -17,12 +17,14 @@ from pathlib import Path
 import httpx2
 import openai
 import pytest
+from moto import mock_aws
 
 from slipway import facts
 from slipway.endpoint.keys import Keys
 from tests.assembly import PROJECT
 from tests.contracts.real_packages import unpacked
 from tests.engine_task_stack import container, environment, synthesized
+from tests.rotate_key.account import Account, rotate
 
 pytestmark = pytest.mark.contract
 
@@ -124,6 +126,58 @@ def test_both_keys_are_valid_during_a_rotation_and_one_after_it(proxy: Proxy) ->
     for keys, valid in ((Keys(OLD), {OLD}), (begun, {OLD, NEW}), (rotated, {OLD, NEW}), (finished, {NEW})):
         address = proxy(keys.text)
         assert {key for key in (OLD, NEW, PREVIOUS_ONE) if opens(address, key)} == valid
+
+
+def test_no_client_is_shut_out_by_the_command_that_rotates(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks of before and after run side by side while they are replaced; clients change when they like."""
+    with mock_aws():
+        account = Account(monkeypatch)
+        account.deploy()
+        results = rotate(), rotate("--finish")
+        assert [result.exit_code for result in results] == [0, 0], results
+        both, only_new = account.seen_by_tasks
+    rotated = Keys.of(only_new).current
+
+    assert opens(proxy(OLD), OLD)
+    assert all(opens(proxy(both), key) for key in (OLD, rotated))
+    assert opens(proxy(only_new), rotated)
+    assert not opens(proxy(only_new), OLD)
+
+
+@pytest.mark.parametrize("header", [f"bearer {OLD}", f"BEARER {OLD}", f"Bearer   {OLD}", f"Bearer {OLD} "])
+def test_the_scheme_has_no_case_and_spaces_may_surround_a_key(proxy: Proxy, header: str) -> None:
+    """RFC 9110, sections 5.5 and 11.4; TGI took a scheme in any case as well."""
+    assert _status(proxy(f"{NEW},{OLD}"), f"Authorization: {header}") == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        ["Authorization: Bearer "],
+        ["Authorization:"],
+        ["Authorization: Bearer\t" + OLD],
+        [f"Authorization: Bearer{OLD}"],
+        [f"Authorization: Bearer {OLD}, Bearer {NEW}"],
+        [f"Authorization: Bearer {OLD}", "Authorization: Bearer wrong"],
+        ["Authorization: Bearer wrong", f"Authorization: Bearer {OLD}"],
+        [f"Authorization: Bearer {OLD}", f"Authorization: Bearer {OLD}"],
+        [f"X-Authorization: Bearer {OLD}"],
+        [f"Authorization : Bearer {OLD}"],
+    ],
+)
+def test_a_header_that_clients_never_send_opens_nothing(proxy: Proxy, headers: list[str]) -> None:
+    assert _status(proxy(OLD), *headers) in (400, 401)
+
+
+def _status(address: str, *headers: str) -> int:
+    """Return the answer's status to headers as they are: HTTP clients correct them."""
+    host, _, port = address.removeprefix("https://").partition(":")
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    lines = ["GET /v1/models HTTP/1.1", "Host: engine", "Connection: close", *headers, "", ""]
+    with socket.create_connection((host, int(port)), 30) as plain, context.wrap_socket(plain) as connection:
+        connection.sendall("\r\n".join(lines).encode())
+        return int(connection.makefile("rb").readline().split()[1])
 
 
 @pytest.mark.parametrize("text", [OLD, f"{OLD},{NEW}", f"{OLD},,{NEW}"])

@@ -216,6 +216,8 @@ def test_clients_find_what_they_need_in_the_outputs(assembly: Assembly) -> None:
     for model in models(assembly):
         assert {f"{model.slug}CurlCommand", f"{model.slug}OpenAiCommand"} <= set(found)
         assert (f"{model.slug}MirrorCommand" in found) is model.mirror_image
+    has_proxy = described["authentication"] == "api_key"
+    assert ("MirrorProxyCommand" in found) is (has_proxy and any(model.mirror_image for model in models(assembly)))
 
 
 def test_several_models_have_base_urls_of_their_own(public: Assembly) -> None:
