@@ -66,7 +66,7 @@ class CognitoAuthentication(Section):
 
 
 class ApiKeyAuthentication(Section):
-    """The engines ask for `Authorization: Bearer <key>`; the key is a secret of the account."""
+    """Tasks ask for `Authorization: Bearer <key>` and take TLS alone; the keys are a secret of the account."""
 
     type: Literal["api_key"]
     """Always `api_key`."""
@@ -82,7 +82,8 @@ class ApiKeyAuthentication(Section):
         ]
         | None
     ) = None
-    """ARN of the AWS Secrets Manager secret that holds the key as its plain text; left out, the stack makes one. The
+    """ARN of the AWS Secrets Manager secret that holds the key as its plain text, of letters, digits and `-._~+/=`.
+    Left out, the stack makes one. `slipway rotate-key` writes into it, with a comma between keys that are valid. The
     value never enters a template."""
 
 

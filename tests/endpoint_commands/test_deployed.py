@@ -72,7 +72,7 @@ def test_an_endpoint_without_authentication(serve: Serve) -> None:
 
 def test_the_key_is_read_from_secrets_manager(serve: Serve) -> None:
     secret = boto3.client("secretsmanager", REGION).create_secret(Name="endpoint-key", SecretString=KEY)["ARN"]
-    stand_in = serve(key=KEY)
+    stand_in = serve(key=KEY, guards_all=True)
     deploy({"tanuki-8b": stand_in.url}, {"Key": secret}, authentication="api_key", api_key_secret_output="Key")
     exit_code, [report] = check(OPENAI_API_KEY="a-key-for-somebody-else")
     assert exit_code == 0
@@ -161,8 +161,11 @@ def test_a_token_of_an_own_issuer_comes_from_the_variable(serve: Serve) -> None:
     assert "OPENAI_API_KEY" in output
 
 
-def test_a_list_of_models_that_needs_no_token_is_a_finding(serve: Serve) -> None:
-    deploy({"tanuki-8b": serve(key=KEY).url}, authentication="jwt")
+@pytest.mark.parametrize("authentication", ["jwt", "api_key"])
+def test_a_list_of_models_that_needs_no_token_is_a_finding(serve: Serve, authentication: str) -> None:
+    secret = boto3.client("secretsmanager", REGION).create_secret(Name="key", SecretString=f"{KEY},previous")["ARN"]
+    described = {"authentication": authentication, "api_key_secret_output": "Key"}
+    deploy({"tanuki-8b": serve(key=KEY).url}, {"Key": secret}, **described)
     exit_code, [report] = check(OPENAI_API_KEY=KEY)
     assert exit_code == 1
     assert [name for name, result in results(report).items() if result == "failed"] == ["without key"]

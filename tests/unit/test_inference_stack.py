@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from neuron_constructs.inference.engine_proxy import PROXY_CONTAINER, PROXY_PORT
 from slipway import facts
 from slipway.spec.inference import ServedModel
 from tests.assembly import Assembly
@@ -181,7 +182,7 @@ def test_tasks_are_reached_by_the_endpoint_only_and_reach_nobody(assembly: Assem
         assert [rule["CidrIp"] for rule in task["SecurityGroupEgress"]] == ["255.255.255.255/32"]
 
 
-def test_plain_http_to_an_engine_comes_from_the_load_balancer_alone(assembly: Assembly) -> None:
+def test_requests_to_an_engine_come_from_the_load_balancer_alone(assembly: Assembly) -> None:
     (endpoint,) = [
         key for key in assembly.resources("inference", "AWS::EC2::SecurityGroup") if key.startswith("Endpoint")
     ]
@@ -193,6 +194,23 @@ def test_plain_http_to_an_engine_comes_from_the_load_balancer_alone(assembly: As
 
     assert len(to_tasks) == len(services(assembly))
     assert all(source == {"Fn::GetAtt": [endpoint, "GroupId"]} for source in to_tasks.values())
+
+
+def test_with_api_keys_a_task_takes_tls_alone(apikey: Assembly) -> None:
+    (group,) = apikey.resources("inference", "AWS::ElasticLoadBalancingV2::TargetGroup").values()
+    targets = group["Properties"]
+    assert (targets["Protocol"], targets["HealthCheckProtocol"], targets["Port"]) == ("HTTPS", "HTTPS", PROXY_PORT)
+    assert targets["HealthCheckPath"] == facts.inference_engine("vllm-hf").health_path
+
+    rules = apikey.resources("inference", "AWS::EC2::SecurityGroupIngress").values()
+    to_tasks = [rule["Properties"] for rule in rules if "TaskSecurityGroup" in str(rule["Properties"]["GroupId"])]
+    assert [(rule["FromPort"], rule["ToPort"], rule["IpProtocol"]) for rule in to_tasks] == [
+        (PROXY_PORT, PROXY_PORT, "tcp")
+    ]
+
+    (service,) = services(apikey).values()
+    (entrance,) = service["Properties"]["LoadBalancers"]
+    assert (entrance["ContainerName"], entrance["ContainerPort"]) == (PROXY_CONTAINER, PROXY_PORT)
 
 
 def test_an_api_key_never_enters_the_template(apikey: Assembly) -> None:

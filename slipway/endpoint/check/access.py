@@ -84,6 +84,11 @@ async def without_key(inquiry: Inquiry) -> Verdict:
             "models are listed without a token",
             "the load balancer must check the token on every path: look at its listener rules",
         )
+    if is_open and inquiry.target.authentication == "api_key":
+        return failed(
+            "models are listed without a key",
+            "tasks must ask for the key on every path: deploy the inference stack anew, an older Slipway made it",
+        )
     return ok(f"refused without a key{', but models are listed: engines guard only generation' if is_open else ''}")
 
 
@@ -103,7 +108,7 @@ async def _refused(inquiry: Inquiry, client: httpx2.AsyncClient, how: str) -> Ve
     if answer.status_code in _REFUSED:
         return None
     if inquiry.not_serving and inquiry.target.authentication not in ("jwt", "cognito"):
-        return skipped(f"{answer.status_code}: the engine checks keys, and {inquiry.not_serving}")
+        return skipped(f"{answer.status_code}: a task checks keys, and {inquiry.not_serving}")
     if answer.is_success:
         return failed(
             f"it answers {how}",
