@@ -6,7 +6,7 @@ from typing import Any
 
 import boto3
 import pytest
-from moto.core import DEFAULT_ACCOUNT_ID
+from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.ecs.models import ecs_backends
 from typer.testing import CliRunner, Result
 

@@ -114,10 +114,12 @@ def test_without_credentials_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch,
     assert "The config profile (nobody) could not be found. Log in, or set AWS_PROFILE" in result.output
 
 
-DENIED = {"Error": {"Code": "AccessDeniedException", "Message": "no identity-based policy allows it."}}
+def denied(action: str) -> ClientError:
+    """What AWS answers to who may not."""
+    return ClientError({"Error": {"Code": "AccessDeniedException", "Message": "no policy allows it."}}, action)
 
 
-@pytest.mark.parametrize("error", [NoCredentialsError(), ClientError(DENIED, "GetSecretValue")])
+@pytest.mark.parametrize("error", [NoCredentialsError(), denied("GetSecretValue")])
 def test_aws_refuses_before_anything_is_changed(
     account: Account, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
@@ -135,9 +137,9 @@ def test_aws_refuses_before_anything_is_changed(
     assert account.text == OLD
 
 
-@pytest.mark.parametrize(("denied", "exit_code"), [("PutSecretValue", 2), ("UpdateService", 1)])
+@pytest.mark.parametrize(("action", "exit_code"), [("PutSecretValue", 2), ("UpdateService", 1)])
 def test_a_missing_permission_is_named(
-    account: Account, monkeypatch: pytest.MonkeyPatch, denied: str, exit_code: int
+    account: Account, monkeypatch: pytest.MonkeyPatch, action: str, exit_code: int
 ) -> None:
     """Before the first write nothing was changed; after it the same command goes on."""
     account.deploy()
@@ -147,14 +149,14 @@ def test_a_missing_permission_is_named(
         endpoint = find(environment)
 
         def refuse(**_: object) -> None:
-            raise ClientError(DENIED, denied)
+            raise denied(action)
 
-        endpoint.session.events.register(f"before-call.*.{denied}", refuse)
+        endpoint.session.events.register(f"before-call.*.{action}", refuse)
         return endpoint
 
     monkeypatch.setattr(run, "find_deployed", found)
     result = rotate()
 
     assert result.exit_code == exit_code, result.output
-    assert f"these credentials may not call {denied}" in result.output
+    assert f"these credentials may not call {action}" in result.output
     assert ("Nothing was changed" in result.output) is (account.text == OLD) is (exit_code == 2)
