@@ -12,13 +12,13 @@ from neuron_constructs.inference.client_commands import api_key_command
 from neuron_constructs.inference.cluster import InferenceCluster, InferenceClusterProps
 from neuron_constructs.inference.endpoint import DnsRecord, Endpoint, EndpointProps
 from neuron_constructs.inference.engine_api_key import EngineApiKey
-from neuron_constructs.inference.engine_proxy import PROXY_IMAGE
 from neuron_constructs.inference.image_mirror import ImageMirror, ImageMirrorProps
 from neuron_constructs.inference.machine_clients import MachineClients, MachineClientsProps
 from neuron_constructs.inference.node_problem_detection import NodeProblemDetection, NodeProblemDetectionProps
 from neuron_constructs.inference.served_files import changes_log
 from neuron_constructs.inference.token_check import TokenCheck, TokenClaim
 from neuron_constructs.log_groups import list_log_groups_command
+from slipway import facts
 from slipway.assembly import ENVIRONMENT_TAG
 from slipway.spec import endpoint as endpoint_spec
 from slipway.spec.environment import Environment
@@ -191,7 +191,9 @@ class InferenceStack(EnvironmentStack):
         mirror = ImageMirror(
             self,
             "ProxyMirror",
-            ImageMirrorProps(source_image=PROXY_IMAGE, log_retention=log_retention(environment)),
+            ImageMirrorProps(
+                source_image=facts.cluster_image("engine-proxy").image, log_retention=log_retention(environment)
+            ),
         )
         cdk.CfnOutput(
             self, "MirrorProxyCommand", value=mirror.command, description="Copies the proxy's image into Amazon ECR"

@@ -17,7 +17,6 @@ from constructs import Construct
 from neuron_constructs.inference.client_commands import curl_command, openai_command
 from neuron_constructs.inference.container_image import container_image, is_in_ecr
 from neuron_constructs.inference.endpoint import Endpoint, ModelRoute, RouteProps, TokenClaim
-from neuron_constructs.inference.engine_proxy import PROXY_IMAGE
 from neuron_constructs.inference.image_mirror import ImageMirror, ImageMirrorProps
 from neuron_constructs.inference.model import NOT_PINNED, LocalCopy, Model, MountedBucket, MountedLustre
 from neuron_constructs.inference.model_service import ModelService, ModelServiceProps
@@ -283,7 +282,7 @@ class ServedModel(Construct):
                 api_key=around.api_key,
                 proxy_image=around.proxy_mirror.image
                 if around.proxy_mirror and wanted.mirror_image
-                else ecs.ContainerImage.from_registry(PROXY_IMAGE),
+                else ecs.ContainerImage.from_registry(facts.cluster_image("engine-proxy").image),
                 scripts=SCRIPTS,
                 log_retention=log_retention(around.environment),
             ),

@@ -11,7 +11,7 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_secretsmanager as secretsmanager
 from aws_cdk.assertions import Template
 
-from neuron_constructs.inference.engine_proxy import PROXY_IMAGE, EngineProxy, EngineProxyProps
+from neuron_constructs.inference.engine_proxy import EngineProxy, EngineProxyProps
 from neuron_constructs.inference.engine_task import EngineTask, EngineTaskProps
 from neuron_constructs.inference.model import LocalCopy, Model, MountedBucket
 from slipway import facts
@@ -86,7 +86,7 @@ def engine_task_stack(
             EngineProxyProps(
                 task=task,
                 engine=row,
-                image=ecs.ContainerImage.from_registry(PROXY_IMAGE),
+                image=ecs.ContainerImage.from_registry(facts.cluster_image("engine-proxy").image),
                 api_key=secretsmanager.Secret.from_secret_complete_arn(stack, "Key", SECRET_ARN),
                 idle_timeout_seconds=900,
                 script=PROJECT / "assets" / "inference" / "engine_proxy.sh",

@@ -71,7 +71,7 @@ class HelmChart(Row):
 
 
 class ClusterImage(Row):
-    """A container image that the cluster runs outside of charts and add-ons.
+    """A container image that a cluster of Kubernetes or Amazon ECS runs, outside of charts, add-ons and engines.
 
     Attributes:
         name: Slipway's name for it.

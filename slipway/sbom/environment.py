@@ -6,6 +6,7 @@ from pathlib import Path
 from slipway import facts
 from slipway.sbom.parts import Part, generic_parts, image_part, python_parts
 from slipway.spec import Environment
+from slipway.spec.endpoint import ApiKeyAuthentication
 from slipway.spec.inference import Inference
 from slipway.spec.kubernetes import Kubernetes
 from slipway.spec.training import Training
@@ -64,3 +65,5 @@ def _endpoint(inference: Inference) -> Iterator[Part]:
         yield image_part(model.image or engine.image, f"inference hosts, {model.engine}")
         if model.host_image is None:
             yield Part("generic", "amazon-ecs-optimized-neuron", engine.machine_image, "inference hosts")
+    if isinstance(inference.endpoint.authentication, ApiKeyAuthentication):
+        yield image_part(facts.cluster_image("engine-proxy").image, "inference hosts, proxy")

@@ -58,7 +58,7 @@ def test_charts_and_images_are_pinned() -> None:
         assert chart.repository.startswith(("https://", "oci://")), chart.name
         assert not chart.repository.startswith("oci://") or chart.repository.endswith(f"/{chart.chart}"), chart.name
     for image in facts.cluster_images().values():
-        assert re.search(r":\d[\w.]*$", image.image), image.name
+        assert re.search(r":\d[\w.]*$|@sha256:[0-9a-f]{64}$", image.image), image.name
 
 
 def test_every_instance_type_is_described_as_a_node() -> None:

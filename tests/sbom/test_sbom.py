@@ -11,8 +11,10 @@ import yaml
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
+from slipway.sbom.environment import environment_parts
 from slipway.sbom.parts import image_part
-from tests.assembly import PROJECT
+from slipway.spec import load_environment
+from tests.assembly import PROJECT, environment_path
 
 FACTS = PROJECT / "slipway" / "facts" / "data"
 
@@ -60,6 +62,14 @@ def test_it_has_what_the_tool_runs_with_hashes(written: tuple[str, str]) -> None
     assert {(part["name"], part["version"]) for part in tool if part["purl"].startswith("pkg:npm/")} == npm
     assert sum(part["purl"].startswith("pkg:pypi/") for part in tool) == sum("==" in line for line in lock.splitlines())
     assert [part["name"] for part in tool if not part["hashes"]] == []
+
+
+def test_it_has_the_proxy_where_clients_send_keys() -> None:
+    with_key, without = (
+        {part.name for part in environment_parts(load_environment(environment_path(name)))}
+        for name in ("apikey", "public")
+    )
+    assert "nginx" in with_key - without
 
 
 def test_it_has_what_the_facts_pin(written: tuple[str, str]) -> None:

@@ -17,15 +17,6 @@ PROXY_PORT = 8443
 PROXY_CONTAINER = "Proxy"
 """Name of the container."""
 
-PROXY_IMAGE = "docker.io/library/nginx@sha256:b972f831f200b19ef0767938224f9711e74cd783718738cd7405d5cabf75c442"
-"""nginx 1.30.5 on Debian 13, Docker's official image.
-
-Public repositories pin `nginx:1.30.5` of Docker Hub to this digest. None pins that tag of Amazon's copy,
-`public.ecr.aws/docker/library`, whose digests differ for other tags. `slipway preflight` (PF16) asks Docker Hub for it.
-The image's Dockerfile (nginx/docker-nginx 0d7f4380: stable/debian) installs `ca-certificates`, which depends on
-`openssl` in Debian, makes the user 101, and sets SIGQUIT to stop, at which nginx finishes its requests.
-"""
-
 _NGINX_USER = "101:101"
 _KEEP_ALIVE_MARGIN_SECONDS = 60
 _MEMORY_MIB = 64
@@ -44,7 +35,7 @@ class EngineProxyProps:
     """The engine's row."""
 
     image: ecs.ContainerImage
-    """`PROXY_IMAGE`, or a copy of it."""
+    """nginx: the row `engine-proxy` of `facts.cluster_images`, or a copy of it."""
 
     api_key: secretsmanager.ISecret
     """Secret with the valid keys as its text, with commas between them."""

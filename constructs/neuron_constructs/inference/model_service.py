@@ -99,7 +99,7 @@ class ModelServiceProps:
     """Secret with the valid API keys; none where the tasks ask for none, and take plain HTTP."""
 
     proxy_image: ecs.ContainerImage
-    """What asks for the keys: `PROXY_IMAGE`, or a copy of it."""
+    """What asks for the keys: nginx, `engine-proxy` of `facts.cluster_images`, or a copy of it."""
 
     scripts: Path
     """Folder with the hosts' and tasks' scripts: assets/inference."""

@@ -7,6 +7,8 @@ from tests.plan.changes.pairs import Pair, Templates
 BUCKET = "AWS::S3::Bucket"
 LISTENER = "AWS::ElasticLoadBalancingV2::Listener"
 RULE = "AWS::ElasticLoadBalancingV2::ListenerRule"
+TARGETS = "AWS::ElasticLoadBalancingV2::TargetGroup"
+TASK = "AWS::ECS::TaskDefinition"
 WEB_ACL = "AWS::WAFv2::WebACL"
 DATA = "update storage S3::Bucket"
 
@@ -34,6 +36,12 @@ def _fewer_records(templates: Templates) -> None:
 def _open_endpoint(templates: Templates) -> None:
     templates.properties("inference", LISTENER, 1)["Protocol"] = "HTTP"
     del templates.properties("inference", RULE)["Actions"][0]
+
+
+def _open_tasks(templates: Templates) -> None:
+    templates.of_type("inference", TARGETS)["Properties"]["Protocol"] = "HTTP"
+    for container in templates.properties("inference", TASK)["ContainerDefinitions"]:
+        container.pop("Secrets", None)
 
 
 def _more_tokens(templates: Templates) -> None:
@@ -104,6 +112,21 @@ PAIRS = (
             "update inference ElasticLoadBalancingV2::ListenerRule",
         ),
         broader=("protection: Requests need no token", "protection: The endpoint takes requests without TLS"),
+    ),
+    Pair(
+        "tasks that ask for no key and speak no TLS",
+        "apikey",
+        _open_tasks,
+        own=("replace inference ECS::TaskDefinition", "replace inference ElasticLoadBalancingV2::TargetGroup"),
+        folded=(
+            "update inference ECS::Service",
+            "update inference ElasticLoadBalancingV2::ListenerRule",
+            "update inference ElasticLoadBalancingV2::ListenerRule",
+        ),
+        broader=(
+            "protection: Requests go from the load balancer to tasks without TLS",
+            "protection: Tasks ask for no key",
+        ),
     ),
     Pair(
         "an endpoint for other tokens",
