@@ -11,7 +11,8 @@
 set -euf
 umask 077
 
-listen="$1" engine_port="$2" health_path="$3" seconds="$4"
+# Names without braces: the script lies in a template, where CloudFormation's tools take those for its own.
+listen="$1" engine_port="$2" health_path="$3" seconds="$4s"
 directory="$(mktemp -d)"
 cd "$directory"
 
@@ -19,7 +20,7 @@ cd "$directory"
 # The scheme has no case, and spaces may follow it (RFC 9110, section 11.4).
 accept_keys() (
   IFS=,
-  for key in ${SLIPWAY_API_KEYS}; do
+  for key in $SLIPWAY_API_KEYS; do
     case "$key" in
       '') ;;
       *[!A-Za-z0-9._~+/=-]*)
@@ -47,7 +48,7 @@ fi
 cat >nginx.conf <<CONFIGURATION
 daemon off;
 worker_processes 1;
-pid ${directory}/nginx.pid;
+pid $directory/nginx.pid;
 error_log stderr warn;
 
 events {
@@ -57,41 +58,41 @@ events {
 http {
     access_log off;
     server_tokens off;
-    client_body_temp_path ${directory}/body;
-    proxy_temp_path ${directory}/proxy;
-    fastcgi_temp_path ${directory}/fastcgi;
-    uwsgi_temp_path ${directory}/uwsgi;
-    scgi_temp_path ${directory}/scgi;
+    client_body_temp_path $directory/body;
+    proxy_temp_path $directory/proxy;
+    fastcgi_temp_path $directory/fastcgi;
+    uwsgi_temp_path $directory/uwsgi;
+    scgi_temp_path $directory/scgi;
 
     map \$http_authorization \$has_key {
         default 0;
-        include ${directory}/keys.conf;
+        include $directory/keys.conf;
     }
 
     server {
-        listen ${listen} ssl;
-        ssl_certificate ${directory}/certificate.pem;
-        ssl_certificate_key ${directory}/key.pem;
+        listen $listen ssl;
+        ssl_certificate $directory/certificate.pem;
+        ssl_certificate_key $directory/key.pem;
         ssl_protocols TLSv1.2 TLSv1.3;
 
         # The load balancer closes an idle connection first.
-        keepalive_timeout ${seconds}s;
+        keepalive_timeout $seconds;
         keepalive_requests 1000000;
-        client_body_timeout ${seconds}s;
-        send_timeout ${seconds}s;
+        client_body_timeout $seconds;
+        send_timeout $seconds;
         client_max_body_size 0;
 
         proxy_http_version 1.1;
         proxy_buffering off;
         proxy_request_buffering off;
-        proxy_read_timeout ${seconds}s;
-        proxy_send_timeout ${seconds}s;
+        proxy_read_timeout $seconds;
+        proxy_send_timeout $seconds;
         proxy_set_header Host \$http_host;
         proxy_set_header Authorization "";
 
-        location = ${health_path} {
+        location = $health_path {
             # With a path: nothing but the health check gets through here, however the request writes it.
-            proxy_pass http://127.0.0.1:${engine_port}${health_path};
+            proxy_pass http://127.0.0.1:$engine_port$health_path;
         }
 
         location / {
@@ -100,10 +101,10 @@ http {
                 add_header WWW-Authenticate Bearer always;
                 return 401 '{"error": {"message": "The API key is missing or not valid.", "type": "invalid_request_error", "param": null, "code": "invalid_api_key"}}';
             }
-            proxy_pass http://127.0.0.1:${engine_port};
+            proxy_pass http://127.0.0.1:$engine_port;
         }
     }
 }
 CONFIGURATION
 
-exec nginx -e stderr -c "${directory}/nginx.conf"
+exec nginx -e stderr -c "$directory/nginx.conf"
