@@ -2,14 +2,17 @@
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from neuron_constructs.inference.engine_proxy import PROXY_CONTAINER, PROXY_PORT
 from slipway import facts
+from slipway.spec import load_environment
 from slipway.spec.inference import ServedModel
-from tests.assembly import Assembly
+from tests.assembly import Assembly, environment_path, synthesize
 
 WITH_ENDPOINT = ["default", "small", "public", "apikey", "machines", "rolledout"]
 SERVICE = "AWS::ECS::Service"
@@ -211,6 +214,26 @@ def test_with_api_keys_a_task_takes_tls_alone(apikey: Assembly) -> None:
     (service,) = services(apikey).values()
     (entrance,) = service["Properties"]["LoadBalancers"]
     assert (entrance["ContainerName"], entrance["ContainerPort"]) == (PROXY_CONTAINER, PROXY_PORT)
+
+
+def test_a_model_with_copied_images_takes_its_proxy_from_the_account_too(tmp_path: Path) -> None:
+    content = yaml.safe_load(environment_path("apikey").read_text(encoding="utf-8"))
+    [model] = content["inference"]["models"]
+    del model["image"]
+    model["mirror_image"] = True
+    (tmp_path / "apikey.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+    mirrored = synthesize(load_environment(tmp_path / "apikey.yaml"), tmp_path / "assembly")
+
+    containers = [
+        container
+        for definition in mirrored.resources("inference", "AWS::ECS::TaskDefinition").values()
+        for container in definition["Properties"]["ContainerDefinitions"]
+    ]
+    (proxy,) = (container for container in containers if container["Name"] == PROXY_CONTAINER)
+    assert "ProxyMirrorRepository" in json.dumps(proxy["Image"])
+    projects = json.dumps(mirrored.resources("inference", "AWS::CodeBuild::Project"))
+    assert facts.cluster_image("engine-proxy").image in projects
+    assert {"LlamaMirrorCommand", "MirrorProxyCommand"} <= set(outputs(mirrored))
 
 
 def test_an_api_key_never_enters_the_template(apikey: Assembly) -> None:
