@@ -212,10 +212,15 @@ class RunningEndpoint:
 
     @staticmethod
     def ask_engine(task: RunningTask, method: str, target: str) -> RawAnswer:
-        """Send a request to an engine itself, as only the inside of the VPC could."""
+        """Send a request to a task itself, as only the inside of the VPC could: with a key, where it asks for one."""
         address = task.target.host, task.target.port
-        with closing(http.client.HTTPConnection(*address, timeout=_PATIENCE_SECONDS)) as connection:
-            return asked(connection, method, target)
+        connection, headers = http.client.HTTPConnection(*address, timeout=_PATIENCE_SECONDS), {}
+        if task.container.secrets:
+            context = ssl._create_unverified_context()
+            connection = http.client.HTTPSConnection(*address, context=context, timeout=_PATIENCE_SECONDS)
+            headers = {"Authorization": f"Bearer {SECRET_VALUE}"}
+        with closing(connection):
+            return asked(connection, method, target, headers)
 
     def is_secure(self, listener_port: int) -> bool:
         """Whether the template's listener on this port speaks HTTPS."""
