@@ -178,7 +178,7 @@ def test_the_key_comes_from_secrets_manager_alone(engine: str, with_key: bool) -
 def test_the_proxy_is_a_user_that_can_change_nothing() -> None:
     proxy = container(synthesized(with_key=True), "Proxy")
 
-    assert re.fullmatch(r"public\.ecr\.aws/docker/library/nginx@sha256:[0-9a-f]{64}", proxy["Image"])
+    assert re.fullmatch(r"docker\.io/library/nginx@sha256:[0-9a-f]{64}", proxy["Image"])
     assert (proxy["User"], proxy["ReadonlyRootFilesystem"], proxy["Essential"]) == ("101:101", True, True)
     assert proxy["LinuxParameters"]["Capabilities"] == {"Drop": ["ALL"]}
     assert [each["ContainerPath"] for each in proxy["LinuxParameters"]["Tmpfs"]] == ["/tmp"]
