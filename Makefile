@@ -5,7 +5,7 @@ SHELL := /bin/bash
 
 # What a user gives reaches a shell in its environment variables, `"$$NAME"`, never in the text of a recipe: spaces, quotes
 # and `$(...)` in it stay text. `value` keeps make itself from expanding it.
-$(foreach name,ENVIRONMENT BASE FAIL_ON PYTHON,$(if $(filter undefined,$(origin $(name))),,\
+$(foreach name,ENVIRONMENT BASE FAIL_ON PYTHON STACK,$(if $(filter undefined,$(origin $(name))),,\
   $(eval override $(name) := $$(value $(name)))$(eval export $(name))))
 override VENV := .venv
 override BIN := $(VENV)/bin
@@ -208,6 +208,10 @@ sbom: setup ## Write the software bill of materials of ENVIRONMENT into .plan/sb
 locks: $(VENV)/.installed ## Renew locks/ after a change of requirements*.txt
 	@for name in '' -dev -node -checkov -parallelcluster; do \
 	  $(LOCK) "requirements$$name.txt" --output-file "locks/requirements$$name.txt" || exit 1; done
+
+.PHONY: training-lock
+training-lock: setup ## Lock all Python packages of the training stack STACK with their checksums (docs/updates.md)
+	@python -m slipway.training_lock "$$STACK"
 
 .PHONY: picture
 picture: setup .plan ## Draw docs/architecture.svg anew from the templates of the default environment

@@ -45,7 +45,7 @@ stacks=()
 if [[ "${1:-}" == head && $# -eq 3 ]]; then
   files+=(health.sh health_check.sh smoke/{all_reduce,efa,fsx,neuron_ls}.sbatch neuron_monitor.sh neuron_metrics.py
     neuron_monitor.json neuron_monitor_requirements.txt slipway-neuron-monitor.service python_environments.sh
-    job_kit.sh slipway_job.sh users.sh "${patching[@]}" head_node.sh)
+    job_kit.sh slipway_job.sh users.sh "${patching[@]}" head_node.sh jobs/slipway_jobs/python_packages.py)
 elif [[ "${1:-}" == login && $# -eq 3 ]]; then
   files+=(job_kit.sh "${patching[@]}" login_node.sh)
 elif [[ "${1:-}" == compute && $# -ge 5 && "$4" =~ ^[a-z0-9][a-z0-9.-]*$ ]]; then
@@ -67,7 +67,7 @@ export AWS_DEFAULT_REGION
 # The head node fetches the job kit itself, file by file as its list says.
 export JOB_KIT_ADDRESS="s3://${BUCKET}/${PREFIX}/jobs"
 
-mkdir -p "${SCRIPT_DIRECTORY}"/{training_stacks,smoke}
+mkdir -p "${SCRIPT_DIRECTORY}"/{jobs/slipway_jobs,python_locks,smoke,training_stacks}
 fetch "${files[@]}"
 # shellcheck source=/dev/null
 source "${SCRIPT_DIRECTORY}/training_stacks.sh"
@@ -76,6 +76,10 @@ if [[ "$ROLE" == head ]]; then
 fi
 for stack in "${stacks[@]}"; do
   fetch "training_stacks/${stack}.sh"
+  lock="$(sed -n 's/^PYTHON_LOCK=//p' "${SCRIPT_DIRECTORY}/training_stacks/${stack}.sh")"
+  if [[ "$ROLE" == head && -n "$lock" ]]; then
+    fetch "$lock"
+  fi
 done
 # Retries and waits end at the deadline and say why; the timeout is for a command that hangs outside of them.
 export SLIPWAY_SETUP_SECONDS="${SLIPWAY_SETUP_SECONDS:-$NODE_SETUP_SECONDS}"

@@ -3,6 +3,8 @@
 # training_stack.sh. The head node builds them on the shared /apps, the training image of Kubernetes in itself.
 
 readonly PIP_SECONDS="${SLIPWAY_PIP_SECONDS:-600}"
+# The job kit's installer; the training image has it in another folder.
+readonly PYTHON_INSTALLER="${PYTHON_INSTALLER:-${SCRIPT_DIRECTORY}/jobs/slipway_jobs/python_packages.py}"
 
 provide_python() {
   local python="python${PYTHON_VERSION}" packages=("python${PYTHON_VERSION}") found
@@ -18,18 +20,21 @@ provide_python() {
   fi
 }
 
-# environment_name: prints the directory of the loaded stack's environment. Other pins have another name, so they are
-# built beside the environment that jobs are using.
+# environment_name: prints the directory of the loaded stack's environment. Other pins, or another lock of all packages,
+# have another name, so they are built beside the environment that jobs are using.
 environment_name() {
   local checksum
-  checksum="$(sha256sum <<<"${PYTHON_PACKAGES[*]}")"
+  checksum="$({
+    printf '%s\n' "${PYTHON_PACKAGES[*]}"
+    [[ -z "${PYTHON_LOCK:-}" ]] || cat "${SCRIPT_DIRECTORY}/${PYTHON_LOCK}"
+  } | sha256sum)"
   printf '%s-python%s-%s' "$TRAINING_STACK" "$PYTHON_VERSION" "${checksum:0:8}"
 }
 
 # install_training_packages: the file .requirements is written last and marks an environment complete; a directory
 # without it was left by an installation that broke off.
 install_training_packages() {
-  local environment index options=(--quiet --no-cache-dir --disable-pip-version-check)
+  local environment source options=()
   environment="${ROOT}/apps/neuron/$(environment_name)"
   if [[ -f "${environment}/.requirements" ]]; then
     say "${PYTHON_PACKAGES[*]}: already in ${environment}"
@@ -37,11 +42,14 @@ install_training_packages() {
   fi
   rm -rf "$environment"
   "python${PYTHON_VERSION}" -m venv "$environment"
-  # The exact versions exist only in the Neuron index: PyPI holds placeholders of the same names.
-  for index in "${PYTHON_INDEXES[@]}"; do
-    options+=(--extra-index-url "$index")
+  for source in "${PYTHON_SOURCES[@]}"; do
+    options+=(--source "$source")
   done
-  retry "$PIP_SECONDS" "${environment}/bin/python" -m pip install "${options[@]}" "${PYTHON_PACKAGES[@]}"
+  if [[ -n "${PYTHON_LOCK:-}" ]]; then
+    options+=(--lock "${SCRIPT_DIRECTORY}/${PYTHON_LOCK}")
+  fi
+  retry "$PIP_SECONDS" "${environment}/bin/python" "$PYTHON_INSTALLER" "$environment" "${options[@]}" \
+    "${PYTHON_PACKAGES[@]}"
   printf '%s\n' "${PYTHON_PACKAGES[@]}" >"${environment}/.requirements"
 }
 

@@ -8,9 +8,9 @@ readonly NODE_ENVIRONMENT=/opt/slipway/training-environment
 # load_training_stack TRAINING_STACK: reads the lock file with its pinned versions and refuses one that lacks a key.
 load_training_stack() {
   local lock="training_stacks/$1.sh" key keys=(TRAINING_STACK NEURON_RELEASE OPERATING_SYSTEMS PACKAGE_REPOSITORY
-    PACKAGE_KEY SYSTEM_PACKAGES PYTHON_VERSION PYTHON_PACKAGES PYTHON_INDEXES)
+    PACKAGE_KEY SYSTEM_PACKAGES PYTHON_VERSION PYTHON_PACKAGES PYTHON_SOURCES)
   # The head node reads one lock file after the other.
-  unset "${keys[@]}"
+  unset "${keys[@]}" PYTHON_LOCK
   # shellcheck source=/dev/null
   source "${SCRIPT_DIRECTORY}/${lock}"
   for key in "${keys[@]}"; do

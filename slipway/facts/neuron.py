@@ -27,7 +27,8 @@ class TrainingStack(Row):
         python_packages: pip packages with their exact versions.
         job_packages: pip packages with their exact versions that the job kit's training code needs beside them; empty
             where it does not run. PyTorch is not among them, nor what the Neuron packages pin themselves.
-        python_indexes: Package indexes that hold them, besides PyPI.
+        python_sources: Addresses of package indexes by the pattern of the names that they alone hold, for example
+            ``*neuron*``; all other names come from PyPI alone. A name without ``*`` is installed in any case.
         efa_installer: EFA installer the release was tested with, a row of ``efa_installers``; none where the release
             names none. Official ParallelCluster AMIs carry EFA, so only container images install it.
         note: What to know before choosing the set.
@@ -42,7 +43,7 @@ class TrainingStack(Row):
     system_packages: FrozenMapping[Text]
     python_packages: FrozenMapping[Text]
     job_packages: FrozenMapping[Text]
-    python_indexes: FrozenList[Text]
+    python_sources: FrozenMapping[Text]
     efa_installer: Text | None
     note: Text
 

@@ -26,8 +26,11 @@ LOCK = {
     " aws-neuronx-runtime-lib=2.30.51.0 aws-neuronx-tools=2.28.23.0)",
     "PYTHON_VERSION": "3.10",
     "PYTHON_PACKAGES": "(libneuronxla==2.2.15515.0 neuronx-cc==2.23.6484.0 torch-neuronx==2.9.0.2.12.22436)",
-    "PYTHON_INDEXES": "(https://pip.repos.neuron.amazonaws.com https://other.index)",
+    "PYTHON_SOURCES": "('*neuron*=https://pip.repos.neuron.amazonaws.com' torch=https://other.index)",
 }
+
+INSTALLER = "jobs/slipway_jobs/python_packages.py"
+"""What the head node installs training packages with, in the bucket."""
 
 OS_RELEASES = {
     "ubuntu2204": 'ID=ubuntu\nVERSION_ID="22.04"\nVERSION_CODENAME=jammy\n',
@@ -199,6 +202,8 @@ class ClusterNode(Sandbox):
         self.bucket = self.state / "scripts-bucket" / "cluster"
         shutil.copytree(ASSETS / "cluster", self.bucket)
         (self.bucket / "training_stacks").mkdir()
+        (self.bucket / INSTALLER).parent.mkdir(parents=True)
+        shutil.copy(ASSETS / INSTALLER, self.bucket / INSTALLER)
         self.lock(STACK)
         self.set_stacks(STACK)
         self.set_job_kit(JOB_KIT)
@@ -259,7 +264,8 @@ class ClusterNode(Sandbox):
         """Make these the job kit in the bucket, as the deployment does; return the name of its directory on /apps."""
         kit = self.bucket / "jobs"
         shutil.rmtree(kit, ignore_errors=True)
-        for name, content in files.items():
+        installer = Path(INSTALLER).relative_to("jobs").as_posix()
+        for name, content in ({installer: (ASSETS / INSTALLER).read_text()} | dict(files)).items():
             (kit / name).parent.mkdir(parents=True, exist_ok=True)
             (kit / name).write_text(content, encoding="utf-8")
         checksums = "".join(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 import subprocess
+import tarfile
 import threading
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -38,12 +40,13 @@ class Deb:
 
 @dataclass
 class PackageSource:
-    """A directory that is served; what was asked for is in `requests`."""
+    """A directory that is served; what was asked for is in `requests`. `statuses` are errors by beginning of a path."""
 
     directory: Path
     address: str
     requests: list[str] = field(default_factory=list)
     silent: threading.Event = field(default_factory=threading.Event)
+    statuses: dict[str, int] = field(default_factory=dict)
 
 
 class _Handler(SimpleHTTPRequestHandler):
@@ -53,6 +56,10 @@ class _Handler(SimpleHTTPRequestHandler):
         self.source.requests.append(self.path)
         # A source that answers nothing: the client has to give up. The test lets the thread go at its end.
         self.source.silent.wait()
+        for beginning, status in self.source.statuses.items():
+            if self.path.startswith(beginning):
+                self.send_error(status)
+                return
         super().do_GET()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is the base class's
@@ -143,6 +150,21 @@ def write_wheel(index: Path, name: str, version: str, *requires: str) -> None:
     with zipfile.ZipFile(folder / f"{project}-{version}-py3-none-any.whl", "w") as wheel:
         for path, text in (files | {f"{information}/RECORD": f"{record}{information}/RECORD,,\n"}).items():
             wheel.writestr(path, text)
+
+
+def write_source(index: Path, name: str, version: str, code: str) -> None:
+    """Put a package that must be built into a simple index; the code runs when somebody builds it."""
+    folder = index / name
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {
+        "PKG-INFO": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        "setup.py": f"from setuptools import setup\n{code}\nsetup(name={name!r}, version={version!r})\n",
+    }
+    with tarfile.open(folder / f"{name}-{version}.tar.gz", "w:gz") as archive:
+        for path, text in files.items():
+            entry = tarfile.TarInfo(f"{name}-{version}/{path}")
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text.encode()))
 
 
 def _checksum(text: str) -> str:

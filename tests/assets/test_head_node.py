@@ -6,26 +6,26 @@ from pathlib import Path
 
 import pytest
 
-from tests.assets.cluster_node import KERNEL, STACK, ClusterNode, assert_failed
+from tests.assets.cluster_node import INSTALLER, KERNEL, STACK, ClusterNode, assert_failed
 from tests.assets.sandbox import ASSETS, Outcome
 
 ENVIRONMENT = "xla-2.28.1-python3.10-9f4c9dc2"
 REQUIREMENTS = "libneuronxla==2.2.15515.0 neuronx-cc==2.23.6484.0 torch-neuronx==2.9.0.2.12.22436"
 
 
-def pip_calls(outcome: Outcome) -> list[str]:
+def installations(outcome: Outcome) -> list[str]:
     calls = [call.split(" ", 1)[1] for call in outcome.calls_of("venv-python")]
     # Those of neuron-monitor and of the job kit have tests of their own.
-    return [call for call in calls if call.startswith("-m pip ") and "--require-hashes" not in call]
+    return [call for call in calls if "python_packages.py" in call]
 
 
 def test_training_packages_are_installed_with_exact_versions_on_apps(ubuntu: ClusterNode) -> None:
     outcome = ubuntu.set_up_head()
 
     assert outcome.status == 0, outcome.stderr
-    assert pip_calls(outcome) == [
-        "-m pip install --quiet --no-cache-dir --disable-pip-version-check "
-        "--extra-index-url https://pip.repos.neuron.amazonaws.com --extra-index-url https://other.index "
+    assert installations(outcome) == [
+        f"{ubuntu.root}/opt/slipway/cluster/{INSTALLER} {ubuntu.root}/apps/neuron/{ENVIRONMENT} "
+        "--source *neuron*=https://pip.repos.neuron.amazonaws.com --source torch=https://other.index "
         f"{REQUIREMENTS}"
     ]
     assert links(ubuntu) == {"current": STACK, STACK: ENVIRONMENT}
@@ -86,7 +86,7 @@ def test_second_run_installs_nothing_and_changes_no_file(ubuntu: ClusterNode) ->
     outcome = ubuntu.set_up_head()
 
     assert outcome.status == 0, outcome.stderr
-    assert pip_calls(outcome) == outcome.calls_of("apt-get") == []
+    assert installations(outcome) == outcome.calls_of("apt-get") == []
     assert ubuntu.snapshot() == before
 
 
@@ -99,7 +99,7 @@ def test_every_training_stack_of_the_cluster_has_its_environment_and_the_first_i
     outcome = ubuntu.set_up_head()
 
     assert outcome.status == 0, outcome.stderr
-    assert [call.rpartition(" ")[2] for call in pip_calls(outcome)] == [
+    assert [call.rpartition(" ")[2] for call in installations(outcome)] == [
         "neuronx-cc==2.28.7631.0",
         "torch-neuronx==2.9.0.2.12.22436",
     ]
@@ -116,7 +116,7 @@ def test_other_pins_of_a_stack_are_built_beside_the_environment_in_use(ubuntu: C
     outcome = ubuntu.set_up_head()
 
     assert outcome.status == 0, "the link moved before the new environment was complete"
-    assert "neuronx-cc==2.24.8799.0" in pip_calls(outcome)[0]
+    assert "neuronx-cc==2.24.8799.0" in installations(outcome)[0]
     assert (ubuntu.root / "apps/neuron" / ENVIRONMENT / ".requirements").exists()
     assert (ubuntu.root / "apps/neuron" / links(ubuntu)[STACK] / ".requirements").read_text() == (
         "neuronx-cc==2.24.8799.0\n"
@@ -131,7 +131,7 @@ def test_installation_that_broke_off_is_not_taken_for_complete(ubuntu: ClusterNo
     assert links(ubuntu) == {}
 
     ubuntu.stub("venv-python")
-    assert len(pip_calls(ubuntu.set_up_head())) == 1
+    assert len(installations(ubuntu.set_up_head())) == 1
     assert links(ubuntu) == {"current": STACK, STACK: ENVIRONMENT}
 
 
@@ -147,7 +147,7 @@ def test_health_check_and_every_smoke_job_are_in_their_places(ubuntu: ClusterNod
 def test_what_neuron_monitor_needs_is_installed_after_the_training_packages(ubuntu: ClusterNode) -> None:
     outcome = ubuntu.set_up_head()
 
-    [*_, training, monitor] = [call for call in outcome.calls_of("venv-python") if "/jobs/" not in call]
+    [*_, training, monitor] = [call for call in outcome.calls_of("venv-python") if "/apps/slipway/jobs/" not in call]
     assert "torch-neuronx" in training
     assert "neuron_monitor_requirements.txt" in monitor
     assert (ubuntu.root / "apps/slipway/neuron_monitor/neuron_metrics.py").exists()

@@ -36,7 +36,7 @@ def test_nodes_install_exactly_what_the_facts_pin(tmp_path: Path, stack: str, op
     head, compute = node("head").set_up_head(), compute_node.set_up_compute(stack=stack)
 
     assert (head.status, compute.status) == (0, 0), head.stderr + compute.stderr
-    [pip] = [call for call in head.calls_of("venv-python") if "--extra-index-url" in call]
+    [pip] = [call for call in head.calls_of("venv-python") if "python_packages.py" in call]
     assert {f"{name}=={version}" for name, version in {**pins.python_packages, **pins.job_packages}.items()} == {
         argument for argument in pip.split() if "==" in argument
     }
@@ -50,7 +50,7 @@ def test_nodes_install_exactly_what_the_facts_pin(tmp_path: Path, stack: str, op
 
 @pytest.mark.parametrize(("stack", "operating_system"), STACKS)
 def test_packages_come_from_neuron_and_pytorch_over_https(stack: str, operating_system: str) -> None:
-    script = f'{neuron_lock(stack, operating_system)}printf "%s\\n" "$PACKAGE_REPOSITORY" "${{PYTHON_INDEXES[@]}}"'
+    script = f'{neuron_lock(stack, operating_system)}printf "%s\\n" "$PACKAGE_REPOSITORY" "${{PYTHON_SOURCES[@]#*=}}"'
     addresses = subprocess.run(["bash", "-euc", script], capture_output=True, text=True, check=True).stdout.split()
 
     assert {urlsplit(address).scheme for address in addresses} == {"https"}
@@ -64,10 +64,10 @@ def test_packages_come_from_neuron_and_pytorch_over_https(stack: str, operating_
 
 @pytest.mark.parametrize(("stack", "operating_system"), STACKS)
 def test_stacks_of_the_job_kit_take_torch_without_cuda(stack: str, operating_system: str) -> None:
-    script = f'{neuron_lock(stack, operating_system)}printf "%s\\n" "${{PYTHON_INDEXES[@]}}"'
-    indexes = subprocess.run(["bash", "-euc", script], capture_output=True, text=True, check=True).stdout.split()
+    script = f'{neuron_lock(stack, operating_system)}printf "%s\\n" "${{PYTHON_SOURCES[@]}}"'
+    sources = subprocess.run(["bash", "-euc", script], capture_output=True, text=True, check=True).stdout.split()
 
-    assert ("https://download.pytorch.org/whl/cpu" in indexes) is facts.training_stack(stack).job_kit
+    assert ("torch=https://download.pytorch.org/whl/cpu" in sources) is facts.training_stack(stack).job_kit
 
 
 def test_head_node_and_then_a_static_node_can_be_set_up_before_cloudformation_gives_up() -> None:

@@ -179,7 +179,8 @@ def test_the_training_environment_is_where_jobs_look_for_it(machine: ImageMachin
     assert (environment / "bin/python").is_symlink()
     assert str((machine.root / "opt/slipway/training-environment").readlink()) == f"/apps/neuron/{STACK}"
     (pip,) = outcome.calls_of("venv-python")
-    assert "--extra-index-url https://pip.repos.neuron.amazonaws.com" in pip
+    assert "jobs/slipway_jobs/python_packages.py" in pip
+    assert "--source *neuron*=https://pip.repos.neuron.amazonaws.com" in pip
     assert pip.endswith("libneuronxla==2.2.15515.0 neuronx-cc==2.23.6484.0 torch-neuronx==2.9.0.2.12.22436")
 
 

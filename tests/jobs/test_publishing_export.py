@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -247,17 +248,22 @@ def stand_in(**changes: Any) -> Exporter:
     row = next(iter(exporters().values())).model_dump()
     python = [f"{version}" for version in ("3.10", "3.11", "3.12", "3.13")]
     return Exporter.model_validate(
-        {**row, "packages": {"stand-in-exporter": "1.0"}, "python_versions": python, **changes}
+        {**row, "packages": {"stand-in-exporter": "1.0"}, "python_versions": python, "python_sources": {}, **changes}
     )
 
 
 def test_an_environment_is_built_once_and_anew_after_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    index = tmp_path / "pypi"
+    (index / "stand-in-exporter").mkdir(parents=True)
+    page = index / "stand-in-exporter" / "index.html"
+    page.touch()
+    monkeypatch.setenv("SLIPWAY_UV", str(Path(sys.executable).with_name("uv")))
+    monkeypatch.setenv("UV_DEFAULT_INDEX", index.as_uri())
     told: list[str] = []
     with pytest.raises(PublishRefused, match=r"was not built: .*status 1"):
         exporter_environment(stand_in(), tmp_path / "environments", told.append)
-    wheel(tmp_path)
+    wheel(index / "stand-in-exporter")
+    page.write_text('<a href="stand_in_exporter-1.0-py3-none-any.whl">stand_in_exporter-1.0-py3-none-any.whl</a>')
     folder = exporter_environment(stand_in(), tmp_path / "environments", told.append)
     assert os.access(folder / "bin" / "optimum-cli", os.X_OK)
     built = len(told)

@@ -204,7 +204,7 @@ def test_compute_nodes_learn_what_their_instance_type_must_show(default: Assembl
 
 def test_the_lock_pins_every_package_of_the_release_in_words_that_bash_reads() -> None:
     script = f"{neuron_lock('xla-2.28.1', 'ubuntu2204')}\nprintf '%s\\n' $NEURON_RELEASE $PYTHON_VERSION"
-    script += ' "${SYSTEM_PACKAGES[@]}" "${PYTHON_PACKAGES[@]}" "${PYTHON_INDEXES[@]}" "${OPERATING_SYSTEMS[@]}"'
+    script += ' "${SYSTEM_PACKAGES[@]}" "${PYTHON_PACKAGES[@]}" "${PYTHON_SOURCES[@]}" "${OPERATING_SYSTEMS[@]}"'
     said = subprocess.run(["bash", "-euc", script], capture_output=True, text=True, check=True).stdout.split()
     pins = facts.training_stack("xla-2.28.1")
 
@@ -213,7 +213,7 @@ def test_the_lock_pins_every_package_of_the_release_in_words_that_bash_reads() -
         "3.10",
         *(f"{name}={version}" for name, version in sorted(pins.system_packages.items())),
         *(f"{name}=={version}" for name, version in sorted({**pins.python_packages, **pins.job_packages}.items())),
-        *pins.python_indexes,
+        *(f"{pattern}={address}" for pattern, address in pins.python_sources.items()),
         *pins.operating_systems,
     ]
 

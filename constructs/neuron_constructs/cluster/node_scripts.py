@@ -20,6 +20,7 @@ from slipway import facts
 CLUSTER_FILE = "training_stacks.sh"
 """Name of the generated file with what is the same on all nodes: the training stacks and the time for the set-up."""
 
+_SCRIPTS = Path(__file__).parents[3] / "assets" / "cluster"
 _COPYING_FUNCTION = "Custom::CDKBucketDeployment8693BB64968944B69AAFB0CC9EB8756C"
 _LAMBDA_BASIC_POLICY = "arn:<AWS::Partition>:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole"
 _ASSET_BUCKET = "arn:aws:s3:::cdk-{}-assets-<AWS::AccountId>"
@@ -175,13 +176,20 @@ def neuron_lock(stack: str, operating_system: str) -> str:
         "PYTHON_PACKAGES": _array(
             f"{name}=={version}" for name, version in sorted({**pins.python_packages, **pins.job_packages}.items())
         ),
-        "PYTHON_INDEXES": _array(pins.python_indexes),
+        "PYTHON_SOURCES": _array(f"{pattern}={address}" for pattern, address in pins.python_sources.items()),
+        "PYTHON_LOCK": _python_lock(stack, system.python_version),
     }
     return _lines(assignments)
 
 
 def _lines(assignments: Mapping[str, str]) -> str:
     return "".join(f"{key}={value}\n" for key, value in assignments.items())
+
+
+def _python_lock(stack: str, python_version: str) -> str:
+    """Return the lock of a stack's Python packages below the scripts' folder (`make training-lock`), or nothing."""
+    name = f"python_locks/{stack}-python{python_version}.txt"
+    return name if (_SCRIPTS / name).is_file() else ""
 
 
 def _array(items: Iterable[str]) -> str:

@@ -25,6 +25,8 @@ CONTEXT = (
     f"{_IMAGE_FOLDER}/**",
     "cluster",
     *(f"cluster/{name}" for name in NODE_SCRIPTS),
+    "cluster/python_locks",
+    "cluster/python_locks/**",
 )
 """What of the folder `assets` is the build's context, as patterns of gitignore."""
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from slipway_jobs import python_packages
 from slipway_jobs.publishing.bounded_process import run_bounded
 from slipway_jobs.publishing.exporters import Exporter
 from slipway_jobs.publishing.refusal import PublishRefused
@@ -35,7 +36,7 @@ def exporter_environment(exporter: Exporter, parent: Path, tell: Callable[[str],
         tell: called with a line of progress.
 
     Raises:
-        PublishRefused: there is no fitting Python, or pip failed or took too long. What it left is built anew.
+        PublishRefused: no Python fits, or the installation failed or took too long; the next one begins anew.
     """
     folder = parent / exporter.name
     if (folder / DONE).is_file():
@@ -51,10 +52,11 @@ def _build(exporter: Exporter, folder: Path, tell: Callable[[str], None]) -> Non
     python = _python(exporter)
     tell(f"building {folder} with {python}: some gigabytes, 10 minutes or more, once")
     shutil.rmtree(folder, ignore_errors=True)
-    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
+    sources = (f"--source={pattern}={address}" for pattern, address in exporter.python_sources.items())
+    installer = [str(folder / "bin" / "python"), python_packages.__file__, str(folder)]
     for command in (
         [python, "-m", "venv", str(folder)],
-        [*pip, "--extra-index-url", exporter.python_index, *exporter.requirements],
+        [*installer, *exporter.requirements, *sources],
     ):
         if problem := run_bounded(command, seconds=_BUILD_SECONDS, tell=tell):
             raise PublishRefused([f"the environment of optimum-neuron {exporter.version} was not built: {problem}"])

@@ -33,8 +33,8 @@ class Exporter(Section):
     packages: Mapping[str, str]
     """pip packages and their exact versions. PyPI has placeholders of the Neuron packages' names: never unpinned."""
 
-    python_index: str
-    """Package index of the Neuron packages, besides PyPI."""
+    python_sources: Mapping[str, str]
+    """Package indexes by the pattern of the names that they alone hold; all other names come from PyPI alone."""
 
     cores_option: str
     """Option of `optimum-cli export neuron` that takes the number of cores."""
@@ -51,7 +51,7 @@ class Exporter(Section):
     @property
     def name(self) -> str:
         """Name of its environment's folder; another pin is another folder."""
-        pins = " ".join(self.requirements) + self.python_index
+        pins = " ".join((*self.requirements, *self.python_sources, *self.python_sources.values()))
         return f"optimum-neuron-{self.version}-{hashlib.sha256(pins.encode()).hexdigest()[:12]}"
 
     @property
