@@ -29,13 +29,20 @@ def lock_training_stack(stack: str, folder: Path = _ASSETS / "cluster" / "python
     packages = [f"{name}=={version}" for name, version in sorted({**pins.python_packages, **pins.job_packages}.items())]
     sources = [f"--source={pattern}={address}" for pattern, address in pins.python_sources.items()]
     folder.mkdir(exist_ok=True)
-    for version in sorted({facts.operating_system(name).python_version for name in pins.operating_systems}):
-        file = folder / f"{stack}-python{version}.txt"
-        command = [sys.executable, str(_INSTALLER), str(file), *packages, *sources, "--write-lock-for", version]
+    systems = [facts.operating_system(name) for name in pins.operating_systems]
+    # The oldest glibc of the systems with the same Python.
+    versions = {system.python_version: system.glibc_version for system in sorted(systems, key=_glibc, reverse=True)}
+    for python, glibc in sorted(versions.items()):
+        file = folder / f"{stack}-python{python}.txt"
+        command = [sys.executable, str(_INSTALLER), str(file), *packages, *sources, "--write-lock-for", python, glibc]
         if subprocess.run(command, check=False, env={"SLIPWAY_UV": _uv()} | os.environ).returncode:
             return 1
         print(f"{file}: review it, commit it, and deploy: nodes then install nothing else")
     return 0
+
+
+def _glibc(system: facts.OperatingSystem) -> tuple[int, ...]:
+    return tuple(map(int, system.glibc_version.split(".")))
 
 
 def _uv() -> str:

@@ -171,3 +171,20 @@ def test_no_variable_leads_out_of_the_project(noted: Path, variable: str) -> Non
     said = subprocess.run(command, cwd=noted, capture_output=True, text=True, check=True).stdout
 
     assert said.startswith("rm -rf .venv ")
+
+
+@pytest.mark.parametrize("from_shell", [False, True])
+def test_no_name_of_a_training_stack_is_run_or_taken_apart(noted: Path, from_shell: bool) -> None:
+    run = make(noted, "training-lock", STACK=HOSTILE) if from_shell else make(noted, "training-lock", f"STACK={HOSTILE}")
+
+    assert (noted / "asked").read_text().splitlines() == ["-m", "slipway.training_lock", HOSTILE], run.stderr
+    assert not (noted / "made").exists()
+
+
+@pytest.mark.parametrize(("variables", "message"), [((), "Which training stack?"), (("STACK=no-such",), "no-such")])
+def test_a_training_stack_is_asked_for(real: Path, variables: tuple[str, ...], message: str) -> None:
+    run = make(real, "training-lock", *variables)
+
+    assert run.returncode == 2
+    assert message in run.stderr
+    assert "Traceback" not in run.stderr

@@ -154,4 +154,6 @@ def test_the_job_kit_is_told_what_it_compiles_for(rolledout: Assembly, apikey: A
     ],
 )
 def test_a_copy_of_the_engines_image_has_its_release(image: str | None, release: str | None) -> None:
-    assert facts.inference_engine("tgi").release_in(image) == release
+    engine = facts.inference_engine("tgi")
+    assert engine.release_in(image) == release
+    assert engine.runtime_in(image) == (release and engine.neuron_runtime)

@@ -1,7 +1,7 @@
 """Installs the Python packages of an environment with uv: each name from one index, each file by its checksum.
 
     python_packages.py ENVIRONMENT PACKAGE... [--source PATTERN=ADDRESS]... [--lock FILE]
-    python_packages.py FILE PACKAGE... [--source PATTERN=ADDRESS]... --write-lock-for PYTHON_VERSION
+    python_packages.py FILE PACKAGE... [--source PATTERN=ADDRESS]... --write-lock-for PYTHON_VERSION GLIBC_VERSION
 
 The head node and the training image run it before the job kit is there: it needs nothing but Python.
 
@@ -171,15 +171,17 @@ def install_packages(
         shutil.copyfile(lock, kept)
     installation.install(kept)
     shutil.rmtree(work)
+    # uv's, and writable by everybody.
+    (environment / ".lock").unlink(missing_ok=True)
 
 
-def write_lock(file: Path, packages: Sequence[str], sources: Mapping[str, str], python_version: str) -> None:
-    """Write the lock of an environment on Linux nodes, whatever this machine is.
+def write_lock(file: Path, packages: Sequence[str], sources: Mapping[str, str], python: str, glibc: str) -> None:
+    """Write the lock of an environment on Linux nodes with these versions of Python and glibc, whatever this machine is.
 
     Raises:
         InstallationError: an index failed or lacks a version.
     """
-    platform = ["--python-version", python_version, "--python-platform", "x86_64-manylinux_2_34"]
+    platform = ["--python-version", python, "--python-platform", f"x86_64-manylinux_{glibc.replace('.', '_')}"]
     with tempfile.TemporaryDirectory() as work:
         Installation(Path(work), packages, sources, None).resolve(file.resolve(), *platform)
 
@@ -199,12 +201,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("packages", nargs="+")
     parser.add_argument("--source", action="append", default=[], metavar="PATTERN=ADDRESS")
     parser.add_argument("--lock", type=Path)
-    parser.add_argument("--write-lock-for", metavar="PYTHON_VERSION")
+    parser.add_argument("--write-lock-for", nargs=2, metavar=("PYTHON_VERSION", "GLIBC_VERSION"))
     options = parser.parse_args(arguments)
     sources = dict(item.split("=", 1) for item in options.source)
     try:
         if options.write_lock_for:
-            write_lock(options.target, options.packages, sources, options.write_lock_for)
+            write_lock(options.target, options.packages, sources, *options.write_lock_for)
         else:
             install_packages(options.target, options.packages, sources, options.lock)
     except InstallationError as problem:
