@@ -1,9 +1,13 @@
 """What a container of a task may do on its host, should somebody get into it."""
 
+import re
+
+from slipway import facts
 from tests.assembly import Assembly
 
 # A device that is open to no other container; its Linux capabilities are those of the host.
 PRIVILEGED = {"Detector": "The kernel's log is open to privileged containers alone."}
+DIGEST = re.compile(r"@sha256:[0-9a-f]{64}$")
 PIN_MEMORY, LOW_PORT = "IPC_LOCK", "NET_BIND_SERVICE"
 
 
@@ -15,8 +19,16 @@ def test_containers_have_read_only_roots_and_only_capabilities_that_engines_need
             for container in resource["Properties"]["ContainerDefinitions"]:
                 assert container["ReadonlyRootFilesystem"] is True, container["Name"]
                 if container["Name"] in PRIVILEGED:
+                    assert DIGEST.search(container["Image"]), container["Name"]
                     continue
                 assert not container.get("Privileged"), container["Name"]
                 capabilities = container["LinuxParameters"]["Capabilities"]
                 assert capabilities["Drop"] == ["ALL"], container["Name"]
                 assert set(capabilities.get("Add", [])) <= {PIN_MEMORY, LOW_PORT}, container["Name"]
+
+
+def test_the_base_of_a_training_image_is_one_image_whatever_its_tag_says_later() -> None:
+    bases = {name: row.image for name, row in facts.cluster_images().items() if name.startswith("training-base-")}
+
+    assert bases
+    assert [name for name, image in bases.items() if not DIGEST.search(image)] == []

@@ -108,7 +108,8 @@ def test_it_leaves_the_engine_its_memory(template: Template) -> None:
 def test_images_are_pinned_and_only_the_detector_is_privileged(template: Template) -> None:
     detector, recovery = container(template, "Detector"), container(template, "Recovery")
 
-    assert all(re.search(r":v?\d+\.\d+\.\d+$", each["Image"]) for each in (detector, recovery))
+    assert re.search(r"@sha256:[0-9a-f]{64}$", detector["Image"])
+    assert re.search(r":v?\d+\.\d+\.\d+$", recovery["Image"])
     assert (detector["Privileged"], recovery.get("Privileged", False)) == (True, False)
     assert detector["ReadonlyRootFilesystem"] is recovery["ReadonlyRootFilesystem"] is True
     assert recovery["LinuxParameters"]["Capabilities"]["Drop"] == ["ALL"]

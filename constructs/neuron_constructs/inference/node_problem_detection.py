@@ -21,7 +21,10 @@ from neuron_constructs.service_principals import service_for_this_account
 RECOVERY_NAMESPACE = "NeuronHealthCheck"
 """CloudWatch namespace of the recovery. The names of its metrics are not documented: `problems` counts for itself."""
 
-_DETECTOR_IMAGE = "registry.k8s.io/node-problem-detector/node-problem-detector:v0.8.19"
+# v0.8.19. Its container is privileged, so not by a tag: kubernetes/k8s.io 5f348a27,
+# registry.k8s.io/images/k8s-staging-npd/images.yaml, from which that registry is filled.
+_DETECTOR_DIGEST = "sha256:a28d0bd3f6ecc9648ecedd7135c31c31751e340017cc9a663911f7b064a8a010"
+_DETECTOR_IMAGE = f"registry.k8s.io/node-problem-detector/node-problem-detector@{_DETECTOR_DIGEST}"
 _RECOVERY_IMAGE = "public.ecr.aws/neuron/neuron-node-recovery:1.3.0"
 # Tags and commands: aws-neuron-sdk, deploy/ecs/npd.rst; errors and memory:
 # src/k8/neuron-problem-detector/k8s-neuron-problem-detector-and-recovery*.yml; both as of 2026-08-21.
