@@ -175,7 +175,8 @@ def test_no_variable_leads_out_of_the_project(noted: Path, variable: str) -> Non
 
 @pytest.mark.parametrize("from_shell", [False, True])
 def test_no_name_of_a_training_stack_is_run_or_taken_apart(noted: Path, from_shell: bool) -> None:
-    run = make(noted, "training-lock", STACK=HOSTILE) if from_shell else make(noted, "training-lock", f"STACK={HOSTILE}")
+    variables, environment = ((), {"STACK": HOSTILE}) if from_shell else ((f"STACK={HOSTILE}",), {})
+    run = make(noted, "training-lock", *variables, **environment)
 
     assert (noted / "asked").read_text().splitlines() == ["-m", "slipway.training_lock", HOSTILE], run.stderr
     assert not (noted / "made").exists()

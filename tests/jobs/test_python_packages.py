@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from neuron_constructs.cluster import node_scripts
 from neuron_constructs.cluster.node_scripts import neuron_lock
-
 from slipway import facts
 from slipway.training_lock import lock_training_stack
 from slipway_jobs import python_packages

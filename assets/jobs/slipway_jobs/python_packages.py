@@ -176,7 +176,7 @@ def install_packages(
 
 
 def write_lock(file: Path, packages: Sequence[str], sources: Mapping[str, str], python: str, glibc: str) -> None:
-    """Write the lock of an environment on Linux nodes with these versions of Python and glibc, whatever this machine is.
+    """Write the lock of an environment on Linux nodes with these versions of Python and glibc, from any machine.
 
     Raises:
         InstallationError: an index failed or lacks a version.
