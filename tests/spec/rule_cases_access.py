@@ -93,7 +93,7 @@ ACCESS = [
         "users-distinct",
         {USERS: [ALICE, ALICE | {"name": "bob"}]},
         "training.users[1].uid",
-        "alice has the user id 70001. Write another number",
+        "the user alice has the user id 70001. Write another number",
         {USERS: [ALICE]},
     ),
     Case(

@@ -12,6 +12,7 @@ from slipway.spec.rules.arns import other_region
 from slipway.spec.rules.offerings import not_offered, plain_types, unknown_type
 from slipway.spec.rules.registry import environment_notice, environment_rule
 from slipway.spec.rules.slurm import slurm_cluster
+from slipway.spec.rules.user_ids import shared_names_and_ids
 from slipway.spec.section import ONE_LINE_PATTERN, InvalidPart
 
 _ALLOWED_CIDR = ("training", "ssh", "allowed_cidr")
@@ -119,14 +120,7 @@ def directory_users_get_in(environment: Environment) -> Iterator[Finding]:
 @environment_rule
 def users_distinct(environment: Environment) -> Iterator[Finding]:
     """No two users share a name or a user id."""
-    users = slurm_cluster(environment).users
-    for index, user in enumerate(users):
-        for before in users[:index]:
-            if user.name == before.name:
-                yield Finding((*_USERS, index, "name"), f"another user is named {user.name}", "Write another name.")
-            if user.uid == before.uid:
-                message = f"{before.name} has the user id {user.uid}"
-                yield Finding((*_USERS, index, "uid"), message, "Write another number: files belong to user ids.")
+    yield from shared_names_and_ids(_USERS, slurm_cluster(environment).users, "user")
 
 
 @environment_rule

@@ -8,6 +8,7 @@ from slipway.spec.problems import Finding, Path
 from slipway.spec.rules.arns import other_partition, other_region
 from slipway.spec.rules.kubernetes import kubernetes_cluster
 from slipway.spec.rules.registry import environment_notice, environment_rule
+from slipway.spec.rules.user_ids import shared_names_and_ids
 
 _SECTION = ("kubernetes",)
 _TEAMS = ("kubernetes", "teams")
@@ -59,14 +60,7 @@ def kubernetes_people_in_partition(environment: Environment) -> Iterator[Finding
 @environment_rule
 def teams_distinct(environment: Environment) -> Iterator[Finding]:
     """No two teams share a name or a user id: the user id is what keeps their files apart."""
-    teams = kubernetes_cluster(environment).teams
-    for index, team in enumerate(teams):
-        for before in teams[:index]:
-            if team.name == before.name:
-                yield Finding((*_TEAMS, index, "name"), f"another team is named {team.name}", "Write another name.")
-            if team.uid == before.uid:
-                message = f"the team {before.name} has the user id {team.uid}"
-                yield Finding((*_TEAMS, index, "uid"), message, "Write another number: files belong to user ids.")
+    yield from shared_names_and_ids(_TEAMS, kubernetes_cluster(environment).teams, "team")
 
 
 @environment_rule
