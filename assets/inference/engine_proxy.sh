@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # The entrance of an engine's task: TLS and API keys, for an engine that listens without either inside the task.
 #
 #   engine_proxy.sh LISTEN ENGINE_PORT HEALTH_PATH SECONDS
@@ -8,7 +8,8 @@
 # SLIPWAY_API_KEYS: one, or more with commas between them, of the characters that RFC 6750 allows in a token. The load
 # balancer "does not validate these certificates" of targets (Application Load Balancers user guide, "Target groups",
 # "Routing configuration"), so each task makes its own.
-set -euf
+set -euo pipefail
+set -f
 umask 077
 
 # Names without braces: the script lies in a template, where CloudFormation's tools take those for its own.

@@ -56,10 +56,10 @@ def test_program_is_executable_and_stops_at_the_first_error(script: Path) -> Non
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=name)
 def test_download_hosts_are_in_the_generated_files_only(script: Path) -> None:
-    hosts = set(re.findall(r"https?://([^/\"'\s]+)", script.read_text(encoding="utf-8")))
+    hosts = set(re.findall(r"https?://([^/:\"'\s]+)", script.read_text(encoding="utf-8")))
 
-    # The instance metadata service.
-    assert hosts <= {"169.254.169.254"}
+    # The instance metadata service, and a server of the same task.
+    assert hosts <= {"169.254.169.254", "127.0.0.1"}
 
 
 def test_readme_lists_exactly_the_keys_that_the_lock_file_must_have() -> None:
@@ -67,7 +67,7 @@ def test_readme_lists_exactly_the_keys_that_the_lock_file_must_have() -> None:
     script = (ASSETS / "cluster" / "training_stack.sh").read_text(encoding="utf-8")
     keys = script.split("keys=(")[1].split(")")[0].split()
 
-    assert re.findall(r"^\| `([A-Z_]+)`", table, re.MULTILINE) == keys
+    assert re.findall(r"^\| `([A-Z_]+)`(?!.*\(optional\) \|$)", table, re.MULTILINE) == keys
 
 
 def test_readme_lists_every_script_of_the_cluster() -> None:

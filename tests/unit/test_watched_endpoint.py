@@ -85,7 +85,7 @@ def test_each_model_has_alarms_of_its_own(assemblies: Callable[[str], Assembly],
     inference = assembly.environment.inference
     assert inference is not None
     kinds = {"Errors", "UnhealthyTasks", "Down", "SlowAnswers", "QueueStays", "MissingTasks", "MetricsSilent"}
-    kinds |= {"HostsFailed", "NeuronHardwareErrors", "NeuronMemoryErrors"}
+    kinds |= {"HostsFailed", "NeuronHardwareErrors", "NeuronMemoryErrors", "FilesChanged"}
 
     for model in inference.models:
         own = {name.removeprefix(model.slug) for name in alarms(assembly) if name.startswith(model.slug)}

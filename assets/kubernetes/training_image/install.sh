@@ -15,6 +15,7 @@ IMAGE_DIRECTORY="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 readonly IMAGE_DIRECTORY
 # The node scripts look for the lock file in their own folder.
 readonly SCRIPT_DIRECTORY="${IMAGE_DIRECTORY}/../../cluster"
+# shellcheck disable=SC2034 # python_environments.sh reads it
 PYTHON_INSTALLER="${IMAGE_DIRECTORY}/../../jobs/slipway_jobs/python_packages.py"
 for part in steps operating_system training_stack neuron_packages python_environments; do
   # shellcheck source=/dev/null

@@ -64,7 +64,7 @@ class EngineProxy(Construct):
             PROXY_CONTAINER,
             image=props.image,
             # The script's name is what its messages call it.
-            entry_point=["/bin/sh", "-c", props.script.read_text(encoding="utf-8"), "engine-proxy"],
+            entry_point=["/bin/bash", "-c", props.script.read_text(encoding="utf-8"), "engine-proxy"],
             command=[
                 str(PROXY_PORT),
                 str(props.engine.port),

@@ -1,4 +1,4 @@
-"""Lines put together: a reader wants one line for 36 alarms."""
+"""Lines put together: a reader wants one line for 37 alarms."""
 
 from itertools import groupby
 

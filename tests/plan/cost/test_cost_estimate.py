@@ -107,7 +107,7 @@ def test_the_default_environment(default: Assembly) -> None:
         "hosted_zone_month": 1,
         "kms_key_month": 1,
         # Our own, five of which are on two metrics, and those of ParallelCluster.
-        "cloudwatch_alarm_metric_month": 36 + 5 + 5,
+        "cloudwatch_alarm_metric_month": 37 + 5 + 5,
         "cloudwatch_composite_alarm_month": 1,
         "cloudwatch_dashboard_month": 2,
     }
