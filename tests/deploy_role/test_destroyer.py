@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ def allows(document: Document, action: str) -> bool:
     return any(fnmatchcase(action, pattern) for pattern in patterns)
 
 
+@cache
 def iam_action(service: str, method: str) -> str | None:
     """IAM's name of a boto3 method's action; none for a method that is no operation."""
     client: Any = boto3.client(service, region_name="us-west-2", aws_access_key_id="x", aws_secret_access_key="x")  # type: ignore[call-overload]

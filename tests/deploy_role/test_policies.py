@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -45,9 +46,9 @@ OTHER_NAMES = {
 """Actions that are not named like their operation (Service Authorization Reference)."""
 
 
-def statements(needs: Needs) -> Iterator[Statement]:
-    for policy in execution_policies(needs):
-        yield from policy["Statement"]
+@cache
+def statements(needs: Needs) -> tuple[Statement, ...]:
+    return tuple(statement for policy in execution_policies(needs) for statement in policy["Statement"])
 
 
 def allows(needs: Needs, action: str) -> bool:
@@ -152,6 +153,7 @@ def calls(row: Row) -> Iterator[str]:
         yield row.delete.operation
 
 
+@cache
 def iam_action(service: str, method: str) -> str:
     client = boto3.client(service, region_name="us-west-2", aws_access_key_id="x", aws_secret_access_key="x")  # type: ignore[call-overload]
     action = f"{PREFIXES.get(service, service)}:{client.meta.method_to_api_mapping[method]}"

@@ -1,6 +1,5 @@
 """Every pair of choices about a Kubernetes cluster and its node groups, synthesized: no scanner finds anything."""
 
-import json
 import re
 import subprocess
 from collections import defaultdict
@@ -17,7 +16,7 @@ from slipway import facts
 from slipway.spec import load_environment
 from stacks.environment import build_environment
 from tests.assembly import cdk_context
-from tests.gates.test_template_linters import CFN_LINT, CHECKOV
+from tests.gates.test_template_linters import CFN_LINT, run_checkov
 from tests.kubernetes_environments import clusters, environments
 from tests.pack_findings import pack_findings
 
@@ -105,16 +104,7 @@ def test_cfn_lint_has_neither_errors_nor_warnings(directory: Path) -> None:
 
 def test_checkov_fails_nothing(directory: Path) -> None:
     templates = [template for group in templates_by_region(directory).values() for template in group]
-    run = subprocess.run(
-        [
-            *(str(CHECKOV), "--framework", "cloudformation", "--output", "json"),
-            *(item for template in templates for item in ("--file", template)),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    report = json.loads(run.stdout)
+    report = run_checkov(*templates)
 
     assert report["summary"]["parsing_errors"] == 0
     assert report["summary"]["passed"] > 50 * len(templates)

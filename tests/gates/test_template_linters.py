@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -17,26 +18,42 @@ from cloudformation_validate import (
     ValidateConfig,
 )
 
-from tests.assembly import ENVIRONMENT_FILES, PROJECT, Assembly
+from tests.assembly import ENVIRONMENT_FILES, ENVIRONMENTS, PROJECT, Assembly
+from tests.conftest import AssemblyFactory
 
 CFN_LINT = Path(sys.executable).with_name("cfn-lint")
 CHECKOV = PROJECT / ".tools" / "checkov" / "bin" / "checkov"
 
 
-def test_cfn_lint_has_neither_errors_nor_warnings(each_assembly: Assembly) -> None:
-    templates = [str(path) for path in sorted(each_assembly.directory.glob("*.template.json"))]
-    run = subprocess.run(
-        [
-            *(str(CFN_LINT), "--regions", each_assembly.environment.region),
-            *("--format", "parseable", "--template", *templates),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+@pytest.fixture(scope="module")
+def all_assemblies(assemblies: AssemblyFactory) -> list[Assembly]:
+    """Every environment, synthesized: a linter starts once for all of them."""
+    return [assemblies(name) for name in ENVIRONMENTS]
 
-    assert run.stdout == ""
-    assert run.returncode == 0, run.stderr
+
+def templates_of(*directories: Path) -> list[str]:
+    """Paths of all templates in cloud assemblies."""
+    return [str(path) for directory in directories for path in sorted(directory.glob("*.template.json"))]
+
+
+def test_cfn_lint_has_neither_errors_nor_warnings(all_assemblies: list[Assembly]) -> None:
+    by_region = defaultdict(list)
+    for assembly in all_assemblies:
+        by_region[assembly.environment.region].append(assembly.directory)
+    assert len(all_assemblies) == len(ENVIRONMENTS)
+    for region, found in by_region.items():
+        run = subprocess.run(
+            [
+                *(str(CFN_LINT), "--regions", region),
+                *("--format", "parseable", "--template", *templates_of(*found)),
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+        assert run.stdout == ""
+        assert run.returncode == 0, run.stderr
 
 
 NOT_JUDGED = {
@@ -97,13 +114,13 @@ def test_cloudformation_validate_would_find_something(validator: CompositeEngine
     assert "Did you mean 'BucketName'" in finding[1]
 
 
-def run_checkov(directory: Path) -> dict[str, Any]:
-    """Run checkov over the templates of an assembly and return its results."""
+def run_checkov(*templates: str) -> dict[str, Any]:
+    """Run checkov over templates and return its results; it downloads nothing."""
     assert CHECKOV.exists(), "run `make .tools/checkov/.installed` (make test does)"
     run = subprocess.run(
         [
-            *(str(CHECKOV), "--framework", "cloudformation", "--output", "json"),
-            *(item for path in sorted(directory.glob("*.template.json")) for item in ("--file", str(path))),
+            *(str(CHECKOV), "--framework", "cloudformation", "--skip-download", "--output", "json"),
+            *(item for template in templates for item in ("--file", template)),
         ],
         capture_output=True,
         text=True,
@@ -114,15 +131,22 @@ def run_checkov(directory: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def checkov(each_assembly: Assembly) -> dict[str, Any]:
-    """Checkov's report on an environment."""
-    return run_checkov(each_assembly.directory)
+def checkov(all_assemblies: list[Assembly]) -> dict[str, Any]:
+    """Checkov's report on all environments."""
+    return run_checkov(*templates_of(*(assembly.directory for assembly in all_assemblies)))
 
 
-def test_checkov_fails_nothing(checkov: dict[str, Any]) -> None:
-    assert checkov["summary"]["passed"] > 50
+def checks_of(report: dict[str, Any], result: str, assembly: Assembly) -> list[dict[str, Any]]:
+    """The checks of one environment's templates with a result."""
+    folder = str(assembly.directory.resolve())
+    return [check for check in report["results"][result] if check["file_abs_path"].startswith(f"{folder}/")]
+
+
+def test_checkov_fails_nothing(checkov: dict[str, Any], all_assemblies: list[Assembly]) -> None:
     assert checkov["summary"]["parsing_errors"] == 0
     assert [(check["check_id"], check["resource"]) for check in checkov["results"]["failed_checks"]] == []
+    for assembly in all_assemblies:
+        assert len(checks_of(checkov, "passed_checks", assembly)) > 50, assembly.environment.name
 
 
 def test_every_checkov_skip_has_a_reason_and_meets_a_finding(checkov: dict[str, Any], each_assembly: Assembly) -> None:
@@ -135,7 +159,7 @@ def test_every_checkov_skip_has_a_reason_and_meets_a_finding(checkov: dict[str, 
     }
     met = {
         (Path(check["file_path"]).name.removesuffix(".template.json"), check["resource"], check["check_id"])
-        for check in checkov["results"]["skipped_checks"]
+        for check in checks_of(checkov, "skipped_checks", each_assembly)
     }
 
     assert written == met

@@ -5,6 +5,7 @@ with the schema that `CUSTOM_SCHEMAS` holds for them, and their templates as the
 """
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
@@ -15,6 +16,9 @@ from tests.kubernetes.job_set_schema import JOB_SET_SCHEMA, job_set_errors
 from tests.kubernetes.queue_schemas import QUEUE_SCHEMAS
 
 Schema = dict[str, Any]
+
+# The library reads its schemas, up to 1 MB, for each object anew.
+kubernetes_validate.utils.schema_contents = cache(kubernetes_validate.utils.schema_contents)
 
 _MPI_SCHEMA: Schema = mpi_job_definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
 
@@ -35,7 +39,7 @@ def errors_of(manifest: Mapping[str, Any], kubernetes_version: str) -> list[str]
     """
     kind = (manifest["apiVersion"], manifest["kind"])
     if kind in CUSTOM_SCHEMAS:
-        errors = _schema_errors(manifest, CUSTOM_SCHEMAS[kind])
+        errors = _schema_errors(manifest)
         if kind[1] == "JobSet" and not errors:
             errors = job_set_errors(manifest)
         return [*errors, *(error for each in _templates(manifest) for error in errors_of(each, kubernetes_version))]
@@ -46,8 +50,13 @@ def errors_of(manifest: Mapping[str, Any], kubernetes_version: str) -> list[str]
     return []
 
 
-def _schema_errors(value: Any, schema: Schema) -> list[str]:
-    validator = jsonschema.Draft202012Validator(as_json_schema(schema))
+@cache
+def _validator(api_version: str, kind: str) -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(as_json_schema(CUSTOM_SCHEMAS[api_version, kind]))
+
+
+def _schema_errors(value: Mapping[str, Any]) -> list[str]:
+    validator = _validator(value["apiVersion"], value["kind"])
     return [
         f"{'.'.join(str(part) for part in error.absolute_path)}: {error.message}"
         for error in sorted(validator.iter_errors(value), key=lambda error: error.json_path)

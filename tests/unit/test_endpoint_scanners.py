@@ -13,7 +13,7 @@ from neuron_constructs.inference.endpoint import RouteProps
 from slipway.plan.security.read import PACKS
 from tests.assembly import cdk_context
 from tests.endpoint_stack import CERTIFICATE, RECORD, REGION, Wanted, add_clients, add_endpoint, endpoint_stack, route
-from tests.gates.test_template_linters import CFN_LINT, run_checkov
+from tests.gates.test_template_linters import CFN_LINT, run_checkov, templates_of
 from tests.pack_findings import pack_findings
 
 LEAST = Wanted()
@@ -93,7 +93,7 @@ def test_cfn_lint_finds_nothing(scanned: Scanned) -> None:
 
 
 def test_checkov_finds_nothing_that_is_not_accepted_with_a_reason(scanned: Scanned) -> None:
-    report = run_checkov(scanned.directory)
+    report = run_checkov(*templates_of(scanned.directory))
     template = json.loads((scanned.directory / "endpoint.template.json").read_text())
     written = {
         (f"{resource['Type']}.{logical_id}", skip["id"])

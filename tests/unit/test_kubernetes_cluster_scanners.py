@@ -3,12 +3,12 @@
 import json
 import subprocess
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
 from slipway.plan.security.read import PACKS
-from tests.gates.test_template_linters import CFN_LINT, CHECKOV
+from tests.gates.test_template_linters import CFN_LINT, run_checkov
 from tests.kubernetes_cluster_stack import NAME, REGION, cluster_stack
 from tests.pack_findings import pack_findings
 
@@ -73,7 +73,7 @@ def test_cfn_lint_finds_nothing(scanned: Scanned) -> None:
 
 
 def test_checkov_finds_nothing_that_is_not_accepted_with_a_reason(scanned: Scanned) -> None:
-    results = _checkov(scanned.template)
+    results = run_checkov(str(scanned.template))["results"]
     written = {
         (f"{resource['Type']}.{logical_id}", skip["id"])
         for logical_id, resource in json.loads(scanned.template.read_text())["Resources"].items()
@@ -82,15 +82,3 @@ def test_checkov_finds_nothing_that_is_not_accepted_with_a_reason(scanned: Scann
 
     assert [(check["check_id"], check["resource"]) for check in results["failed_checks"]] == []
     assert written == {(check["resource"], check["check_id"]) for check in results["skipped_checks"]}
-
-
-def _checkov(template: Path) -> dict[str, Any]:
-    """Run checkov over the cluster's template only: the network here is a test's."""
-    run = subprocess.run(
-        [str(CHECKOV), "--framework", "cloudformation", "--output", "json", "--file", str(template)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    results: dict[str, Any] = json.loads(run.stdout)["results"]
-    return results

@@ -11,7 +11,7 @@ from slipway import facts
 from slipway.plan.security.read import PACKS
 from tests.assets.sandbox import ASSETS
 from tests.assets.training_image_context import STACK, ImageBuild, image_app, image_build
-from tests.gates.test_template_linters import CFN_LINT, run_checkov
+from tests.gates.test_template_linters import CFN_LINT, run_checkov, templates_of
 from tests.pack_findings import pack_findings
 
 STACKS_WITH_KIT = [stack.name for stack in facts.training_stacks().values() if stack.job_kit]
@@ -188,7 +188,7 @@ def test_cfn_lint_finds_nothing(build: ImageBuild) -> None:
 
 
 def test_checkov_finds_nothing_that_is_not_accepted_with_a_reason(build: ImageBuild) -> None:
-    results = run_checkov(build.directory)["results"]
+    results = run_checkov(*templates_of(build.directory))["results"]
 
     assert [(check["check_id"], check["resource"]) for check in results["failed_checks"]] == []
     assert results["skipped_checks"] == []

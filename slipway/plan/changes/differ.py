@@ -67,15 +67,19 @@ def ask(
     Raises:
         DifferError: Node.js or the library is missing, or the program failed.
     """
+    question = {"before": before, "after": after, "replacing": replacing, "moving": moving}
+    return Answer.model_validate_json(_answer(json.dumps(question)))
+
+
+def _answer(question: str) -> str:
     node = shutil.which("node")
     if node is None or not _LIBRARY.exists():
         missing = "Node.js" if node is None else "the template differ in node_modules"
         raise DifferError(f"{missing} is not installed: run `make setup`")
-    question = {"before": before, "after": after, "replacing": replacing, "moving": moving}
     try:
         run = subprocess.run(
             (node, _PROGRAM),
-            input=json.dumps(question),
+            input=question,
             capture_output=True,
             text=True,
             timeout=_TIMEOUT_SECONDS,
@@ -86,4 +90,4 @@ def ask(
     if run.returncode:
         error_line = _ERROR.search(run.stderr)
         raise DifferError(f"the template differ failed: {error_line[0] if error_line else f'exit {run.returncode}'}")
-    return Answer.model_validate_json(run.stdout)
+    return run.stdout

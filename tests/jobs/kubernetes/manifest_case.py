@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -50,6 +51,7 @@ def on_kubernetes(
     return environment.model_copy(update={"kubernetes": kubernetes})
 
 
+@cache
 def placed(
     name: str,
     launcher: Literal["torchrun", "mpi"] | None = "torchrun",

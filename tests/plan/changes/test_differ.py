@@ -15,6 +15,11 @@ from slipway.plan.changes.differ import DifferError, ask
 from tests.conftest import AssemblyFactory
 
 
+@pytest.fixture(autouse=True)
+def one_differ() -> None:
+    """Each question starts the program, as in `slipway plan`."""
+
+
 def _stack(name: str, resources: dict[str, Any], outputs: dict[str, Any] | None = None) -> Stack:
     return Stack(
         name, "us-west-2", {"Resources": resources, "Outputs": outputs or {}}, {}, termination_protection=False
