@@ -13,6 +13,12 @@ CDK = PROJECT / "node_modules" / ".bin" / "cdk"
 pytestmark = pytest.mark.gate
 
 
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home folder, empty before the first command: jsii unpacks the CDK in it, for 5 s."""
+    return tmp_path_factory.mktemp("home")
+
+
 def cdk(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
     """Run the CDK CLI in the project, without AWS variables and with an empty home."""
     environment = {
@@ -27,8 +33,8 @@ def cdk(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_cdk_synth_is_clean(tmp_path: Path) -> None:
-    run = cdk("synth", "--quiet", "--output", str(tmp_path / "assembly"), home=tmp_path)
+def test_cdk_synth_is_clean(tmp_path: Path, home: Path) -> None:
+    run = cdk("synth", "--quiet", "--output", str(tmp_path / "assembly"), home=home)
 
     assert run.returncode == 0, run.stdout + run.stderr
     assert len(list((tmp_path / "assembly").glob("*.template.json"))) == 5
@@ -39,11 +45,11 @@ def test_cdk_synth_is_clean(tmp_path: Path) -> None:
     assert "end-of-life" not in said
 
 
-def test_an_invalid_environment_file_ends_with_its_problems_and_nothing_else(tmp_path: Path) -> None:
+def test_an_invalid_environment_file_ends_with_its_problems_and_nothing_else(tmp_path: Path, home: Path) -> None:
     broken = tmp_path / "broken.yaml"
     broken.write_text((PROJECT / "environments" / "small.yaml").read_text().replace("trn1.2xlarge", "trn1.3xlarge"))
 
-    run = cdk("synth", "--quiet", "-c", f"environment={broken}", "--output", str(tmp_path / "out"), home=tmp_path)
+    run = cdk("synth", "--quiet", "-c", f"environment={broken}", "--output", str(tmp_path / "out"), home=home)
 
     assert run.returncode == 1
     assert f"{broken}:" in run.stderr
@@ -51,7 +57,7 @@ def test_an_invalid_environment_file_ends_with_its_problems_and_nothing_else(tmp
     assert "Traceback" not in run.stdout + run.stderr
 
 
-def test_a_notice_is_a_warning_that_strict_does_not_let_pass(tmp_path: Path) -> None:
+def test_a_notice_is_a_warning_that_strict_does_not_let_pass(tmp_path: Path, home: Path) -> None:
     slow = tmp_path / "slow.yaml"
     text = (PROJECT / "environments" / "small.yaml").read_text()
     slow.write_text(text.replace("training:\n", "training:\n  checkpoint: {parameters_billions: 8}\n"))
@@ -66,8 +72,8 @@ def test_a_notice_is_a_warning_that_strict_does_not_let_pass(tmp_path: Path) -> 
     assert "Traceback" not in run.stdout + run.stderr
 
 
-def test_an_unknown_environment_names_those_that_exist(tmp_path: Path) -> None:
-    run = cdk("synth", "--quiet", "-c", "environment=defualt", "--output", str(tmp_path / "out"), home=tmp_path)
+def test_an_unknown_environment_names_those_that_exist(tmp_path: Path, home: Path) -> None:
+    run = cdk("synth", "--quiet", "-c", "environment=defualt", "--output", str(tmp_path / "out"), home=home)
 
     assert run.returncode == 1
     assert "default" in run.stderr
