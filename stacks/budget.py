@@ -5,7 +5,8 @@ from pathlib import Path
 from constructs import Construct
 
 from neuron_constructs.operations.budget import Budget, BudgetProps
-from neuron_constructs.operations.budget_action import BudgetAction, BudgetActionProps, StoppedParts
+from neuron_constructs.operations.budget_action import BudgetAction, BudgetActionProps
+from neuron_constructs.operations.budget_action_permissions import StoppedParts
 from neuron_constructs.operations.notifications import Notifications
 from slipway.assembly import ENVIRONMENT_TAG
 from slipway.spec.environment import Environment

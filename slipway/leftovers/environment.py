@@ -5,23 +5,23 @@ from pathlib import Path
 
 from slipway.chosen_assembly import NotChosenError, chosen_assembly
 from slipway.leftovers.ownership import Subject, subject_of_name
+from slipway.remove.errors import TeardownError
+from slipway.remove.scope import Scope, read_scope
 from slipway.spec.environment import NAME
-from slipway.teardown.errors import TeardownError
-from slipway.teardown.extent import Extent, read_extent
 
 
 class NotLookedError(Exception):
     """Nobody can tell what is left; the message says why."""
 
 
-def subject_of(extent: Extent) -> Subject:
+def subject_of(scope: Scope) -> Subject:
     """Return the environment of a cloud assembly, with the names of its clusters and what its templates keep."""
     return Subject(
-        environment=extent.environment,
-        region=extent.region,
-        stacks=extent.app_stack_names,
-        clusters=(*(cluster.name for cluster in extent.clusters), *extent.kubernetes_clusters),
-        kept={(resource.stack, resource.logical_id): resource.type for resource in extent.kept},
+        environment=scope.environment,
+        region=scope.region,
+        stacks=scope.app_stack_names,
+        clusters=(*(cluster.name for cluster in scope.clusters), *scope.kubernetes_clusters),
+        kept={(resource.stack, resource.logical_id): resource.type for resource in scope.kept},
     )
 
 
@@ -43,6 +43,6 @@ def find_subject(environment: str | None, assembly: Path | None, name: str | Non
             raise NotLookedError("--region is empty: write the environment's AWS Region")
         return subject_of_name(name, region)
     try:
-        return subject_of(read_extent(chosen_assembly(environment, assembly, "leftovers", despite_findings=True)))
+        return subject_of(read_scope(chosen_assembly(environment, assembly, "leftovers", despite_findings=True)))
     except (NotChosenError, TeardownError) as error:
         raise NotLookedError(str(error)) from error

@@ -12,7 +12,7 @@ import boto3
 from slipway.assembly import ENVIRONMENT_TAG
 from slipway.leftovers.calls import UNANSWERED
 from slipway.leftovers.ownership import Subject
-from slipway.teardown.stacks import standing_stacks
+from slipway.remove.stacks import standing_stacks
 
 
 def standing_elsewhere(ec2: Any, subject: Subject, note: Callable[[str, Exception], None]) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import Any
 import boto3
 
 from slipway.leftovers.calls import UNANSWERED, words_of
-from slipway.teardown.errors import RefusedError
+from slipway.remove.errors import RefusedError
 
 
 @dataclass(frozen=True)

@@ -3,17 +3,17 @@
 from collections.abc import Iterator
 
 from slipway.documented_leftovers import rules
+from slipway.remove.scope import Scope
+from slipway.remove.stacks import StandingStack
 from slipway.teardown.account import Account
 from slipway.teardown.compute_nodes import by_state
 from slipway.teardown.exports import Export
-from slipway.teardown.extent import Extent
 from slipway.teardown.inspection import Inspection
-from slipway.teardown.stacks import StandingStack
 
 
-def announcement(extent: Extent, found: Inspection, account: Account) -> Iterator[str]:
+def announcement(scope: Scope, found: Inspection, account: Account) -> Iterator[str]:
     """Yield the lines: what goes, which data go with it, what stays, and what cannot be deleted."""
-    yield f"Environment {extent.environment} in account {account.id}, {extent.region}"
+    yield f"Environment {scope.environment} in account {account.id}, {scope.region}"
     yield from _part("Stacks that will be deleted", [f"{stack.name} ({stack.status})" for stack in _stacks(found)])
     yield from _part("Compute nodes that will be terminated, with the jobs on them", _nodes(found))
     yield from _part("Jobs that will be cut off", _jobs(found))
@@ -23,14 +23,14 @@ def announcement(extent: Extent, found: Inspection, account: Account) -> Iterato
     )
     volumes = [
         (mount_point, policy, cluster.name)
-        for cluster in extent.clusters
+        for cluster in scope.clusters
         for mount_point, policy in cluster.volumes.items()
         if cluster.name in found.stacks
     ]
     yield from _part(
         "Data that will be LOST",
         [
-            *(str(resource) for resource in extent.lost if resource.stack in found.stacks),
+            *(str(resource) for resource in scope.lost if resource.stack in found.stacks),
             *(f"volume {mount} of cluster {name}" for mount, policy, name in volumes if policy == "Delete"),
             *(line for export in found.exports for line in _unexported(export, found.lost_buckets)),
         ],
@@ -42,7 +42,7 @@ def announcement(extent: Extent, found: Inspection, account: Account) -> Iterato
     yield from _part(
         "Kept",
         [
-            *(str(resource) for resource in extent.kept if resource.stack in found.stacks),
+            *(str(resource) for resource in scope.kept if resource.stack in found.stacks),
             *(f"volume {mount} of cluster {name}" for mount, policy, name in volumes if policy == "Retain"),
             *(
                 f"a snapshot of volume {mount} of cluster {name}"

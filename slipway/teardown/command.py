@@ -43,7 +43,7 @@ def destroy(
     destroyed and nobody can tell whether something is left.
     """
     # What these import takes seconds that no other command should wait for.
-    from slipway.teardown.errors import RefusedError, UnfinishedError, UnprovenError  # noqa: PLC0415
+    from slipway.remove.errors import RefusedError, UnfinishedError, UnprovenError  # noqa: PLC0415
     from slipway.teardown.run import Answers, run  # noqa: PLC0415
 
     answers = Answers(yes=yes, with_running_jobs=with_running_jobs, without_export=without_export, unprotect=unprotect)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from slipway.teardown.errors import UnfinishedError
+from slipway.remove.errors import UnfinishedError
 
 POLL_SECONDS = 15.0
 """How often EC2 is asked. A Trainium node takes a quarter of an hour and more to terminate."""

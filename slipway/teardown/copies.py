@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from slipway.remove.stacks import physical_ids
 from slipway.teardown.account import Account
-from slipway.teardown.stacks import physical_ids
 
 FILE_SYSTEM = "AWS::FSx::FileSystem"
 

@@ -9,19 +9,19 @@ from dataclasses import replace
 from typing import Any
 
 from slipway.assembly import Stack
-from slipway.teardown.errors import RefusedError
-from slipway.teardown.extent import Extent, find_clusters, find_lost
-from slipway.teardown.stacks import StandingStack
+from slipway.remove.errors import RefusedError
+from slipway.remove.scope import Scope, find_clusters, find_lost
+from slipway.remove.stacks import StandingStack
 
 _WITHOUT_TEMPLATE = "REVIEW_IN_PROGRESS"
 """State of a stack whose first change set was never executed: it has no template, and no resources."""
 
 
-def refuse_unnamed_losses(extent: Extent, standing: Mapping[str, StandingStack], cloudformation: Any) -> None:
+def refuse_unnamed_losses(scope: Scope, standing: Mapping[str, StandingStack], cloudformation: Any) -> None:
     """Compare the deployed templates with the assembly.
 
     Args:
-        extent: what belongs to the environment, by its assembly.
+        scope: what belongs to the environment, by its assembly.
         standing: its stacks that stand, by name.
         cloudformation: boto3 client.
 
@@ -29,8 +29,8 @@ def refuse_unnamed_losses(extent: Extent, standing: Mapping[str, StandingStack],
         RefusedError: more data would be lost than the assembly says.
         ClientError: CloudFormation does not tell a template.
     """
-    stacks = tuple(_deployed(extent.stacks, standing, cloudformation))
-    named = {str(resource) for resource in extent.lost} | set(_volumes(extent.stacks))
+    stacks = tuple(_deployed(scope.stacks, standing, cloudformation))
+    named = {str(resource) for resource in scope.lost} | set(_volumes(scope.stacks))
     unnamed = [
         *(str(resource) for resource in find_lost(stacks) if str(resource) not in named),
         *(volume for volume in _volumes(stacks) if volume not in named),

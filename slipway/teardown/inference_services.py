@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from slipway.remove.errors import UnfinishedError
+from slipway.remove.stacks import physical_ids
 from slipway.teardown.account import Account
-from slipway.teardown.errors import UnfinishedError
-from slipway.teardown.stacks import physical_ids
 
 POLL_SECONDS = 15.0
 """How often Amazon ECS and EC2 Auto Scaling are asked."""

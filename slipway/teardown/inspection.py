@@ -4,18 +4,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from slipway.assembly import ENVIRONMENT_TAG
+from slipway.remove.errors import RefusedError
+from slipway.remove.scope import Scope
+from slipway.remove.stacks import StandingStack, physical_ids, standing_stacks, with_nested
 from slipway.teardown.account import Account
 from slipway.teardown.compute_nodes import ComputeNode, compute_nodes
 from slipway.teardown.copies import FILE_SYSTEM, DataHolders, find_data_holders
 from slipway.teardown.deployed import refuse_unnamed_losses
-from slipway.teardown.errors import RefusedError
 from slipway.teardown.exports import Export, find_exports
-from slipway.teardown.extent import Extent
 from slipway.teardown.inference_services import InferenceServices, Service, find_inference_services
 from slipway.teardown.jobs import Job, jobs
 from slipway.teardown.kubernetes_nodes import cluster_stands, job_nodes
 from slipway.teardown.made_by_kubernetes import Made, made_by
-from slipway.teardown.stacks import StandingStack, physical_ids, standing_stacks, with_nested
 
 BUCKET = "AWS::S3::Bucket"
 LOAD_BALANCER = "AWS::ElasticLoadBalancingV2::LoadBalancer"
@@ -78,7 +78,7 @@ class Inspection:
         return tuple(stack.name for stack in self.stacks.values() if stack.protected)
 
 
-def inspect(extent: Extent, account: Account) -> Inspection:
+def inspect(scope: Scope, account: Account) -> Inspection:
     """Look at the account.
 
     Raises:
@@ -90,19 +90,19 @@ def inspect(extent: Extent, account: Account) -> Inspection:
     strays = [
         name
         for name, stack in everything.items()
-        if stack.tags.get(ENVIRONMENT_TAG) == extent.environment and name not in extent.stack_names
+        if stack.tags.get(ENVIRONMENT_TAG) == scope.environment and name not in scope.stack_names
     ]
     if strays:
         raise RefusedError(
-            f"{', '.join(strays)} carries the tag of environment {extent.environment!r}, but the environment file does "
+            f"{', '.join(strays)} carries the tag of environment {scope.environment!r}, but the environment file does "
             "not have it: a part that was taken out of the file (deploy the file first, or delete that stack), or a "
             "node image that is being built (wait for it). Nothing was changed"
         )
-    stacks = {name: everything[name] for name in extent.stack_names if name in everything}
-    foreign = [name for name, stack in stacks.items() if stack.tags.get(ENVIRONMENT_TAG) != extent.environment]
+    stacks = {name: everything[name] for name in scope.stack_names if name in everything}
+    foreign = [name for name, stack in stacks.items() if stack.tags.get(ENVIRONMENT_TAG) != scope.environment]
     if foreign:
         raise RefusedError(
-            f"{', '.join(foreign)} stands, but without the tag of environment {extent.environment!r}: somebody else's "
+            f"{', '.join(foreign)} stands, but without the tag of environment {scope.environment!r}: somebody else's "
             "stack of the same name, or cluster. Nothing was changed"
         )
     deploying = [f"{stack.name} ({stack.status})" for stack in stacks.values() if stack.is_being_deployed]
@@ -111,23 +111,23 @@ def inspect(extent: Extent, account: Account) -> Inspection:
             f"{', '.join(deploying)}: a deployment is under way, and CloudFormation deletes no stack in the middle of "
             "an update. Wait until it is done, or cancel it. Nothing was changed"
         )
-    refuse_unnamed_losses(extent, stacks, account.cloudformation)
-    lost = _lost(extent, stacks, account, FILE_SYSTEM)
+    refuse_unnamed_losses(scope, stacks, account.cloudformation)
+    lost = _lost(scope, stacks, account, FILE_SYSTEM)
     stack_ids = [stack.id for stack in stacks.values()]
     # The clusters' own stacks have Auto Scaling groups that are ParallelCluster's.
-    inference = find_inference_services(account, [stacks[name].id for name in extent.app_stack_names if name in stacks])
-    nodes = {cluster.name: compute_nodes(account.ec2, cluster.name) for cluster in extent.clusters}
+    inference = find_inference_services(account, [stacks[name].id for name in scope.app_stack_names if name in stacks])
+    nodes = {cluster.name: compute_nodes(account.ec2, cluster.name) for cluster in scope.clusters}
     return Inspection(
         stacks=stacks,
         stack_ids=tuple(with_nested(account.cloudformation, stack_ids)),
         data=find_data_holders(account, stack_ids),
         lost_file_systems=lost,
-        lost_buckets=_lost(extent, stacks, account, BUCKET),
+        lost_buckets=_lost(scope, stacks, account, BUCKET),
         exports=find_exports(account, lost),
-        nodes=nodes | {name: job_nodes(account, name) for name in extent.kubernetes_clusters},
+        nodes=nodes | {name: job_nodes(account, name) for name in scope.kubernetes_clusters},
         jobs={cluster: jobs(account, cluster) for cluster, standing in nodes.items() if standing},
         made_by_kubernetes={
-            name: made_by(account, name) for name in extent.kubernetes_clusters if cluster_stands(account, name)
+            name: made_by(account, name) for name in scope.kubernetes_clusters if cluster_stands(account, name)
         },
         inference=inference,
         serving=tuple(inference.services()),
@@ -147,9 +147,9 @@ def _protected_load_balancers(account: Account, stack_ids: Iterable[str]) -> Ite
                 yield arn
 
 
-def _lost(extent: Extent, stacks: dict[str, StandingStack], account: Account, type_: str) -> tuple[str, ...]:
+def _lost(scope: Scope, stacks: dict[str, StandingStack], account: Account, type_: str) -> tuple[str, ...]:
     """Return the physical ids of what holds data and is deleted with its stack, of one resource type."""
-    lost = [resource for resource in extent.lost if resource.type == type_ and resource.stack in stacks]
+    lost = [resource for resource in scope.lost if resource.type == type_ and resource.stack in stacks]
     ids = {
         stack: physical_ids(account.cloudformation, stacks[stack].id, type_)
         for stack in {resource.stack for resource in lost}

@@ -12,9 +12,9 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from slipway.remove.errors import UnfinishedError
 from slipway.teardown.account import Account
 from slipway.teardown.compute_nodes import ComputeNode, by_state, standing_instances
-from slipway.teardown.errors import UnfinishedError
 
 POLL_SECONDS = 15.0
 """How often EC2 and EKS are asked."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from slipway.teardown.errors import RefusedError
+from slipway.remove.errors import RefusedError
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from slipway.documented_leftovers import rules
 from slipway.leftovers.environment import subject_of
 from slipway.leftovers.findings import Findings
 from slipway.leftovers.look import Clients, look
+from slipway.remove.scope import Scope
+from slipway.remove.stacks import LOG_GROUP, SkippedResource, skipped_resources, standing_stacks
 from slipway.teardown.account import Account
 from slipway.teardown.copies import find_copies
-from slipway.teardown.extent import Extent
 from slipway.teardown.inspection import Inspection
 from slipway.teardown.made_by_kubernetes import made_by
-from slipway.teardown.stacks import LOG_GROUP, SkippedResource, skipped_resources, standing_stacks
 
 _COPY = "A copy of the data; it costs by size."
 _COPIES = ("EBS snapshot", "FSx backup", "database snapshot")
@@ -35,31 +35,31 @@ class Remainder:
     documented: bool
 
 
-def find_remains(extent: Extent, before: Inspection, account: Account) -> list[Remainder]:
+def find_remains(scope: Scope, before: Inspection, account: Account) -> list[Remainder]:
     """Ask CloudFormation and the services what is left of an environment."""
     standing = standing_stacks(account.cloudformation)
     return [
         *(
             Remainder(f"stack {name}", f"it is in {standing[name].status}", documented=False)
-            for name in extent.stack_names
+            for name in scope.stack_names
             if name in standing
         ),
         *(
-            _skipped(extent, resource)
+            _skipped(scope, resource)
             for resource in skipped_resources(account.cloudformation, before.stack_ids)
             # The teardown has deleted those: the search tells which of them stand.
             if resource.type != LOG_GROUP
         ),
-        *_made_by_kubernetes(extent, account),
+        *_made_by_kubernetes(scope, account),
         *_copies(before, account),
-        *_images(extent, account),
+        *_images(scope, account),
         *_buckets(account),
     ]
 
 
-def search_everywhere(extent: Extent, account: Account) -> Findings:
+def search_everywhere(scope: Scope, account: Account) -> Findings:
     """Search every service for what carries the environment's tags or names, as `slipway leftovers` does."""
-    return look(subject_of(extent), Clients(account.region))
+    return look(subject_of(scope), Clients(account.region))
 
 
 def not_named(found: Findings, remains: list[Remainder]) -> Iterator[Remainder]:
@@ -77,16 +77,16 @@ def not_named(found: Findings, remains: list[Remainder]) -> Iterator[Remainder]:
             yield Remainder(f"{left.kind} {left.id}", why, documented=documented)
 
 
-def _skipped(extent: Extent, resource: SkippedResource) -> Remainder:
+def _skipped(scope: Scope, resource: SkippedResource) -> Remainder:
     what = f"{resource.type} {resource.physical_id}"
     for row in rules().documented:
         if fnmatchcase(resource.physical_id, row.name):
             return Remainder(what, row.reason, documented=True)
-    chosen = {(kept.stack, kept.logical_id) for kept in extent.kept}
+    chosen = {(kept.stack, kept.logical_id) for kept in scope.kept}
     for data in rules().kept_data:
         if data.type == resource.type and (resource.stack, resource.logical_id) in chosen:
             return Remainder(what, data.reason, documented=True)
-    for cluster in extent.clusters:
+    for cluster in scope.clusters:
         keeps_volumes = resource.stack == cluster.name and "Retain" in cluster.volumes.values()
         if keeps_volumes and resource.type == "AWS::EC2::Volume":
             return Remainder(what, "The environment file keeps a volume of the cluster.", documented=True)
@@ -95,8 +95,8 @@ def _skipped(extent: Extent, resource: SkippedResource) -> Remainder:
     )
 
 
-def _made_by_kubernetes(extent: Extent, account: Account) -> Iterator[Remainder]:
-    for cluster in extent.kubernetes_clusters:
+def _made_by_kubernetes(scope: Scope, account: Account) -> Iterator[Remainder]:
+    for cluster in scope.kubernetes_clusters:
         for made in made_by(account, cluster):
             reason = f"the Kubernetes cluster {cluster} made it"
             if made.kind == "volume":
@@ -109,8 +109,8 @@ def _copies(before: Inspection, account: Account) -> Iterator[Remainder]:
         yield Remainder(f"{copy.kind} {copy.id} of {copy.original}", _COPY, documented=True)
 
 
-def _images(extent: Extent, account: Account) -> Iterator[Remainder]:
-    filters = [{"Name": f"tag:{ENVIRONMENT_TAG}", "Values": [extent.environment]}]
+def _images(scope: Scope, account: Account) -> Iterator[Remainder]:
+    filters = [{"Name": f"tag:{ENVIRONMENT_TAG}", "Values": [scope.environment]}]
     for page in account.ec2.get_paginator("describe_images").paginate(Owners=["self"], Filters=filters):
         for image in page["Images"]:
             reason = "A baked node image; `pcluster delete-image` deletes it (docs/node-image.md)."

@@ -7,11 +7,11 @@ import typer
 
 from slipway.chosen_assembly import NotChosenError, chosen_assembly
 from slipway.leftovers.calls import UNANSWERED, words_of
+from slipway.remove.errors import RefusedError, UnfinishedError
+from slipway.remove.scope import Scope, read_scope
 from slipway.synthesis import PROJECT
 from slipway.teardown.account import Account, open_account
 from slipway.teardown.announcement import announcement
-from slipway.teardown.errors import RefusedError, UnfinishedError
-from slipway.teardown.extent import Extent, read_extent
 from slipway.teardown.inspection import Inspection, inspect
 from slipway.teardown.programs import Programs
 from slipway.teardown.teardown import Teardown
@@ -53,19 +53,19 @@ def run(environment: str | None, assembly: Path | None, answers: Answers, *, nod
         folder = chosen_assembly(environment, assembly, "destroy", despite_findings=True)
     except NotChosenError as error:
         raise RefusedError(str(error)) from error
-    extent = read_extent(folder)
-    account = open_account(extent.region)
+    scope = read_scope(folder)
+    account = open_account(scope.region)
     try:
-        found = inspect(extent, account)
+        found = inspect(scope, account)
     except UNANSWERED as error:
         raise RefusedError(f"AWS does not say what stands: {words_of(error)}. Nothing was changed") from error
-    teardown = Teardown(extent, found, account, programs, folder, node_timeout_seconds, typer.echo)
+    teardown = Teardown(scope, found, account, programs, folder, node_timeout_seconds, typer.echo)
     if not found.found_nothing:
-        _confirm(extent, found, account, answers)
+        _confirm(scope, found, account, answers)
     try:
         if found.found_nothing:
             typer.echo(
-                f"nothing of environment {extent.environment} stands in account {account.id}, {extent.region}: it is "
+                f"nothing of environment {scope.environment} stands in account {account.id}, {scope.region}: it is "
                 "destroyed, or these credentials are another account's. Looking for what it left"
             )
             teardown.verify()
@@ -75,13 +75,13 @@ def run(environment: str | None, assembly: Path | None, answers: Answers, *, nod
         raise UnfinishedError(f"AWS does not answer, or refuses: {words_of(error)}. Run this again") from error
 
 
-def _confirm(extent: Extent, found: Inspection, account: Account, answers: Answers) -> None:
+def _confirm(scope: Scope, found: Inspection, account: Account, answers: Answers) -> None:
     """Say what will happen, and ask.
 
     Raises:
         RefusedError: the answer is no, or a flag is missing.
     """
-    typer.echo("\n".join(announcement(extent, found, account)) + "\n")
+    typer.echo("\n".join(announcement(scope, found, account)) + "\n")
     _refuse_what_kubernetes_made(found)
     if not answers.unprotect:
         _refuse_protected(found)
@@ -89,9 +89,9 @@ def _confirm(extent: Extent, found: Inspection, account: Account, answers: Answe
     if answers.yes:
         return
     try:
-        if extent.deletes_data:
-            confirmed = typer.prompt(f"Data will be lost. Type the environment's name ({extent.environment})")
-            agreed = confirmed == extent.environment
+        if scope.deletes_data:
+            confirmed = typer.prompt(f"Data will be lost. Type the environment's name ({scope.environment})")
+            agreed = confirmed == scope.environment
         else:
             agreed = typer.confirm("Destroy it?")
     except typer.Abort as error:
@@ -164,4 +164,4 @@ def _destroy(teardown: Teardown) -> None:
     teardown.delete_last_backups(backups)
     teardown.delete_log_groups()
     teardown.verify()
-    typer.echo(f"environment {teardown.extent.environment} is destroyed")
+    typer.echo(f"environment {teardown.scope.environment} is destroyed")

@@ -6,19 +6,19 @@ from pathlib import Path
 
 from botocore.exceptions import ClientError
 
+from slipway.remove.errors import UnfinishedError, UnprovenError
+from slipway.remove.scope import Cluster, Scope
+from slipway.remove.stacks import LOG_GROUP, failed_deletions, skipped_resources
 from slipway.teardown.account import Account
 from slipway.teardown.compute_fleet import ComputeFleet, NoAnswerError
 from slipway.teardown.compute_nodes import terminate_all
 from slipway.teardown.copies import backups
-from slipway.teardown.errors import UnfinishedError, UnprovenError
-from slipway.teardown.extent import Cluster, Extent
 from slipway.teardown.inspection import Inspection
 from slipway.teardown.kubernetes_nodes import cluster_stands, end_job_nodes
 from slipway.teardown.lambda_interfaces import release_lambda_interfaces
 from slipway.teardown.made_by_kubernetes import delete, made_by
 from slipway.teardown.programs import Programs
 from slipway.teardown.remains import find_remains, not_named, search_everywhere
-from slipway.teardown.stacks import LOG_GROUP, failed_deletions, skipped_resources
 
 ATTEMPTS = 2
 """How often stacks are deleted. What was in use at the first time, because EC2 was slow, is free at the second."""
@@ -29,7 +29,7 @@ class Teardown:
     """The teardown of one environment.
 
     Attributes:
-        extent: what belongs to it.
+        scope: what belongs to it.
         found: what of that stands.
         account: where it stands.
         programs: the programs that do the work.
@@ -38,7 +38,7 @@ class Teardown:
         tell: called with one line at a time.
     """
 
-    extent: Extent
+    scope: Scope
     found: Inspection
     account: Account
     programs: Programs
@@ -71,7 +71,7 @@ class Teardown:
         Raises:
             UnfinishedError: nodes are still there after the longest wait.
         """
-        for cluster in self.extent.clusters:
+        for cluster in self.scope.clusters:
             if cluster.name in self.found.stacks:
                 self._stop_fleet(cluster)
             self._empty(cluster)
@@ -96,22 +96,22 @@ class Teardown:
         Raises:
             UnfinishedError: nodes are still there after the longest wait.
         """
-        for cluster in self.extent.kubernetes_clusters:
+        for cluster in self.scope.kubernetes_clusters:
             end_job_nodes(self.account, cluster, timeout_seconds=self.node_timeout_seconds, tell=self.tell)
             self.tell(f"{cluster}: no node of jobs is left")
 
     def sweep_after_kubernetes(self) -> None:
         """Delete what EKS clusters that are gone have left in the network."""
-        for cluster in self.extent.kubernetes_clusters:
+        for cluster in self.scope.kubernetes_clusters:
             if not cluster_stands(self.account, cluster):
                 delete(self.account, made_by(self.account, cluster), self.tell)
 
     def _release_lambda_interfaces(self) -> None:
         """Wait for the interfaces of functions that went with an EKS cluster; while it stands they are in use."""
-        clusters = self.extent.kubernetes_clusters
+        clusters = self.scope.kubernetes_clusters
         if clusters and not any(cluster_stands(self.account, cluster) for cluster in clusters):
             release_lambda_interfaces(
-                self.account, self.extent.environment, timeout_seconds=self.node_timeout_seconds, tell=self.tell
+                self.account, self.scope.environment, timeout_seconds=self.node_timeout_seconds, tell=self.tell
             )
 
     def delete_stacks(self) -> None:
@@ -128,7 +128,7 @@ class Teardown:
                 self.tell(f"failed: {line}")
             if attempt < ATTEMPTS:
                 self.tell("cdk destroy failed; waiting for compute nodes and Lambda's interfaces, then once more")
-                for cluster in self.extent.clusters:
+                for cluster in self.scope.clusters:
                     self._empty(cluster)
                 self._release_lambda_interfaces()
         raise UnfinishedError(
@@ -163,7 +163,7 @@ class Teardown:
         EKS and ECS clusters make theirs anew. The history knows the former, the search also those of earlier attempts.
         """
         skipped = skipped_resources(self.account.cloudformation, self.found.stack_ids)
-        found = search_everywhere(self.extent, self.account).leftovers
+        found = search_everywhere(self.scope, self.account).leftovers
         names = {resource.physical_id for resource in skipped if resource.type == LOG_GROUP}
         names |= {left.id for left in found if left.kind == "log group"}
         for name in sorted(names):
@@ -182,8 +182,8 @@ class Teardown:
             UnfinishedError: something is left that should not be.
             UnprovenError: nothing else is, but AWS did not let everything be looked at.
         """
-        remains = find_remains(self.extent, self.found, self.account)
-        found = search_everywhere(self.extent, self.account)
+        remains = find_remains(self.scope, self.found, self.account)
+        found = search_everywhere(self.scope, self.account)
         remains += not_named(found, remains)
         for remainder in remains:
             self.tell(f"{'left' if remainder.documented else 'NOT DELETED'}: {remainder.what}: {remainder.reason}")

@@ -16,7 +16,7 @@ from slipway.deploy_role.needs import read_needs
 from slipway.deploy_role.policies import MANAGED_POLICY_CHARACTERS, Document, destroyer_policy
 from tests.assembly import PROJECT, Assembly
 
-TEARDOWN = PROJECT / "slipway" / "teardown"
+TEARDOWN = (PROJECT / "slipway" / "teardown", PROJECT / "slipway" / "remove")
 KINDS = PROJECT / "slipway" / "leftovers" / "kinds"
 SERVICES = {
     **{
@@ -58,7 +58,7 @@ def iam_action(service: str, method: str) -> str | None:
 def calls_of_the_teardown() -> Iterator[tuple[str, str]]:
     """Yield the client and the method of every call, and of every paginator, in its code."""
     names = "|".join(SERVICES)
-    for path in sorted(TEARDOWN.glob("*.py")):
+    for path in (file for folder in TEARDOWN for file in sorted(folder.glob("*.py"))):
         code = path.read_text(encoding="utf-8")
         for client, method, paged in re.findall(rf"\b({names})\.(\w+)\(\s*(?:\"(\w+)\")?", code):
             yield client, paged if method == "get_paginator" else method

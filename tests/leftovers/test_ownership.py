@@ -11,7 +11,7 @@ from slipway.leftovers.environment import subject_of
 from slipway.leftovers.findings import Findings
 from slipway.leftovers.look import Clients, look
 from slipway.leftovers.ownership import Subject, subject_of_name
-from slipway.teardown.extent import read_extent
+from slipway.remove.scope import read_scope
 from tests.leftovers.conftest import REGION, Only
 from tests.leftovers.plants import Garden
 from tests.leftovers.test_look import OWN, TOPIC
@@ -29,7 +29,7 @@ def found(subject: Subject | None = None) -> Findings:
 @pytest.fixture
 def subject(tmp_path: Path) -> Subject:
     """The environment as its assembly tells it, with a Slurm cluster."""
-    return subject_of(read_extent(write_assembly(tmp_path / "assembly")))
+    return subject_of(read_scope(write_assembly(tmp_path / "assembly")))
 
 
 def test_a_clusters_name_is_no_proof_of_what_begins_with_it(only: Only, subject: Subject) -> None:

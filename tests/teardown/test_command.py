@@ -10,10 +10,10 @@ from moto.cloudformation.models import cloudformation_backends
 from typer.testing import CliRunner, Result
 
 from slipway.cli import app
+from slipway.remove.stacks import standing_stacks
 from slipway.teardown import inspection
 from slipway.teardown.account import Account
 from slipway.teardown.deployed import refuse_unnamed_losses
-from slipway.teardown.stacks import standing_stacks
 from tests.teardown.conftest import TOPIC, SlowTermination
 from tests.teardown.fakes import (
     BUCKET,
@@ -291,7 +291,7 @@ def test_a_volume_that_the_deployed_cluster_deletes_is_no_kept_one(
     monkeypatch.setattr(
         inspection,
         "refuse_unnamed_losses",
-        lambda extent, stacks, _: refuse_unnamed_losses(extent, stacks, Templates({"Cluster": cluster})),
+        lambda scope, stacks, _: refuse_unnamed_losses(scope, stacks, Templates({"Cluster": cluster})),
     )
 
     result = slipway_destroy(assembly, "--yes")

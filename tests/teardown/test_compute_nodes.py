@@ -1,8 +1,8 @@
 import pytest
 
+from slipway.remove.errors import UnfinishedError
 from slipway.teardown.account import Account
 from slipway.teardown.compute_nodes import ComputeNode, by_state, compute_nodes, terminate_all
-from slipway.teardown.errors import UnfinishedError
 from tests.teardown.conftest import SlowTermination
 from tests.teardown.fakes import CLUSTER, start_nodes, states
 

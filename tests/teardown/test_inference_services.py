@@ -11,8 +11,8 @@ from moto.ecs.models import EC2ContainerServiceBackend
 from typer.testing import CliRunner
 
 from slipway.cli import app
+from slipway.remove.errors import UnfinishedError
 from slipway.teardown.account import Account
-from slipway.teardown.errors import UnfinishedError
 from slipway.teardown.inference_services import InferenceServices, find_inference_services
 from tests.teardown.fakes import ENVIRONMENT, STACKS, TAGS, TEMPLATES, FakePrograms, write_assembly
 

@@ -9,12 +9,12 @@ from moto.eks.models import EKSBackend
 from typer.testing import CliRunner, Result
 
 from slipway.cli import app
+from slipway.remove.errors import UnfinishedError
+from slipway.remove.stacks import standing_stacks
 from slipway.teardown import kubernetes_nodes, lambda_interfaces
 from slipway.teardown.account import Account
-from slipway.teardown.errors import UnfinishedError
 from slipway.teardown.kubernetes_nodes import end_job_nodes, job_node_groups, job_nodes
 from slipway.teardown.made_by_kubernetes import Kind, made_by
-from slipway.teardown.stacks import standing_stacks
 from tests.teardown.conftest import TOPIC, SlowTermination
 from tests.teardown.fakes import ENVIRONMENT, NETWORK, STACKS, TAGS, TEMPLATES, FakePrograms, write_assembly
 

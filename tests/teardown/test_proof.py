@@ -8,9 +8,9 @@ from slipway.leftovers import look
 from slipway.leftovers.findings import NotLookedAt
 from slipway.leftovers.item import Item
 from slipway.leftovers.kind import Kind
+from slipway.remove.stacks import LOG_GROUP, SkippedResource, standing_stacks
 from slipway.teardown import inspection
 from slipway.teardown.account import Account
-from slipway.teardown.stacks import LOG_GROUP, SkippedResource, standing_stacks
 from slipway.teardown.teardown import Teardown
 from tests.teardown.fakes import CLUSTER, NETWORK, TEMPLATES, FakePrograms, write_assembly
 from tests.teardown.test_command import slipway_destroy

@@ -8,14 +8,14 @@ from typing import Any, cast
 import pytest
 
 from slipway.leftovers.findings import Findings, Leftover
+from slipway.remove.scope import Scope, read_scope
+from slipway.remove.stacks import failed_deletions
 from slipway.teardown.account import Account
 from slipway.teardown.copies import DataHolders, backups
-from slipway.teardown.extent import Extent, read_extent
 from slipway.teardown.inference_services import InferenceServices
 from slipway.teardown.inspection import Inspection
 from slipway.teardown.programs import Programs
 from slipway.teardown.remains import Remainder, find_remains, not_named
-from slipway.teardown.stacks import failed_deletions
 from slipway.teardown.teardown import Teardown
 from tests.teardown.fakes import CLUSTER, NETWORK, REGION, write_assembly
 
@@ -64,12 +64,12 @@ def event(stack: str, type_: str, status: str, *, logical_id: str = "Vpc", physi
 
 
 @pytest.fixture
-def extent(tmp_path: Path) -> Extent:
-    return read_extent(write_assembly(tmp_path / "assembly"))
+def scope(tmp_path: Path) -> Scope:
+    return read_scope(write_assembly(tmp_path / "assembly"))
 
 
-def remains(extent: Extent, account: Account, *events: Event) -> list[Remainder]:
-    return find_remains(extent, BEFORE, replace(account, cloudformation=History(events)))
+def remains(scope: Scope, account: Account, *events: Event) -> list[Remainder]:
+    return find_remains(scope, BEFORE, replace(account, cloudformation=History(events)))
 
 
 @pytest.mark.parametrize(
@@ -80,9 +80,9 @@ def remains(extent: Extent, account: Account, *events: Event) -> list[Remainder]
     ],
 )
 def test_what_the_environment_or_parallelcluster_keeps_may_be_left(
-    extent: Extent, account: Account, stack: str, type_: str, physical_id: str
+    scope: Scope, account: Account, stack: str, type_: str, physical_id: str
 ) -> None:
-    (left,) = remains(extent, account, event(stack, type_, "DELETE_SKIPPED", physical_id=physical_id))
+    (left,) = remains(scope, account, event(stack, type_, "DELETE_SKIPPED", physical_id=physical_id))
 
     assert (left.what, left.documented) == (f"{type_} {physical_id}", True)
     assert left.reason
@@ -96,18 +96,18 @@ def test_what_the_environment_or_parallelcluster_keeps_may_be_left(
         (CLUSTER, "AWS::EC2::SecurityGroup", "Group"),
     ],
 )
-def test_everything_else_may_not(extent: Extent, account: Account, stack: str, type_: str, logical_id: str) -> None:
-    (left,) = remains(extent, account, event(stack, type_, "DELETE_SKIPPED", logical_id=logical_id))
+def test_everything_else_may_not(scope: Scope, account: Account, stack: str, type_: str, logical_id: str) -> None:
+    (left,) = remains(scope, account, event(stack, type_, "DELETE_SKIPPED", logical_id=logical_id))
 
     assert not left.documented
     assert f"{stack}/{logical_id}" in left.reason
 
 
-def test_what_was_deleted_is_not_left(extent: Extent, account: Account) -> None:
-    assert remains(extent, account, event(NETWORK, "AWS::EC2::VPC", "DELETE_COMPLETE")) == []
+def test_what_was_deleted_is_not_left(scope: Scope, account: Account) -> None:
+    assert remains(scope, account, event(NETWORK, "AWS::EC2::VPC", "DELETE_COMPLETE")) == []
 
 
-def test_snapshots_and_backups_of_what_held_data_are_named(extent: Extent, account: Account) -> None:
+def test_snapshots_and_backups_of_what_held_data_are_named(scope: Scope, account: Account) -> None:
     volume = account.ec2.create_volume(Size=1, AvailabilityZone=f"{REGION}a")["VolumeId"]
     snapshot = account.ec2.create_snapshot(VolumeId=volume)["SnapshotId"]
     file_system, backup = file_system_with_backup(account)
@@ -121,7 +121,7 @@ def test_snapshots_and_backups_of_what_held_data_are_named(extent: Extent, accou
     account.rds.create_db_snapshot(DBInstanceIdentifier=database, DBSnapshotIdentifier="last")
     data = DataHolders(volumes=(volume,), file_systems=(file_system,), databases=(database,))
 
-    left = find_remains(extent, replace(BEFORE, stack_ids=(), data=data), account)
+    left = find_remains(scope, replace(BEFORE, stack_ids=(), data=data), account)
 
     # moto makes an automated snapshot of its own, too.
     assert {remainder.what for remainder in left} >= {
@@ -140,12 +140,12 @@ def file_system_with_backup(account: Account) -> tuple[str, str]:
 
 
 def test_of_a_lost_file_system_the_last_backup_goes_and_older_ones_stay(
-    account: Account, extent: Extent, tmp_path: Path
+    account: Account, scope: Scope, tmp_path: Path
 ) -> None:
     file_system, older = file_system_with_backup(account)
     found = replace(BEFORE, lost_file_systems=(file_system,))
     said: list[str] = []
-    teardown = Teardown(extent, found, account, Programs(tmp_path, tmp_path), tmp_path, 0, said.append)
+    teardown = Teardown(scope, found, account, Programs(tmp_path, tmp_path), tmp_path, 0, said.append)
     somebodys = teardown.backups_so_far()
     last = account.fsx.create_backup(FileSystemId=file_system)["Backup"]["BackupId"]
 
@@ -176,22 +176,22 @@ def test_a_second_run_takes_a_copy_for_what_it_is() -> None:
     assert [left.documented for left in not_named(found, [])] == [True, False]
 
 
-def test_parallelclusters_bucket_of_the_region_is_named(extent: Extent, account: Account) -> None:
+def test_parallelclusters_bucket_of_the_region_is_named(scope: Scope, account: Account) -> None:
     for name in ("parallelcluster-0a1b2c3d4e5f6789-v1-do-not-delete", "somebody-elses"):
         account.s3.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": REGION})
 
-    (left,) = remains(extent, account)
+    (left,) = remains(scope, account)
 
     assert left.what == "S3 bucket parallelcluster-0a1b2c3d4e5f6789-v1-do-not-delete"
     assert left.documented
 
 
-def test_node_images_of_the_environment_are_named(extent: Extent, account: Account) -> None:
+def test_node_images_of_the_environment_are_named(scope: Scope, account: Account) -> None:
     image = account.ec2.register_image(Name="tiny-cluster-xla-2-28-1-ubuntu2204")["ImageId"]
     account.ec2.create_tags(Resources=[image], Tags=[{"Key": "slipway:environment", "Value": "tiny"}])
     account.ec2.register_image(Name="somebody-elses")
 
-    (left,) = remains(extent, account)
+    (left,) = remains(scope, account)
 
     assert (left.what, left.documented) == (f"AMI {image}", True)
 

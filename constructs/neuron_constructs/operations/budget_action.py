@@ -14,7 +14,7 @@ from constructs import Construct
 
 from neuron_constructs.acknowledgements import acknowledge, allow_redundant_depends_on, skip_checkov
 from neuron_constructs.log_groups import stack_log_group
-from neuron_constructs.operations.budget_action_permissions import permissions
+from neuron_constructs.operations.budget_action_permissions import StoppedParts, permissions
 from neuron_constructs.operations.notifications import BUDGETS, topic_for
 
 FUNCTION_SECONDS = 300
@@ -26,20 +26,6 @@ _NO_RESERVATION = (
 )
 _NO_VPC = "It talks to AWS's public APIs alone; in the VPC it would depend on NAT gateways to switch things off."
 _NO_SECRETS = "Its variables are names of clusters and services and a topic's ARN, no secrets."
-
-
-@dataclass(frozen=True, kw_only=True)
-class StoppedParts:
-    """Names of what is stopped, as `slipway_pause.environment.Targets` reads them."""
-
-    slurm_clusters: tuple[str, ...] = ()
-    """ParallelCluster's clusters: their compute fleets are stopped."""
-
-    kubernetes_clusters: tuple[str, ...] = ()
-    """EKS clusters: their node groups of jobs are brought to zero nodes."""
-
-    services: tuple[str, ...] = ()
-    """ECS services as `cluster/service`: they are brought to zero tasks."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,9 +1,7 @@
 """What the function that stops an environment may do: to the parts it is given, and to nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
@@ -14,9 +12,6 @@ from constructs import Construct
 from neuron_constructs.acknowledgements import acknowledge
 from neuron_constructs.cluster.node_bounds import PAUSED_TAG as TAG
 
-if TYPE_CHECKING:
-    from neuron_constructs.operations.budget_action import StoppedParts
-
 _FLEET_ITEM = "COMPUTE_FLEET"
 _NAMED_BY_EKS = "EKS names node groups and their Auto Scaling groups; the cluster's name is in the ARN or in its tag."
 _NAMED_BY_PROVIDER = "ParallelCluster names the cluster's stack and roles; the cluster's name is in both ARNs."
@@ -24,6 +19,20 @@ _NO_RESOURCE = (
     "Application Auto Scaling names its targets with ids of its own, and describing knows no resource. Changing one "
     "needs the right to change the service, too."
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoppedParts:
+    """Names of what is stopped, as `slipway_pause.environment.Targets` reads them."""
+
+    slurm_clusters: tuple[str, ...] = ()
+    """ParallelCluster's clusters: their compute fleets are stopped."""
+
+    kubernetes_clusters: tuple[str, ...] = ()
+    """EKS clusters: their node groups of jobs are brought to zero nodes."""
+
+    services: tuple[str, ...] = ()
+    """ECS services as `cluster/service`: they are brought to zero tasks."""
 
 
 def permissions(

@@ -10,7 +10,8 @@ from rich.console import Console
 
 from slipway_jobs.arithmetic.estimate import estimate
 from slipway_jobs.arithmetic.estimate_table import render as estimate_table
-from slipway_jobs.chain.scheduler import OutcomeUnknownError, SchedulerError, scheduler_of
+from slipway_jobs.chain.scheduler import OutcomeUnknownError, SchedulerError
+from slipway_jobs.chain.scheduler_choice import scheduler_of
 from slipway_jobs.chain.scripts import stages
 from slipway_jobs.chain.submission import Plan, Refused, cancel_run, plan, refuse_unfinished, submit_run
 from slipway_jobs.environment import environment_file

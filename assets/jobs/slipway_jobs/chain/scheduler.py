@@ -107,15 +107,3 @@ class Scheduler(Protocol):
 
     def ask(self, jobs: Mapping[str, tuple[Run, Stage]]) -> Answer:
         """Return what the scheduler says of these jobs. One that does not answer is an answer too."""
-
-
-def scheduler_of(environment: Environment) -> Scheduler:
-    """Return the scheduler of an environment: Kubernetes where it is one of Kubernetes, else Slurm."""
-    # The one that is not there is not imported: the Kubernetes client is not installed on Slurm's head nodes.
-    if environment.kubernetes is not None:
-        from slipway_jobs.kubernetes.scheduler import KubernetesScheduler  # noqa: PLC0415
-
-        return KubernetesScheduler(environment.kubernetes)
-    from slipway_jobs.chain.slurm_scheduler import SlurmScheduler  # noqa: PLC0415
-
-    return SlurmScheduler()

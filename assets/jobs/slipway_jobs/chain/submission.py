@@ -17,7 +17,8 @@ from pydantic import ValidationError
 
 from slipway_jobs.chain.changes import refused_changes, undone_stages
 from slipway_jobs.chain.record import Chain, Submission, read_chain, write_whole
-from slipway_jobs.chain.scheduler import Job, OutcomeUnknownError, Scheduler, scheduler_of
+from slipway_jobs.chain.scheduler import Job, OutcomeUnknownError, Scheduler
+from slipway_jobs.chain.scheduler_choice import scheduler_of
 from slipway_jobs.chain.scripts import render, stages
 from slipway_jobs.environment import Environment
 from slipway_jobs.ownership import NotOwn, require_own, require_own_run

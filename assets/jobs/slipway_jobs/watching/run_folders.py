@@ -9,7 +9,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from slipway_jobs.chain.record import read_chain
-from slipway_jobs.chain.scheduler import Scheduler, scheduler_of
+from slipway_jobs.chain.scheduler import Scheduler
+from slipway_jobs.chain.scheduler_choice import scheduler_of
 from slipway_jobs.environment import ENVIRONMENT_FILE, Environment, environment_file, read_environment
 from slipway_jobs.run import RUN_FILE, Run, read_run
 

@@ -1,4 +1,4 @@
-"""What a destruction takes and what it leaves, read from the cloud assembly."""
+"""The scope of a destruction, read from the cloud assembly: what it takes and what it leaves."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 
 from slipway.assembly import ENVIRONMENT_TAG, NoAssemblyError, Stack, read_stacks
 from slipway.documented_leftovers import rules
-from slipway.teardown.errors import RefusedError
+from slipway.remove.errors import RefusedError
 
 EKS_CLUSTER = "AWS::EKS::Cluster"
 
@@ -38,7 +38,7 @@ class Cluster:
 
 
 @dataclass(frozen=True)
-class Extent:
+class Scope:
     """What belongs to an environment.
 
     Attributes:
@@ -75,7 +75,7 @@ class Extent:
         return (*self.app_stack_names, *(cluster.name for cluster in self.clusters))
 
 
-def read_extent(assembly: Path) -> Extent:
+def read_scope(assembly: Path) -> Scope:
     """Read a cloud assembly.
 
     Raises:
@@ -86,7 +86,7 @@ def read_extent(assembly: Path) -> Extent:
     except NoAssemblyError as error:
         raise RefusedError(str(error)) from error
     resources = list(_resources(stacks))
-    return Extent(
+    return Scope(
         environment=_only({stack.tags.get(ENVIRONMENT_TAG, "") for stack in stacks}, f"tag {ENVIRONMENT_TAG}"),
         region=_only({stack.region for stack in stacks}, "Region"),
         stacks=stacks,
