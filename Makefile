@@ -20,6 +20,7 @@ endif
 override SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist loadfile
 # Trains on all processors: beside it the daemons of another test's cluster would miss their time limits.
 override WHOLE_CHAIN := tests/slurm/test_whole_chain.py
+override TEST_TIMES := .plan/test-times.xml
 override INSTALL := -m pip --quiet --disable-pip-version-check install
 # What is locked with its hashes (`make locks`), as wheels alone: nothing of a package runs while it is installed.
 override LOCKED := --require-hashes --only-binary :all: --requirement
@@ -98,7 +99,12 @@ test: setup .tools/checkov/.installed ## Lint, type-check and test everything th
 	ruff format --check .
 	mypy
 	PYTHONPATH=assets/jobs lint-imports
-	python -m pytest $(SIDE_BY_SIDE) -m "not judge and not rehearsal and not slurm and not browser and not contract"
+	python -m pytest $(SIDE_BY_SIDE) --junitxml $(TEST_TIMES) \
+	  -m "not judge and not rehearsal and not slurm and not browser and not contract"
+
+.PHONY: test-times
+test-times: setup ## Write the slowest tests of the last `make test`, and the time by folder, to tests/durations.md
+	python -m tests.durations $(TEST_TIMES) > tests/durations.md
 
 .PHONY: test-slurm
 test-slurm: setup .tools/slurm/.installed .tools/training/.installed ## Run health check, smoke and training jobs on a real Slurm with fake nodes
