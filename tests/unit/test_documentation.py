@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from slipway.leftovers.kind import kinds
 from tests.assembly import PROJECT
@@ -56,3 +57,28 @@ def test_the_readme_leads_to_the_index() -> None:
 
 def test_the_number_of_kinds_of_leftovers_is_told() -> None:
     assert f"It lists {len(kinds())} kinds of things" in (DOCS / "teardown.md").read_text(encoding="utf-8")
+
+
+PROSE = yaml.safe_load((PROJECT / "tests" / "prose.yaml").read_text(encoding="utf-8"))
+INLINE_CODE = re.compile(r"`[^`]*`")
+
+
+def phrases(text: str) -> list[str]:
+    """Return what docs/writing.md advises against, with what to write instead."""
+    plain = " ".join(INLINE_CODE.sub("", FENCED.sub("", text)).split())
+    found = ((rule, match) for rule in PROSE for match in re.finditer(rule["pattern"], plain))
+    return [f"{plain[max(0, match.start() - 40) : match.end()]}: write {rule['instead']}" for rule, match in found]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "writing.md"], ids=lambda page: page.name)
+def test_the_pages_use_plain_english(page: Path) -> None:
+    assert phrases(page.read_text(encoding="utf-8")) == []
+
+
+def test_the_guide_names_what_the_check_finds() -> None:
+    """The check finds each phrase to avoid, and nothing in what to write instead."""
+    rows = re.findall(r"^\| (.+) \| (.+) \|$", (DOCS / "writing.md").read_text(encoding="utf-8"), re.MULTILINE)[1:]
+
+    assert len(rows) > 4
+    assert [bad for _, bad in rows if not phrases(bad)] == []
+    assert [good for good, _ in rows if phrases(good)] == []
