@@ -16,7 +16,7 @@ STACK = "aws:cloudformation:stack"
 
 
 class NoAssemblyError(Exception):
-    """A folder that is no cloud assembly, or that has no stack; the message says which and why."""
+    """A folder that is not a cloud assembly, or that has no stack; the message says which and why."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def read_artifacts(folder: Path, artifact_type: str) -> dict[str, dict[str, Any]
         artifacts = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["artifacts"]
         return {name: artifact for name, artifact in artifacts.items() if artifact["type"] == artifact_type}
     except (OSError, ValueError, KeyError) as error:
-        raise NoAssemblyError(f"{folder} is no cloud assembly: {error}") from error
+        raise NoAssemblyError(f"{folder} is not a cloud assembly: {error}") from error
 
 
 def read_stacks(folder: Path) -> tuple[Stack, ...]:
@@ -60,7 +60,7 @@ def read_stacks(folder: Path) -> tuple[Stack, ...]:
     try:
         stacks = tuple(_stack(folder, name, artifact) for name, artifact in read_artifacts(folder, STACK).items())
     except (OSError, ValueError, KeyError) as error:
-        raise NoAssemblyError(f"{folder} is no cloud assembly: {error}") from error
+        raise NoAssemblyError(f"{folder} is not a cloud assembly: {error}") from error
     if not stacks:
         raise NoAssemblyError(f"the cloud assembly in {folder} has no stack")
     return stacks

@@ -14,7 +14,7 @@ def read_qualifier(assembly: Path) -> str:
     """Return the qualifier in the names of the bootstrap that an assembly's stacks require.
 
     Raises:
-        NoAssemblyError: the folder is no cloud assembly.
+        NoAssemblyError: the folder is not a cloud assembly.
     """
     before, after = _VERSION.split("{}")
     for artifact in read_artifacts(assembly, STACK).values():

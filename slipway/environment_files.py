@@ -33,11 +33,11 @@ def environment_file(choice: str) -> Path:
         raise WrongChoiceError(f"the name of the environment is empty: {_WANTED}")
     if not choice.endswith(_ENDING):
         if not _NAME.fullmatch(choice):
-            raise WrongChoiceError(f"{_shown(choice)} is no name of an environment: {_WANTED}")
+            raise WrongChoiceError(f"{_shown(choice)} is not the name of an environment: {_WANTED}")
         return ENVIRONMENTS / f"{choice}{_ENDING}"
     file = Path(choice)
     if not choice.isprintable() or not file.name.removesuffix(_ENDING).strip(". "):
-        raise WrongChoiceError(f"{_shown(choice)} is no path of an environment file: {_WANTED}")
+        raise WrongChoiceError(f"{_shown(choice)} is not the path of an environment file: {_WANTED}")
     try:
         # Opening a pipe would wait for somebody who writes into it.
         special = file.exists() and not file.is_file()
@@ -67,8 +67,8 @@ def environment_names(folder: Path = ENVIRONMENTS) -> list[str]:
     names = sorted(file.name.removesuffix(_ENDING) for file in folder.glob(f"*{_ENDING}"))
     if wrong := [name for name in names if not _NAME.fullmatch(name)]:
         raise WrongChoiceError(
-            f"{_shown(f'{folder.name}/{wrong[0]}{_ENDING}')} is no name for an environment file: rename it to at most "
-            "64 letters, digits, '.', '_' and '-'"
+            f"{_shown(f'{folder.name}/{wrong[0]}{_ENDING}')} is not a name for an environment file: rename it to at "
+            "most 64 letters, digits, '.', '_' and '-'"
         )
     return names
 

@@ -87,9 +87,9 @@ def _refuse_wrong(environment: str | None, assembly: Path | None, account: str, 
     except NotChosenError as error:
         wrong.append(str(error))
     if not _ACCOUNT.fullmatch(account):
-        wrong.append(f"--account {account} is no account id: 12 digits")
+        wrong.append(f"--account {account} is not an account id: 12 digits")
     if github is not None and not _REPOSITORY.fullmatch(github):
-        wrong.append(f"--github {github} is no repository: OWNER/NAME, or OWNER@ID/NAME@ID")
+        wrong.append(f"--github {github} is not a repository: OWNER/NAME, or OWNER@ID/NAME@ID")
     if wrong:
         raise NoPoliciesError("\n".join(wrong))
 

@@ -72,7 +72,7 @@ class StreamedAnswer:
         """Take one event.
 
         Raises:
-            ValidationError: it is no chunk of a chat completion.
+            ValidationError: it is not a chunk of a chat completion.
         """
         now = time.perf_counter()
         self.ended = now
@@ -132,8 +132,8 @@ async def ask_streaming(client: httpx2.AsyncClient, base_url: str, body: Mapping
     except ValidationError as error:
         answer.trouble = Trouble(
             "broken stream",
-            f"an event is no chunk of a chat completion: {error.errors()[0]['input']!r:.100}",
-            "something on the way changes the answer, or this is no OpenAI-compatible API",
+            f"an event is not a chunk of a chat completion: {error.errors()[0]['input']!r:.100}",
+            "something on the way changes the answer, or this is not an OpenAI-compatible API",
         )
     answer._judge()
     return answer

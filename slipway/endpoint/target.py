@@ -90,9 +90,9 @@ def checked_base_url(url: str) -> str:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError as error:
-        raise RefusedError(f"{url!r} is no URL: {error}") from error
+        raise RefusedError(f"{url!r} is not a URL: {error}") from error
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise RefusedError(f"{url!r} is no base URL: write it as https://llm.example.com/v1")
+        raise RefusedError(f"{url!r} is not a base URL: write it as https://llm.example.com/v1")
     if parts.username or parts.password:
         raise RefusedError("the URL holds a user or password: put the key into OPENAI_API_KEY instead")
     if parts.query or parts.fragment:

@@ -38,7 +38,7 @@ def find_subject(environment: str | None, assembly: Path | None, name: str | Non
     if name is not None and region is not None:
         if not re.fullmatch(NAME.pattern, name):
             # A `*` in it would find the things of every environment.
-            raise NotLookedError(f"--name {name!r} is no environment's name: it must be {NAME.words}")
+            raise NotLookedError(f"--name {name!r} is not an environment's name: it must be {NAME.words}")
         if not region.strip():
             raise NotLookedError("--region is empty: write the environment's AWS Region")
         return subject_of_name(name, region)

@@ -165,7 +165,7 @@ def _changes_something(plan: Path) -> bool:
         return comparison is None or any((*comparison["changes"].values(), *comparison["security"].values()))
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         # The pull request's own code wrote it, in a format that the base's code may not know.
-        raise CommentError(f"{plan} is no plan that can be read: {error!r}") from error
+        raise CommentError(f"{plan} is not a readable plan: {error!r}") from error
 
 
 def main() -> int:

@@ -62,7 +62,7 @@ def _check(question: Question, conditions: FailOn, outputs: Outputs, directory: 
     if conditions.needs_comparison and not (question.base or question.against):
         problems.append("--fail-on is about a change: give --base or --against (only `unpriced` needs none)")
     problems += [
-        f"{option} {folder} is no folder"
+        f"{option} {folder} is not a folder"
         for option, folder in (("--assembly", question.assembly), ("--against", question.against))
         if folder and not folder.is_dir()
     ]

@@ -37,11 +37,11 @@ def commit_of(project: Path, revision: str) -> str:
     if shallow.returncode:
         # Git says which: no repository, or one of another user, as CI systems mount them into containers.
         raise NotPlannedError(
-            f"{project} is no Git repository that can be read: compare with --against FOLDER, or mend it. Git says: "
+            f"{project} is not a readable Git repository: compare with --against FOLDER, or mend it. Git says: "
             f"{shallow.stderr.decode(errors='replace').strip()}"
         )
     history = "--unshallow " if shallow.stdout.strip() == b"true" else ""
-    raise NotPlannedError(f"Git knows no commit {revision}: fetch it, `git fetch {history}origin {_wanted(revision)}`")
+    raise NotPlannedError(f"unknown revision {revision}: fetch it, `git fetch {history}origin {_wanted(revision)}`")
 
 
 def _wanted(revision: str) -> str:

@@ -37,7 +37,7 @@ def plan_of(sides: Sides, directory: Path) -> Plan:
         directory: folder of this plan, for questions to other programs and their logs.
 
     Raises:
-        NotPlannedError: a folder is no cloud assembly, or AWS's differ is not installed.
+        NotPlannedError: a folder is not a cloud assembly, or AWS's differ is not installed.
     """
     try:
         head = read_stacks(sides.assembly)

@@ -14,7 +14,7 @@ def command(assembly: Path, account: Account) -> str:
     """Return the command that bootstraps the account's Region for an assembly, or renews what stands.
 
     Raises:
-        NoAssemblyError: the folder is no cloud assembly.
+        NoAssemblyError: the folder is not a cloud assembly.
         ClientError, BotoCoreError: AWS does not say which account it is.
     """
     return bootstrap_command(account.caller.account_id, account.region, read_qualifier(assembly))
@@ -26,7 +26,7 @@ def deployer_roles(assembly: Path) -> tuple[str, ...]:
     The role for look-ups is none of them: the CLI does without it.
 
     Raises:
-        NoAssemblyError: the folder is no cloud assembly.
+        NoAssemblyError: the folder is not a cloud assembly.
     """
     return tuple(dict.fromkeys([*_of_stacks(assembly, "assumeRoleArn"), *_of_assets(assembly)]))
 
@@ -35,7 +35,7 @@ def execution_roles(assembly: Path) -> tuple[str, ...]:
     """Return the ARNs of the roles that CloudFormation makes the resources with, open in the same way.
 
     Raises:
-        NoAssemblyError: the folder is no cloud assembly.
+        NoAssemblyError: the folder is not a cloud assembly.
     """
     return tuple(dict.fromkeys(_of_stacks(assembly, "cloudFormationExecutionRoleArn")))
 

@@ -162,7 +162,7 @@ def _wanted(prefix: str, source: Source, place: Place) -> Copy:
         manifest = bucket.manifest(prefix)
     except ClientError as error:
         raise RefusedError(
-            f"{explained(error)}. Either s3://{source.bucket} is no bucket of account {source.account}, or "
+            f"{explained(error)}. Either s3://{source.bucket} is not a bucket of account {source.account}, or "
             "`storage.model_readers` there does not name your role, or your role's policy does not allow it. Nothing "
             "was copied"
         ) from error
@@ -213,7 +213,7 @@ def _refusals() -> Iterator[None]:
 
 def _prefix(version: str) -> str:
     if not _VERSION.fullmatch(version.strip("/")):
-        raise RefusedError(f"{version!r} is no version: write MODEL/VERSION, for example tanuki-8b/v1")
+        raise RefusedError(f"{version!r} is not a version: write MODEL/VERSION, for example tanuki-8b/v1")
     return version.strip("/")
 
 

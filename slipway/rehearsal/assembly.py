@@ -9,7 +9,7 @@ from slipway.rehearsal.errors import RehearsalError
 
 
 class AssemblyError(RehearsalError):
-    """A folder that is no cloud assembly, or one that the rehearsal cannot deploy."""
+    """A folder that is not a cloud assembly, or one that the rehearsal cannot deploy."""
 
 
 @dataclass(frozen=True)

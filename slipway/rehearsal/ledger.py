@@ -97,7 +97,7 @@ class Ledger:
         try:
             new = [_ENTRY.validate_json(line) for line in complete.splitlines()]
         except ValidationError as error:
-            raise LedgerError(f"{self._path} has a line that is no ledger entry: {error}") from error
+            raise LedgerError(f"{self._path} has a line that is not a ledger entry: {error}") from error
         self.entries += new
         return new
 

@@ -41,7 +41,7 @@ class Wish:
             raise RefusedError(f"say one of {', '.join(asked)}. Nothing was changed")
         target = (self.target or "").strip("/")
         if target.count("/") > 1:
-            raise RefusedError(f"{self.target!r} is no version: write MODEL/VERSION, for example tanuki-8b/v1")
+            raise RefusedError(f"{self.target!r} is not a version: write MODEL/VERSION, for example tanuki-8b/v1")
         if "/" in target and asked and self.canary is None:
             raise RefusedError(f"say either a version or {asked[0]}; the model's name may stand with it")
 

@@ -109,7 +109,7 @@ def test_a_folder_that_is_no_assembly_is_named(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["deploy-role", "--assembly", str(tmp_path), "--account", ACCOUNT])
 
     assert result.exit_code == 2
-    assert "no cloud assembly" in result.output
+    assert "is not a cloud assembly" in result.output
 
 
 def test_the_commands_work_for_a_folder_with_a_space(default: Assembly, tmp_path: Path) -> None:

@@ -291,7 +291,7 @@ def test_a_shard_that_the_index_names_must_be_there(s3: Any, case: PublishCase) 
 def test_a_link_out_of_the_folder_is_not_followed(case: PublishCase, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("secret")
     (case.converted / "readme.txt").symlink_to(tmp_path / "secret")
-    with pytest.raises(ValueError, match=r"readme\.txt is no file of this folder"):
+    with pytest.raises(ValueError, match=r"readme\.txt is not a file of this folder"):
         model_files(case.converted, case.told.append)
 
 

@@ -41,7 +41,7 @@ CASES = {
         ["9 checkpoints of 1044 GB", "take 10,441 GB", "/fsx has 10,308 GB", "Write 8 or less"],
         ["checkpoint.keep=8"],
     ),
-    "heads": ("llama-2-7b", ["model.num_attention_heads=36"], ["4096 is no multiple of 36"], []),
+    "heads": ("llama-2-7b", ["model.num_attention_heads=36"], ["4096 is not a multiple of 36"], []),
     "vocabulary by TP": (
         "llama-2-7b",
         ["model.vocab_size=32001"],
@@ -75,7 +75,7 @@ CASES = {
     "KV heads by TP": (
         "llama-3-8b",
         [f"{TP}=16", f"{KV}=3"],
-        ["16 workers are no multiple of 3", "Write 2"],
+        ["16 workers are not a multiple of 3", "Write 2"],
         [f"{TP}=16", f"{KV}=2"],
     ),
     "uneven query groups": (
@@ -170,7 +170,7 @@ CASES = {
     "token outside": (
         "llama-2-7b",
         ["model.eos_token_id=32000"],
-        ["32000 is no row of the 32000"],
+        ["32000 is not one of the 32000"],
         ["model.eos_token_id=31999"],
     ),
     "export cores": (

@@ -228,6 +228,8 @@ def test_no_credentials_are_one_line(
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    # The session of an earlier test in this process keeps its credentials.
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
     result = update("--assembly", Environment().write(tmp_path / "wanted"))
     assert_one_line(result, "Unable to locate credentials")
 
@@ -244,7 +246,7 @@ def test_a_missing_virtual_environment_is_one_line(tmp_path: Path, monkeypatch: 
     ("content", "message"),
     [
         (None, "cannot be read"),
-        ("[1, 2]", "is no CloudFormation template"),
+        ("[1, 2]", "is not a CloudFormation template"),
         ("{", "cannot be read"),
         ('{"Resources": {}}', "has no Slurm cluster (Custom::PclusterCluster): there is none to update"),
     ],
@@ -260,7 +262,7 @@ def test_another_side_that_is_no_template_is_one_line(
 
 
 def test_an_assembly_that_is_none_is_one_line(parallelcluster: ParallelCluster, tmp_path: Path) -> None:
-    assert_one_line(update("--assembly", tmp_path), "is no cloud assembly")
+    assert_one_line(update("--assembly", tmp_path), "is not a cloud assembly")
 
 
 def test_assemblies_in_folders_of_one_name_are_compared_apart(parallelcluster: ParallelCluster, tmp_path: Path) -> None:

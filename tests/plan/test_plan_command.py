@@ -166,8 +166,8 @@ def test_all_that_is_wrong_with_the_options_is_said_at_once(tmp_path: Path) -> N
     assert result.stderr.splitlines() == [
         "--base needs -e NAME beside --assembly: which environment is synthesized at that revision",
         "--base and --against are two things to compare with: give one",
-        f"--assembly {missing} is no folder",
-        f"--against {missing} is no folder",
+        f"--assembly {missing} is not a folder",
+        f"--against {missing} is not a folder",
     ]
 
 
@@ -230,7 +230,7 @@ def test_a_folder_that_is_no_assembly_is_said(tmp_path: Path) -> None:
     result = run("--assembly", tmp_path)
 
     assert result.exit_code == 2
-    assert "is no cloud assembly" in result.stderr
+    assert "is not a cloud assembly" in result.stderr
     assert "Traceback" not in result.output
 
 
@@ -238,7 +238,7 @@ def test_an_unknown_revision_is_said_before_anything_is_synthesized(plans: Path)
     result = run("-e", "default", "--base", "no-such-branch")
 
     assert result.exit_code == 2
-    assert "Git knows no commit no-such-branch" in result.stderr
+    assert "unknown revision no-such-branch" in result.stderr
     assert not (plans / "default" / "head").exists()
 
 

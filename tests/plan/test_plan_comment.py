@@ -261,6 +261,6 @@ def test_a_plan_in_another_format_is_refused(github: GitHub, tmp_path: Path, con
     said = run(github, file)
 
     assert said.returncode == 2
-    assert f"{file} is no plan that can be read" in said.stderr
+    assert f"{file} is not a readable plan" in said.stderr
     assert "Traceback" not in said.stderr
     assert github.comments == []

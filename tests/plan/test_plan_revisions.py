@@ -51,7 +51,7 @@ def test_changes_outside_the_project_are_not_its(project: Path) -> None:
 
 def test_a_folder_without_git_is_the_work_tree(tmp_path: Path) -> None:
     assert revisions.work_tree_name(tmp_path) == "the work tree"
-    with pytest.raises(NotPlannedError, match="is no Git repository that can be read: compare with --against"):
+    with pytest.raises(NotPlannedError, match="is not a readable Git repository: compare with --against"):
         revisions.commit_of(tmp_path, "main")
 
 
@@ -63,7 +63,7 @@ def test_branches_and_tags_are_commits(project: Path) -> None:
 
 @pytest.mark.parametrize("revision", ["origin/main", "--output=/tmp/x", "0" * 40])
 def test_an_unknown_revision_is_refused_with_what_to_do(project: Path, revision: str) -> None:
-    with pytest.raises(NotPlannedError, match=f"Git knows no commit {revision}: fetch it"):
+    with pytest.raises(NotPlannedError, match=f"unknown revision {revision}: fetch it"):
         revisions.commit_of(project, revision)
 
 

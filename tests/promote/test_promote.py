@@ -230,7 +230,7 @@ def test_a_bucket_of_another_account_is_refused(accounts: Accounts) -> None:
     words = accounts.review()
     words[words.index(TRAINING)] = "777788889999"
 
-    assert "is no bucket of account 777788889999" in accounts.refusal(words)
+    assert "is not a bucket of account 777788889999" in accounts.refusal(words)
     assert accounts.objects() == {}
 
 

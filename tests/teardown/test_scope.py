@@ -45,7 +45,7 @@ def test_data_is_lost_when_a_bucket_or_a_volume_is_deleted(tmp_path: Path) -> No
 
 
 def test_a_folder_that_is_no_assembly_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RefusedError, match="is no cloud assembly"):
+    with pytest.raises(RefusedError, match="is not a cloud assembly"):
         read_scope(tmp_path)
 
 

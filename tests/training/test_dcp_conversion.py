@@ -166,7 +166,7 @@ def test_all_differences_to_the_configuration_are_named(tmp_path: Path, trained:
 
     with pytest.raises(ConversionError) as bigger:
         to_transformers(conversion(trained.folder, tmp_path / "model", other), print)
-    with pytest.raises(ConversionError, match=r"9 tensors are no part of the model: model\.layers\.1\."):
+    with pytest.raises(ConversionError, match=r"9 tensors are not part of the model: model\.layers\.1\."):
         to_transformers(conversion(trained.folder, tmp_path / "model", fewer), print)
 
     assert "embed_tokens.weight is (96, 32), but the configuration makes it (98, 32)" in str(bigger.value)

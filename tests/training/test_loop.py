@@ -139,10 +139,10 @@ def test_diverged_training_ends_with_what_to_do(
     run: Run, workers: Workers, request_: StopRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     diverged = ScriptedStrategy(dict.fromkeys(range(4, 10), math.nan))
-    with pytest.raises(TrainingError, match=r"no finite number in the 5 steps up to step 8.*learning_rate"):
+    with pytest.raises(TrainingError, match=r"NaN or infinite in the 5 steps up to step 8.*learning_rate"):
         run_scripted(run, workers, request_, diverged, monkeypatch)
     assert saved_steps(run) == [3]
-    with pytest.raises(TrainingError, match="the loss of the last step is no finite number: checkpoints end at step 6"):
+    with pytest.raises(TrainingError, match="the loss of the last step is NaN or infinite: checkpoints end at step 6"):
         run_scripted(run, workers, request_, ScriptedStrategy({9: math.nan}), monkeypatch)
     assert saved_steps(run) == [3, 6]
     assert not run.done_file("train").exists()

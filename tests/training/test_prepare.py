@@ -120,7 +120,7 @@ def test_a_broken_line_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[st
         stream.write('{"text": "good"}\n{"text": cut off\n')
     run = make_run(tmp_path, LLAMA)
     assert main(["--run", str(run.file)]) == 1
-    assert f"error: {tmp_path}/text.jsonl:62: the line is no JSON object" in capsys.readouterr().err
+    assert f"error: {tmp_path}/text.jsonl:62: the line is not a JSON object" in capsys.readouterr().err
 
 
 def test_a_prepared_folder_stays_while_its_files_do_and_a_change_is_named(tmp_path: Path) -> None:

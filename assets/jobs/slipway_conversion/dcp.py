@@ -122,6 +122,6 @@ def _differences(state: Path, found: Mapping[str, StoredTensor], expected: Mappi
     if missing := [name for name in expected if name not in found]:
         problems.append(f"{state}: {len(missing)} tensors of the model are missing: {some(missing)}")
     if unknown := sorted(found.keys() - expected.keys()):
-        problems.append(f"{state}: {len(unknown)} tensors are no part of the model: {some(unknown)}")
+        problems.append(f"{state}: {len(unknown)} tensors are not part of the model: {some(unknown)}")
     problems += [f"{state}: {n} is {t.dtype}, no weight" for n, t in found.items() if not t.dtype.is_floating_point]
     return problems

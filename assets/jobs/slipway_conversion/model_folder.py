@@ -49,7 +49,7 @@ def read_configuration(file: Path) -> PretrainedConfig:
         raise ConversionError(f"{file} cannot be read: {error.strerror}. Name the model's config.json") from error
     except (ValueError, TypeError, KeyError) as error:
         raise ConversionError(
-            f"{file} is no configuration of a model that is converted ({', '.join(_CONFIGURATIONS)}): {error!r}"
+            f"{file} is not a configuration of a model that is converted ({', '.join(_CONFIGURATIONS)}): {error!r}"
         ) from error
     return configuration
 
@@ -87,7 +87,7 @@ def write_tokenizer(folder: Path, tokenizer: str) -> None:
         for file in present:
             shutil.copyfile(file, folder / file.name)
     elif source.is_absolute():
-        raise ConversionError(f"{source} is no folder: name the folder of a tokenizer")
+        raise ConversionError(f"{source} is not a folder: name the folder of a tokenizer")
     else:
         try:
             AutoTokenizer.from_pretrained(tokenizer).save_pretrained(folder)

@@ -101,7 +101,7 @@ class NxdCheckpoint:
             )
         if unknown := sorted(set(found.stages_of) - set(wanted) - set(self._tied)):
             problems.append(
-                f"{folder}: {len(unknown)} tensors are no part of the model: {some(unknown)}. The configuration must "
+                f"{folder}: {len(unknown)} tensors are not part of the model: {some(unknown)}. The configuration must "
                 "be the one that was trained"
             )
         problems.extend(

@@ -187,7 +187,7 @@ class _Steps:
         self._not_a_number = 0 if math.isfinite(loss) else self._not_a_number + 1
         if self._not_a_number >= LOSSES_THAT_ARE_NO_NUMBER:
             raise TrainingError(
-                f"the loss was no finite number in the {self._not_a_number} steps up to step {step}: training has "
+                f"the loss was NaN or infinite in the {self._not_a_number} steps up to step {step}: training has "
                 f"diverged. Checkpoints end at step {self._saved}. Try a lower optimizer.learning_rate or more "
                 "optimizer.warmup_steps"
             )
@@ -198,7 +198,7 @@ class _Steps:
             return
         (lost,) = self._workers.any(self._not_a_number > 0)
         if lost and self._step >= self._run.recipe.steps:
-            raise TrainingError(f"the loss of the last step is no finite number: checkpoints end at step {self._saved}")
+            raise TrainingError(f"the loss of the last step is NaN or infinite: checkpoints end at step {self._saved}")
         if lost:
             return
         started = time.monotonic()

@@ -18,7 +18,7 @@ def templates_of_assembly(folder: Path) -> tuple[Templates, str]:
     """Return the templates of a cloud assembly and the Region of the stack that holds its cluster.
 
     Raises:
-        NotComparableError: the folder is no cloud assembly, or it does not have exactly one cluster.
+        NotComparableError: the folder is not a cloud assembly, or it does not have exactly one cluster.
     """
     try:
         stacks = read_stacks(folder)
@@ -40,7 +40,7 @@ def templates_of_file(path: Path, stack_name: str) -> Templates:
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise NotComparableError(f"{path} cannot be read: {' '.join(str(error).split())}") from error
     if not isinstance(template, dict) or not isinstance(template.get("Resources"), dict):
-        raise NotComparableError(f"{path} is no CloudFormation template: it has no Resources")
+        raise NotComparableError(f"{path} is not a CloudFormation template: it has no Resources")
     templates = {stack_name: template}
     stack_of_cluster(templates, str(path))
     return templates

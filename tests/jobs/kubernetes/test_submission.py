@@ -263,7 +263,7 @@ def _no_definitions(_monkeypatch: pytest.MonkeyPatch, api: ApiServer) -> None:
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
-        (_no_pod, "this is no pod of the cluster (Service host/port is not set.): open its shell with kubectl exec"),
+        (_no_pod, "this is not a pod of the cluster (Service host/port is not set.): open its shell with kubectl exec"),
         (_nobody_listens, "Kubernetes does not answer: "),
         (_another_authority, "certificate verify failed"),
         (_another_token, "Kubernetes does not accept this pod's service account token: Unauthorized"),

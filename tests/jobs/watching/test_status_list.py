@@ -34,8 +34,8 @@ def test_all_runs_are_listed_with_the_latest_first_and_what_cannot_be_read(clust
     assert lines.index(new) < lines.index(old)
     assert new[1:5] == ["train", "running", "50/100", "3.5000"]
     assert old[1:3] == ["publish", "done"]
-    assert f"Note: {broken}/run.json: this is no run of this version of the kit" in result.stdout
-    assert f"Note: {damaged}: this is no run of this version of the kit" in result.stdout
+    assert f"Note: {broken}/run.json: this is not a run of this version of the kit" in result.stdout
+    assert f"Note: {damaged}: this is not a run of this version of the kit" in result.stdout
     listed = json.loads(ask("--json").stdout)
     assert [run["name"] for run in listed] == ["new", "old"]
 

@@ -80,4 +80,4 @@ def test_a_folder_without_an_assembly_is_a_users_mistake(tmp_path: Path) -> None
     result = CliRunner().invoke(APP, [str(tmp_path)])
 
     assert result.exit_code == 2
-    assert "is no cloud assembly" in unwrapped(result.output)
+    assert "is not a cloud assembly" in unwrapped(result.output)

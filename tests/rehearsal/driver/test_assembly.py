@@ -46,7 +46,7 @@ def test_artifacts_are_told_apart_by_type(tmp_path: Path) -> None:
     ("files", "reason"),
     [
         ({}, "manifest.json"),
-        ({"manifest.json": "no JSON"}, "is no cloud assembly"),
+        ({"manifest.json": "no JSON"}, "is not a cloud assembly"),
         ({"manifest.json": json.dumps({"artifacts": {}})}, "has no stack"),
         ({"manifest.json": assembly_files({"storage": TOPIC})["manifest.json"]}, "storage.json"),
     ],

@@ -152,10 +152,10 @@ def test_a_wrong_command_line(arguments: list[str], capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("{}", "is no configuration of a model that is converted"),
-        ('{"model_type": "gpt2"}', "is no configuration of a model that is converted"),
+        ("{}", "is not a configuration of a model that is converted"),
+        ('{"model_type": "gpt2"}', "is not a configuration of a model that is converted"),
         ('{"model_type": "llama", "head_dim": 128}', "head_dim 128 is not hidden_size / num_attention_heads"),
-        ("{", "is no configuration"),
+        ("{", "is not a configuration"),
     ],
 )
 def test_a_configuration_that_is_not_converted(

@@ -107,7 +107,7 @@ def test_a_missing_tensor(step: Path) -> None:
 def test_an_unknown_tensor_is_never_dropped(step: Path) -> None:
     for rank in range(4):
         _edit(_shard(step, rank), lambda state: state.update({"model.extra.weight": torch.zeros(3)}))
-    assert "1 tensors are no part of the model: model.extra.weight" in refused(step)
+    assert "1 tensors are not part of the model: model.extra.weight" in refused(step)
 
 
 def test_a_derived_buffer_is_left_out(step: Path) -> None:

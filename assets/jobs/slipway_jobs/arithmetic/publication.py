@@ -42,7 +42,7 @@ def export(placement: Placement) -> Iterator[Finding]:
         message = f"{tp} NeuronCores, and the endpoint's host {service.instance_type} has {cores}"
         yield Finding(key, message, f"Write {listed(_fitting(recipe.model, cores))}.")
     elif recipe.model.num_attention_heads % tp:
-        message = f"{recipe.model.num_attention_heads} attention heads are no multiple of {tp} NeuronCores"
+        message = f"{recipe.model.num_attention_heads} attention heads are not a multiple of {tp} NeuronCores"
         yield Finding(key, message, f"Write {listed(_fitting(recipe.model, cores))}.")
     else:
         memory = serving_memory(recipe.model, section, host)

@@ -38,7 +38,7 @@ def replicas(placement: Placement) -> Iterator[Finding]:
     recipe, per_node = placement.recipe, placement.workers_per_node
     tp, pp = recipe.parallelism.tensor_parallel_size, recipe.parallelism.pipeline_parallel_size
     if per_node % tp:
-        message = f"{tp} workers share a layer, and the {per_node} workers of a node are no multiple of {tp}"
+        message = f"{tp} workers share a layer, and the {per_node} workers of a node are not a multiple of {tp}"
         yield Finding(_TP, message, f"Write {listed(divisors(per_node))}.")
     elif placement.world_size % (tp * pp):
         nodes = recipe.hardware.nodes
@@ -59,7 +59,7 @@ def batch(placement: Placement) -> Iterator[Finding]:
     together = dp * sizes.micro_size
     if sizes.global_size % together:
         message = (
-            f"{sizes.global_size} samples are no multiple of {dp} replicas x {sizes.micro_size} samples = {together}"
+            f"{sizes.global_size} samples are not a multiple of {dp} replicas x {sizes.micro_size} samples = {together}"
         )
         below = sizes.global_size // together * together
         fix = f"Write {listed([size for size in (below, below + together) if size])}."
@@ -74,7 +74,7 @@ def tensors(recipe: Recipe) -> Iterator[Finding]:
     model, parallelism = recipe.model, recipe.parallelism
     tp, pp = parallelism.tensor_parallel_size, parallelism.pipeline_parallel_size
     if model.hidden_size % model.num_attention_heads:
-        message = f"{model.hidden_size} is no multiple of {model.num_attention_heads} attention heads"
+        message = f"{model.hidden_size} is not a multiple of {model.num_attention_heads} attention heads"
         yield Finding(("model", "hidden_size"), message, "Take both from the model's config.json.")
     sizes = {name: getattr(model, name) for name in _DIVIDED}
     if odd := [f"{name} {size}" for name, size in sizes.items() if size % tp]:
@@ -101,15 +101,15 @@ def key_value_heads(recipe: Recipe) -> Iterator[Finding]:
     queries, heads = model.num_attention_heads, model.num_key_value_heads
     repeated = f"{heads} key and value heads x {times} = {heads * times}"
     if queries % heads:
-        message = f"{queries} query heads are no multiple of {heads} key and value heads"
+        message = f"{queries} query heads are not a multiple of {heads} key and value heads"
         yield Finding(("model", "num_key_value_heads"), message, "Take both from the model's config.json.")
     elif heads * times > queries:
         yield Finding(_KV, f"{repeated} are more than {queries} query heads", _multiplier(queries, heads, tp))
     elif tp % times:
-        message = f"{tp} workers are no multiple of {times}"
+        message = f"{tp} workers are not a multiple of {times}"
         yield Finding(_KV, message, _multiplier(queries, heads, tp))
     elif heads * times % tp:
-        yield Finding(_KV, f"{repeated} are no multiple of {tp} workers", _multiplier(queries, heads, tp))
+        yield Finding(_KV, f"{repeated} are not a multiple of {tp} workers", _multiplier(queries, heads, tp))
 
 
 def repeated_heads(placement: Placement) -> Iterator[Finding]:
@@ -141,7 +141,7 @@ def sequence(recipe: Recipe) -> Iterator[Finding]:
         message = f"{length} tokens are more than the model's max_position_embeddings {longest}"
         yield Finding(("data", "sequence_length"), message, f"Write {longest} or less.")
     if length % tp:
-        message = f"{length} tokens are no multiple of {tp} workers, which share each sequence"
+        message = f"{length} tokens are not a multiple of {tp} workers, which share each sequence"
         yield Finding(("data", "sequence_length"), message, f"Write {length // tp * tp or tp}.")
 
 

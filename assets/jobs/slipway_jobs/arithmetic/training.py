@@ -99,7 +99,7 @@ def vocabulary(recipe: Recipe) -> Iterator[Finding]:
             yield Finding(("model", "eos_token_id"), message, f"Write {BYTE_LEVEL_END}.")
         for name in ("bos_token_id", "eos_token_id"):
             if not 0 <= (token := getattr(recipe.model, name)) < rows:
-                message = f"{token} is no row of the {rows} rows of the embedding"
+                message = f"{token} is not one of the {rows} rows of the embedding"
                 yield Finding(("model", name), message, "Take it from the model's config.json.")
 
 

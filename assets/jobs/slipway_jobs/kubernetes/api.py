@@ -174,7 +174,7 @@ class Api:
             try:
                 loader.load_and_set(configuration)
             except (ConfigException, OSError) as error:
-                message = f"this is no pod of the cluster ({error}): open its shell with"
+                message = f"this is not a pod of the cluster ({error}): open its shell with"
                 raise ApiError(f"{message} kubectl exec -n {self.namespace} -it deploy/shell -- bash") from None
             self._connected = client.ApiClient(configuration)
         return self._connected

@@ -32,7 +32,7 @@ def model_files(folder: Path, tell: Callable[[str], None]) -> dict[str, Publishe
         if path.is_dir() or name in NOT_PUBLISHED:
             continue
         if not path.is_file() or folder.resolve() not in path.resolve().parents:
-            raise ValueError(f"{path} is no file of this folder")
+            raise ValueError(f"{path} is not a file of this folder")
         found[name] = _described(path)
         if found[name].size >= 2**30:
             tell(f"{name}: {found[name].size / 2**30:.1f} GiB read, sha256 {found[name].sha256[:12]}...")

@@ -73,7 +73,7 @@ def _json(file: Path, problems: list[str]) -> dict[str, Any]:
         problems.append(f"{file} cannot be read: {error}")
         return {}
     if not isinstance(content, dict):
-        problems.append(f"{file} is no JSON object")
+        problems.append(f"{file} is not a JSON object")
         return {}
     return content
 

@@ -41,7 +41,7 @@ def environment_here() -> Environment:
         place = "" if file != ENVIRONMENT_FILE else " Run slipway-job on the cluster's head node or a login node."
         raise NoSuchRun(f"{file}: the environment's file cannot be read ({error.strerror}).{place}") from None
     except ValidationError as error:
-        raise NoSuchRun(f"{file}: this is no environment's file of this version of the kit: {error}") from None
+        raise NoSuchRun(f"{file}: this is not an environment's file of this version of the kit: {error}") from None
 
 
 def find_run(name: str) -> Run:
@@ -90,5 +90,5 @@ def _read(directory: Path) -> Run:
         file = run.chain_file
         read_chain(file)
     except (OSError, ValidationError) as error:
-        raise NoSuchRun(f"{file}: this is no run of this version of the kit: {error}") from None
+        raise NoSuchRun(f"{file}: this is not a run of this version of the kit: {error}") from None
     return run

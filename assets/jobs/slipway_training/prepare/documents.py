@@ -25,7 +25,7 @@ def documents(part: Part, text_field: str) -> Iterator[str]:
     A .jsonl file has a text on each line, a .parquet file in each row, a .txt file between blank lines.
 
     Raises:
-        DocumentError: a line is no JSON object, or the field is missing or no string.
+        DocumentError: a line is not a JSON object, or the field is missing or no string.
         OSError: the file cannot be read.
     """
     reader = {".jsonl": _from_json_lines, ".parquet": _from_parquet, ".txt": _from_text}[part.file.suffix]
@@ -39,7 +39,9 @@ def _from_json_lines(part: Part, field: str) -> Iterator[str]:
         try:
             text = json.loads(line)[field]
         except (ValueError, KeyError, TypeError) as error:
-            reason = f"has no field {field!r} (data.text_field)" if isinstance(error, KeyError) else "is no JSON object"
+            reason = (
+                f"has no field {field!r} (data.text_field)" if isinstance(error, KeyError) else "is not a JSON object"
+            )
             raise DocumentError(f"{part.file}:{_line_number(part.file, place)}: the line {reason}") from error
         if not isinstance(text, str):
             raise DocumentError(f"{part.file}:{_line_number(part.file, place)}: {field!r} is not a string")

@@ -36,7 +36,7 @@ def check_limits(run: Run) -> None:
         problems.append(f"{run.world_size} workers cannot be divided into groups of {tensor} x {stages}")
     if recipe.batch.global_size % (recipe.batch.micro_size * replicas):
         problems.append(
-            f"batch.global_size {recipe.batch.global_size} is no multiple of micro_size {recipe.batch.micro_size} "
+            f"batch.global_size {recipe.batch.global_size} is not a multiple of micro_size {recipe.batch.micro_size} "
             f"times {replicas} replicas"
         )
     if tensor % repeats:
