@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import cache
 
 import botocore.session
+import moto.settings
 import pytest
 
 # The CDK's built-in template validation costs seconds in every process; the gate tests switch it on where it counts.
@@ -12,8 +13,9 @@ os.environ.setdefault("CDK_VALIDATION", "false")
 
 from tests.assembly import ENVIRONMENTS, SLURM_ENVIRONMENTS, Assembly, load, synthesize
 
-# Without it moto makes 1,300 machine images with their snapshots in each new account and Region, 0.25 s each time.
-os.environ.setdefault("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
+# moto makes 1,300 machine images with their snapshots in each new account and Region, for 0.25 s each time. Not by its
+# environment variable, which the emulator and the judge would inherit: they have their own processes.
+moto.settings.ec2_load_default_amis = lambda: False
 
 # Each boto3 session reads the models of its services from disk, 0.2 s for EC2's. Here all sessions share one loader.
 botocore.session.create_loader = cache(botocore.session.create_loader)
