@@ -24,7 +24,7 @@ class Datum:
 
 
 def extracted(line: str) -> list[Datum]:
-    """Return the metrics of a log line; none where it is not a JSON object with metadata."""
+    """Return the metrics of a log line. A line without a JSON object and metadata has no metrics."""
     try:
         root = json.loads(line)
     except ValueError:
