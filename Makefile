@@ -130,20 +130,20 @@ snapshots: setup ## Rewrite the template snapshots after a wanted change (review
 
 .PHONY: judge
 judge: setup ## Run the real aws-parallelcluster on every environment's cluster configuration
-	python -m slipway.judge
-	python -m pytest $(SIDE_BY_SIDE) tests/judge -m judge
+	python -m slipway.review.judge
+	python -m pytest $(SIDE_BY_SIDE) tests/review/judge -m judge
 
 .PHONY: rehearse
 rehearse: setup ## Deploy and destroy an environment, `default` or ENVIRONMENT, on an emulator with the real CDK CLI
-	python -m slipway.rehearsal --environment "$${ENVIRONMENT-default}"
+	python -m slipway.rehearse --environment "$${ENVIRONMENT-default}"
 
 rehearse-%: export REHEARSED = $*
 rehearse-%: setup
-	python -m slipway.rehearsal --environment "$$REHEARSED"
+	python -m slipway.rehearse --environment "$$REHEARSED"
 
 .PHONY: test-rehearsal
 test-rehearsal: setup ## Run the slow tests of the rehearsal, of slipway destroy and roll-out
-	python -m pytest tests/rehearsal tests/teardown tests/roll_out -m rehearsal
+	python -m pytest tests/rehearsal tests/remove/teardown tests/operate/roll_out -m rehearsal
 
 .PHONY: destroy
 destroy: setup ## Delete the deployed ENVIRONMENT, nodes first; says what and asks (docs/teardown.md)
@@ -158,7 +158,7 @@ cost: setup .plan ## Print what ENVIRONMENT costs idle and at peak, from list pr
 	@$(OWN_FOLDER) && \
 	  { node_modules/.bin/cdk synth --quiet -c "environment=$$ENVIRONMENT" --output "$$folder/assembly" >/dev/null 2>"$$folder/log" || \
 	    { cat "$$folder/log" >&2; exit 1; }; } && \
-	  python -m slipway.plan.cost "$$folder/assembly"
+	  python -m slipway.review.cost "$$folder/assembly"
 
 .PHONY: diff
 diff: setup .plan ## Show what a deployment of ENVIRONMENT would change, and whether it can update the cluster
@@ -178,7 +178,7 @@ review: setup ## Judge and plan every environment, or ENVIRONMENT, against BASE,
 	@shopt -s nullglob; names=(environments/*.yaml); names=("$${names[@]#environments/}"); names=("$${names[@]%.yaml}"); \
 	[[ -z $${ENVIRONMENT+given} ]] || names=("$$ENVIRONMENT"); \
 	(($${#names[@]})) || { echo "there is no environment to review in environments/" >&2; exit 1; }; \
-	trap 'exit 130' INT TERM; status=0; python -m slipway.judge -- "$${names[@]}" || status=$$?; ((status < 2)) || exit "$$status"; \
+	trap 'exit 130' INT TERM; status=0; python -m slipway.review.judge -- "$${names[@]}" || status=$$?; ((status < 2)) || exit "$$status"; \
 	for name in "$${names[@]}"; do \
 	  slipway plan --environment "$$name" --base "$(AGAINST)" --fail-on "$$FAIL_ON" --markdown ".plan/review/$$name.md" \
 	    --json ".plan/review/$$name.json" --html ".plan/review/$$name.html" || status=1; done; exit "$$status"
@@ -199,15 +199,15 @@ bench-conversion: .tools/training/.installed ## Measure the converter's memory w
 
 .PHONY: schema
 schema: setup ## Rewrite environments/schema.json and the generated parts of docs/ from the models and rules
-	python -m slipway.spec.schema
-	python -m slipway.spec.reference
-	python -m slipway.lint.documentation
-	python -m slipway.preflight.documentation
+	python -m slipway.config.schema
+	python -m slipway.config.reference
+	python -m slipway.review.lint.documentation
+	python -m slipway.check.preflight.documentation
 	python -m tests.contracts.register
 
 .PHONY: sbom
 sbom: setup ## Write the software bill of materials of ENVIRONMENT into .plan/sbom.json (docs/review.md)
-	@python -m slipway.sbom --environment "$$ENVIRONMENT" --output .plan/sbom.json
+	@python -m slipway.review.sbom --environment "$$ENVIRONMENT" --output .plan/sbom.json
 
 # Packages that are locked keep their versions; without the file all are the newest that the pins allow.
 .PHONY: locks
@@ -222,7 +222,7 @@ training-lock: setup ## Lock all Python packages of the training stack STACK wit
 .PHONY: picture
 picture: setup .plan ## Draw docs/architecture.svg anew from the templates of the default environment
 	@node_modules/.bin/cdk synth --quiet --output .plan/default >/dev/null 2>.plan/log || { cat .plan/log >&2; exit 1; }
-	@python -m slipway.plan.report.picture .plan/default > docs/architecture.svg
+	@python -m slipway.review.report.picture .plan/default > docs/architecture.svg
 
 .PHONY: clean
 clean: ## Remove everything that was generated or installed

@@ -6,8 +6,8 @@ import sys
 import aws_cdk as cdk
 from cdk_nag import AwsSolutionsChecks, HIPAASecurityChecks, NIST80053R5Checks, PCIDSS321Checks
 
-from slipway.environment_files import WrongChoiceError, environment_file
-from slipway.spec import InvalidEnvironment, Problem, load_with_notices
+from slipway.assembly.environment_files import WrongChoiceError, environment_file
+from slipway.config import InvalidEnvironment, Problem, load_with_notices
 from stacks.cluster_validation import ClusterRules
 from stacks.cost_ceiling import CostCeiling
 from stacks.environment import build_environment

@@ -22,7 +22,7 @@ BAR_SECONDS = 2.0
 _SYNTHS = """
 import sys
 from pathlib import Path
-from slipway.synthesis import start_synthesis
+from slipway.assembly.synthesis import start_synthesis
 folder = Path(sys.argv[2])
 names = map(str, range(int(sys.argv[3])))
 synths = [start_synthesis(sys.argv[1], folder / name, folder / f"{name}.log") for name in names]

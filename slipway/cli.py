@@ -1,19 +1,19 @@
 """The `slipway` command. Each command is a function of its own package, which imports what it needs when called."""
 
-from slipway.az.command import az
+from slipway.check.az.command import az
+from slipway.check.deploy_role.command import deploy_role
+from slipway.check.preflight.command import preflight
 from slipway.console import Program
-from slipway.deploy_role.command import deploy_role
-from slipway.endpoint.command import endpoint
-from slipway.leftovers.command import leftovers
-from slipway.lint.command import lint
-from slipway.plan.cluster_update.command import cluster_update
-from slipway.plan.command import plan
-from slipway.preflight.command import preflight
-from slipway.promote.command import promote
-from slipway.resume.command import pause, resume
-from slipway.roll_out.command import roll_out
-from slipway.rotate_key.command import rotate_key
-from slipway.teardown.command import destroy
+from slipway.operate.endpoint.command import endpoint
+from slipway.operate.promote.command import promote
+from slipway.operate.resume.command import pause, resume
+from slipway.operate.roll_out.command import roll_out
+from slipway.operate.rotate_key.command import rotate_key
+from slipway.remove.leftovers.command import leftovers
+from slipway.remove.teardown.command import destroy
+from slipway.review.cluster_update.command import cluster_update
+from slipway.review.command import plan
+from slipway.review.lint.command import lint
 
 app = Program(
     help="Plan, check, operate and destroy Slipway environments: what the CDK CLI does not do. Guide: docs/README.md.",

@@ -8,8 +8,8 @@ from neuron_constructs.operations.budget import Budget, BudgetProps
 from neuron_constructs.operations.budget_action import BudgetAction, BudgetActionProps
 from neuron_constructs.operations.budget_action_permissions import StoppedParts
 from neuron_constructs.operations.notifications import Notifications
-from slipway.assembly import ENVIRONMENT_TAG
-from slipway.spec.environment import Environment
+from slipway.assembly.stacks import ENVIRONMENT_TAG
+from slipway.config.environment import Environment
 from stacks.inference import InferenceStack
 from stacks.kubernetes import KubernetesStack
 from stacks.lifetimes import log_retention

@@ -7,10 +7,10 @@ from neuron_constructs.cluster.configuration import AccountingDatabase, ClusterC
 from neuron_constructs.cluster.node_access import NodeAccess
 from neuron_constructs.cluster.queues import ComputeResource, Queue
 from neuron_constructs.cluster.shared_storage import SharedStorage, SharedVolume
-from slipway.assembly import ENVIRONMENT_TAG
-from slipway.spec import queues as spec
-from slipway.spec.environment import Environment
-from slipway.spec.training import AppsVolume, HomeVolume, Training
+from slipway.assembly.stacks import ENVIRONMENT_TAG
+from slipway.config import queues as spec
+from slipway.config.environment import Environment
+from slipway.config.training import AppsVolume, HomeVolume, Training
 from stacks.lifetimes import storage_lifecycle
 from stacks.storage import StorageStack
 

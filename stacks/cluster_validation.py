@@ -5,10 +5,10 @@ from pathlib import Path
 import aws_cdk as cdk
 import jsii
 
-from slipway.lint.assembly import lint_assembly
-from slipway.lint.rules import RULES
-from slipway.lint.templates import TemplateCluster
-from slipway.spec.problems import Finding, dotted
+from slipway.assembly.templates import TemplateCluster
+from slipway.config.problems import Finding, dotted
+from slipway.review.lint.assembly import lint_assembly
+from slipway.review.lint.rules import RULES
 
 
 @jsii.implements(cdk.IPolicyValidationPlugin)

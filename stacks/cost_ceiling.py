@@ -5,11 +5,11 @@ from pathlib import Path
 import aws_cdk as cdk
 import jsii
 
-from slipway.assembly import read_stacks
-from slipway.plan.ceiling import RULE, above_ceiling, dearest_lines
-from slipway.plan.cost.estimate import estimate
-from slipway.spec.environment import Environment
-from slipway.spec.loader import located
+from slipway.assembly.stacks import read_stacks
+from slipway.config.environment import Environment
+from slipway.config.loader import located
+from slipway.review.ceiling import RULE, above_ceiling, dearest_lines
+from slipway.review.cost.estimate import estimate
 
 
 @jsii.implements(cdk.IPolicyValidationPlugin)

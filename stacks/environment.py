@@ -3,7 +3,7 @@
 import aws_cdk as cdk
 
 from neuron_constructs.log_groups import EncryptLogGroups
-from slipway.spec.environment import Environment
+from slipway.config.environment import Environment
 from stacks.inference import InferenceStack
 from stacks.kubernetes import KubernetesStack
 from stacks.network import NetworkStack

@@ -3,8 +3,8 @@
 import aws_cdk as cdk
 from constructs import Construct
 
-from slipway.assembly import ENVIRONMENT_TAG
-from slipway.spec.environment import Environment
+from slipway.assembly.stacks import ENVIRONMENT_TAG
+from slipway.config.environment import Environment
 
 
 class EnvironmentStack(cdk.Stack):

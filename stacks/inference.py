@@ -19,11 +19,11 @@ from neuron_constructs.inference.served_files import changes_log
 from neuron_constructs.inference.token_check import TokenCheck, TokenClaim
 from neuron_constructs.log_groups import list_log_groups_command
 from slipway import facts
-from slipway.assembly import ENVIRONMENT_TAG
-from slipway.spec import endpoint as endpoint_spec
-from slipway.spec.environment import Environment
-from slipway.spec.inference import Inference
-from slipway.spec.inference import ServedModel as ServedModelSpec
+from slipway.assembly.stacks import ENVIRONMENT_TAG
+from slipway.config import endpoint as endpoint_spec
+from slipway.config.environment import Environment
+from slipway.config.inference import Inference
+from slipway.config.inference import ServedModel as ServedModelSpec
 from stacks.environment_stack import EnvironmentStack
 from stacks.lifetimes import log_retention
 from stacks.network import NetworkStack

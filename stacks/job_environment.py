@@ -5,10 +5,10 @@ from typing import Any
 
 from neuron_constructs.kubernetes import names
 from slipway import facts
-from slipway.spec.environment import Environment
-from slipway.spec.inference import Inference, ServedModel
-from slipway.spec.kubernetes import Kubernetes, Team
-from slipway.spec.training import Training
+from slipway.config.environment import Environment
+from slipway.config.inference import Inference, ServedModel
+from slipway.config.kubernetes import Kubernetes, Team
+from slipway.config.training import Training
 from stacks.storage import StorageStack
 from stacks.teams import team_directories, team_namespace
 

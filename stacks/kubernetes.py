@@ -24,9 +24,9 @@ from neuron_constructs.kubernetes.training_image import TrainingImage, TrainingI
 from neuron_constructs.provided_functions import own_provided_functions
 from neuron_constructs.session_manager import first_instance, forward_port_command
 from slipway import facts
-from slipway.assembly import ENVIRONMENT_TAG
-from slipway.spec.environment import Environment
-from slipway.spec.kubernetes import Kubernetes, Team
+from slipway.assembly.stacks import ENVIRONMENT_TAG
+from slipway.config.environment import Environment
+from slipway.config.kubernetes import Kubernetes, Team
 from stacks.environment_stack import EnvironmentStack
 from stacks.job_environment import kubernetes_job_environment
 from stacks.lifetimes import log_retention

@@ -3,8 +3,8 @@
 import aws_cdk as cdk
 from aws_cdk import aws_logs as logs
 
-from slipway.spec.environment import Environment
-from slipway.spec.storage import Lifecycle
+from slipway.config.environment import Environment
+from slipway.config.storage import Lifecycle
 
 
 def removal_policy(lifecycle: Lifecycle) -> cdk.RemovalPolicy:

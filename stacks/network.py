@@ -8,7 +8,7 @@ from neuron_constructs.buckets import PrivateBucket, PrivateBucketProps
 from neuron_constructs.log_groups import LogKey
 from neuron_constructs.network import Network, NetworkProps
 from neuron_constructs.provided_functions import own_provided_functions
-from slipway.spec.environment import Environment
+from slipway.config.environment import Environment
 from stacks.environment_stack import EnvironmentStack
 from stacks.lifetimes import keeps_file_system, log_retention, removal_policy
 

@@ -19,9 +19,9 @@ from neuron_constructs.operations.served_model import WatchedModel
 from neuron_constructs.operations.watch import Watch, WatchedPart
 from neuron_constructs.session_manager import forward_port_command
 from slipway import facts
-from slipway.spec.endpoint import Endpoint
-from slipway.spec.environment import Environment
-from slipway.spec.scaling import DEFAULT_TARGETS
+from slipway.config.endpoint import Endpoint
+from slipway.config.environment import Environment
+from slipway.config.scaling import DEFAULT_TARGETS
 from stacks.budget import add_budget
 from stacks.environment_stack import EnvironmentStack
 from stacks.inference import InferenceStack

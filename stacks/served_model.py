@@ -29,8 +29,8 @@ from neuron_constructs.inference.scaling import (
 )
 from neuron_constructs.inference.served_files import changes_rule
 from slipway import facts
-from slipway.spec import inference as spec
-from slipway.spec.environment import Environment
+from slipway.config import inference as spec
+from slipway.config.environment import Environment
 from stacks.lifetimes import log_retention
 from stacks.storage import MODELS_ON_LUSTRE, StorageStack
 

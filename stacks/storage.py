@@ -15,8 +15,8 @@ from neuron_constructs.lustre import DataRepository, Lustre, LustreProps
 from neuron_constructs.object_access_trail import ObjectAccessTrail
 from neuron_constructs.open_zfs import OpenZfsHome, OpenZfsHomeProps
 from neuron_constructs.provided_functions import own_provided_functions
-from slipway.spec.environment import Environment
-from slipway.spec.inference import LustreSource
+from slipway.config.environment import Environment
+from slipway.config.inference import LustreSource
 from stacks.environment_stack import EnvironmentStack
 from stacks.lifetimes import (
     database_removal_policy,

@@ -5,7 +5,7 @@ from typing import Any
 
 from neuron_constructs.kubernetes import names
 from neuron_constructs.kubernetes.software import JobSpace
-from slipway.spec.kubernetes import Kubernetes, Team
+from slipway.config.kubernetes import Kubernetes, Team
 
 
 def team_namespace(team: str) -> str:

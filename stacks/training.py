@@ -28,10 +28,10 @@ from neuron_constructs.session_manager import (
     user_session_command,
 )
 from slipway import facts
-from slipway.assembly import ENVIRONMENT_TAG
-from slipway.bootstrap import DEFAULT_QUALIFIER
-from slipway.spec.environment import Environment
-from slipway.spec.training import Training
+from slipway.assembly.bootstrap import DEFAULT_QUALIFIER
+from slipway.assembly.stacks import ENVIRONMENT_TAG
+from slipway.config.environment import Environment
+from slipway.config.training import Training
 from stacks.cluster_settings import cluster_settings
 from stacks.environment_stack import EnvironmentStack
 from stacks.job_environment import slurm_job_environment

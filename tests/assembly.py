@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from slipway.spec import load_environment
-from slipway.spec.environment import Environment
-from slipway.spec.training import Training
+from slipway.config import load_environment
+from slipway.config.environment import Environment
+from slipway.config.training import Training
 
 PROJECT = Path(__file__).parent.parent
 _SHIPPED = {path.stem: path for path in sorted((PROJECT / "environments").glob("*.yaml"))}

@@ -33,7 +33,7 @@ class Billing(Row):
         resource_type: For example ``AWS::EC2::NatGateway``.
         why: What of it bills, or why it is free, as a sentence.
         each: What every resource of the type bills while it stands.
-        measured: Whether more of what it bills depends on its properties: ``slipway.plan.cost`` reads them.
+        measured: Whether more of what it bills depends on its properties: ``slipway.review.cost`` reads them.
         by_use: What bills by requests, bytes or seconds.
     """
 

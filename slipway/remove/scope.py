@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from slipway.assembly import ENVIRONMENT_TAG, NoAssemblyError, Stack, read_stacks
-from slipway.documented_leftovers import rules
+from slipway.assembly.stacks import ENVIRONMENT_TAG, NoAssemblyError, Stack, read_stacks
+from slipway.remove.documented_leftovers import rules
 from slipway.remove.errors import RefusedError
 
 EKS_CLUSTER = "AWS::EKS::Cluster"

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from slipway.assembly import Stack, read_stacks
-from slipway.plan.cost.estimate import estimate
-from slipway.plan.report.architecture import Architecture, read_architecture
-from slipway.plan.report.page import page
+from slipway.assembly.stacks import Stack, read_stacks
+from slipway.review.cost.estimate import estimate
+from slipway.review.report.architecture import Architecture, read_architecture
+from slipway.review.report.page import page
 from tests.browser.chromium import ARGUMENTS, EXECUTABLE, variables
 from tests.conftest import AssemblyFactory
-from tests.plan.report.plans import COMPARED, PLAN
+from tests.review.report.plans import COMPARED, PLAN
 
 WIDTHS = (1280, 390)
 PAGES = ("default", "changed", "kubernetes", "team", "public")

@@ -18,7 +18,7 @@ from tests.assembly import PROJECT
 
 FILE = Path(__file__).with_name("stand_ins.yaml")
 DOCUMENT = PROJECT / "docs" / "stand-ins.md"
-SEARCHED = ("tests", "slipway/rehearsal", "slipway/judge")
+SEARCHED = ("tests", "slipway/rehearse", "slipway/review/judge")
 
 Source = Annotated[str, StringConstraints(pattern=r"^[^:]+ \S*\d\S*: .+")]
 """Project and version or commit, or what was recorded and the day, then the place: `util-linux 2.38.1: blkid(8)`."""

@@ -20,11 +20,11 @@ import pytest
 from moto import mock_aws
 
 from slipway import facts
-from slipway.endpoint.keys import Keys
+from slipway.operate.endpoint.keys import Keys
 from tests.assembly import PROJECT
 from tests.contracts.real_packages import unpacked
 from tests.engine_task_stack import container, environment, synthesized
-from tests.rotate_key.account import Account, rotate
+from tests.operate.rotate_key.account import Account, rotate
 
 pytestmark = pytest.mark.contract
 

@@ -10,8 +10,8 @@ import pytest
 from openai.types import Model
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
-from tests.endpoint_commands.conftest import served
-from tests.endpoint_commands.stand_in import MODEL, StandIn
+from tests.operate.endpoint.conftest import served
+from tests.operate.endpoint.stand_in import MODEL, StandIn
 
 pytestmark = pytest.mark.contract
 

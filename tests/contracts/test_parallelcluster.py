@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 from moto.server import ThreadedMotoServer
 
-from slipway.teardown import jobs
-from slipway.teardown.compute_fleet import ComputeFleet, NoAnswerError
+from slipway.remove.teardown import jobs
+from slipway.remove.teardown.compute_fleet import ComputeFleet, NoAnswerError
 from tests.assembly import PROJECT
 from tests.assets import cluster_node, health_node
 from tests.contracts.real_packages import unpacked
+from tests.remove.teardown import test_compute_fleet
 from tests.slurm import trainium_cluster
-from tests.teardown import test_compute_fleet
 
 pytestmark = pytest.mark.contract
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from slipway.teardown import jobs as teardown
+from slipway.remove.teardown import jobs as teardown
 from slipway_jobs.chain import slurm_answer
 from slipway_jobs.chain.slurm import SlurmError, cancel_jobs, release, submit_job, unfinished_jobs
 from tests.assets import health_node

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from slipway import facts
-from slipway.spec.inference import ServedModel
+from slipway.config.inference import ServedModel
 from tests.assembly import load
 
 VARIANTS = ("public", "apikey", "machines", "rolledout")

@@ -13,9 +13,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from slipway.cli import app
-from slipway.endpoint.check import api
-from slipway.endpoint.deployed import METADATA, EndpointDescription
-from slipway.endpoint.streaming import chat_request
+from slipway.operate.endpoint.check import api
+from slipway.operate.endpoint.deployed import METADATA, EndpointDescription
+from slipway.operate.endpoint.streaming import chat_request
 from tests.endpoint.running_endpoint import RunningEndpoint
 from tests.endpoint.served_models import EACH_MODEL, Case
 

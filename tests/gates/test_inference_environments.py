@@ -8,8 +8,8 @@ from typing import NamedTuple
 import aws_cdk as cdk
 import pytest
 
-from slipway.spec import load_environment
-from slipway.spec.inference import MOST_SERVICES
+from slipway.config import load_environment
+from slipway.config.inference import MOST_SERVICES
 from stacks.environment import build_environment
 from tests.assembly import cdk_context, synthesize
 from tests.gates.test_template_linters import CFN_LINT

@@ -13,7 +13,7 @@ import aws_cdk as cdk
 import pytest
 
 from slipway import facts
-from slipway.spec import load_environment
+from slipway.config import load_environment
 from stacks.environment import build_environment
 from tests.assembly import cdk_context
 from tests.gates.test_template_linters import CFN_LINT, run_checkov

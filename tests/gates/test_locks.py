@@ -23,7 +23,7 @@ DIRECT = re.compile(r"(?:via| #  ) -r requirements[a-z-]*\.txt$", re.MULTILINE)
 HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}\b")
 
 # They run elsewhere: the emulator and the SBOM with the tests' packages, the judge's other half with ParallelCluster's.
-NOT_OF_THE_RUNTIME = ("slipway/rehearsal/", "slipway/judge/inside_parallelcluster/", "slipway/sbom/")
+NOT_OF_THE_RUNTIME = ("slipway/rehearse/", "slipway/review/judge/inside_parallelcluster/", "slipway/review/sbom/")
 
 each_set = pytest.mark.parametrize("name", LOCKED)
 

@@ -16,7 +16,10 @@ OWN = re.findall(r"^(?:override |export )*([A-Z_]+) *:?=", (PROJECT / "Makefile"
 OF_ENVIRONMENTS = [
     target for target, recipe in RECIPE.findall((PROJECT / "Makefile").read_text()) if "ENVIRONMENT" in recipe
 ]
-WITHOUT_A_NAME = {"rehearse": "-m slipway.rehearsal --environment default", "review": "-m slipway.judge -- default"}
+WITHOUT_A_NAME = {
+    "rehearse": "-m slipway.rehearse --environment default",
+    "review": "-m slipway.review.judge -- default",
+}
 """What runs when no name is given, where nothing is changed, deleted or paid for."""
 
 HOSTILE = """$(shell touch made) $(touch made) `touch made` '"; touch made; " a  b"""

@@ -169,7 +169,7 @@ def test_the_comment_is_given_all_plans_also_when_there_is_none(planned: tuple[s
     )
 
     files = [f".plan/review/{name}.json" for name in planned]
-    assert run.stdout.split() == ["-m", "slipway.plan.comment", "--pull-request", "7", "--all", *files]
+    assert run.stdout.split() == ["-m", "slipway.review.comment", "--pull-request", "7", "--all", *files]
 
 
 @pytest.mark.parametrize("name", ["deploy", "destroy"])

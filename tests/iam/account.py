@@ -11,10 +11,10 @@ from typing import Any
 
 from moto.iam.aws_managed_policies import aws_managed_policies_data
 
-from slipway.rehearsal.emulator.template.document import Template
-from slipway.rehearsal.emulator.template.intrinsics import Resolver, StackIdentity
+from emulator.template.document import Template
+from emulator.template.intrinsics import Resolver, StackIdentity
 from tests.assembly import Assembly
-from tests.deploy_role.made_resources import UUID, made_up
+from tests.check.deploy_role.made_resources import UUID, made_up
 from tests.iam.simulator import ACCOUNT, Document, Request
 
 _ARN_FORMS = {
@@ -219,7 +219,7 @@ class Account:
         boundaries = [self.managed_policy(boundary)] if boundary in own else []
         return Role(made, [*inline, *attached, *beside], boundaries)
 
-    # ---- what the templates ask of the Region (slipway.rehearsal.emulator.template.surroundings) ----------------
+    # ---- what the templates ask of the Region (emulator.template.surroundings) ----------------
 
     def stack_output(self, stack_name: str, output_name: str, region: str) -> str:
         """Return another stack's output."""

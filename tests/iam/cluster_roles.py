@@ -1,7 +1,7 @@
 """The roles of a cluster's nodes, with the policies that the real aws-parallelcluster gives them.
 
 `parallelcluster_roles.json` is what aws-parallelcluster 3.16.1 built for environments/team.yaml;
-tests/judge/test_node_policies.py makes it again and compares.
+tests/review/judge/test_node_policies.py makes it again and compares.
 """
 
 import json

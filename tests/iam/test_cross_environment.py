@@ -13,10 +13,10 @@ import pytest
 import yaml
 from cfnlint.schema import PROVIDER_SCHEMA_MANAGER  # type: ignore[import-untyped]
 
-from slipway.assembly import ENVIRONMENT_TAG
-from slipway.deploy_role.needs import read_needs
-from slipway.deploy_role.policies import deploy_role_limits, deployer_policy, destroyer_policy, execution_policies
-from slipway.spec import load_environment
+from slipway.assembly.stacks import ENVIRONMENT_TAG
+from slipway.check.deploy_role.needs import read_needs
+from slipway.check.deploy_role.policies import deploy_role_limits, deployer_policy, destroyer_policy, execution_policies
+from slipway.config import load_environment
 from tests.assembly import Assembly, environment_path, synthesize
 from tests.conftest import AssemblyFactory
 from tests.iam.account import Account, MadeResource

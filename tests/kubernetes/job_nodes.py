@@ -13,14 +13,14 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from slipway import facts
-from slipway.spec import Environment
-from slipway.spec.kubernetes import Kubernetes, NodeGroup
+from slipway.config import Environment
+from slipway.config.kubernetes import Kubernetes, NodeGroup
 from slipway_jobs.environment import Environment as JobEnvironment
 from stacks.job_environment import kubernetes_job_environment
 from stacks.storage import StorageStack
+from tests.config.files import load
 from tests.kubernetes.scheduling import Node
 from tests.kubernetes_node_group_stack import Built, node_groups
-from tests.spec.files import load
 
 MOST_NODES = 32
 """Nodes of a group with EFA; the largest recipe wants as many."""

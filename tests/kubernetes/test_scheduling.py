@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, get_args
 import pytest
 
 from slipway import facts
-from slipway.spec import Environment
+from slipway.config import Environment
 from slipway_jobs.environment import Environment as JobEnvironment
 from slipway_jobs.kubernetes.manifests import job_set, mpi_job
 from slipway_jobs.recipe.load import load_recipe

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from slipway import facts
-from slipway.spec.kubernetes import CoreNodes
+from slipway.config.kubernetes import CoreNodes
 from tests.kubernetes.installed import Installed
 from tests.kubernetes.software_stack import VARIANTS, installed
 

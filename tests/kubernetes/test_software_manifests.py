@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from slipway import facts
-from slipway.spec import load_environment
+from slipway.config import load_environment
 from tests.assembly import ENVIRONMENTS, Assembly, load, synthesize
 from tests.conftest import AssemblyFactory
 from tests.kubernetes.installed import Installed

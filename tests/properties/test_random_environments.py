@@ -8,11 +8,11 @@ from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 
-from slipway.lint.assembly import lint_assembly
-from slipway.lint.rules import RULES
+from slipway.review.lint.assembly import lint_assembly
+from slipway.review.lint.rules import RULES
 from tests.assembly import Assembly, synthesize
-from tests.spec.files import load
-from tests.spec.strategies import environments
+from tests.config.files import load
+from tests.config.strategies import environments
 
 RESOURCE_LIMIT = 500
 TEMPLATE_LIMIT_BYTES = 1_000_000

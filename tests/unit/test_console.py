@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from slipway import chosen_assembly, console
+from slipway import console
+from slipway.assembly import choice
 from slipway.cli import app
 from tests.assembly import PROJECT
 
@@ -84,7 +85,7 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(
 ) -> None:
     """A file stands where the folder is to be: what root is refused, too."""
     (tmp_path / "file").touch()
-    monkeypatch.setattr(chosen_assembly, "FOLDER", tmp_path / "file")
+    monkeypatch.setattr(choice, "FOLDER", tmp_path / "file")
 
     assert ended(app, [command, "-e", "default"]) == 2
     assert capfd.readouterr().err == f"slipway: {tmp_path / 'file' / command}: Not a directory\n"

@@ -5,8 +5,8 @@ from typing import Any
 
 from cfnlint.schema import PROVIDER_SCHEMA_MANAGER  # type: ignore[import-untyped]
 
-from slipway.assembly import CLUSTER_TYPE, ENVIRONMENT_TAG, read_stacks
-from slipway.plan.cost.estimate import estimate
+from slipway.assembly.stacks import CLUSTER_TYPE, ENVIRONMENT_TAG, read_stacks
+from slipway.review.cost.estimate import estimate
 from tests.assembly import Assembly
 
 TAGGED_OTHERWISE = {

@@ -7,12 +7,12 @@ import pytest
 from moto import mock_aws
 from typer.testing import CliRunner
 
-from slipway import chosen_assembly
-from slipway.assembly import read_stacks
+from slipway.assembly import choice
+from slipway.assembly.stacks import read_stacks
+from slipway.assembly.synthesis import VALIDATION_REPORT, SynthFailedError, synthesize
 from slipway.cli import app
-from slipway.leftovers.environment import find_subject
-from slipway.plan.cost.estimate import estimate
-from slipway.synthesis import VALIDATION_REPORT, SynthFailedError, synthesize
+from slipway.remove.leftovers.environment import find_subject
+from slipway.review.cost.estimate import estimate
 from tests.assembly import Assembly, environment_path
 
 
@@ -67,7 +67,7 @@ def test_no_ceiling_keeps_anybody_from_ending_what_stands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, said: str
 ) -> None:
     file = with_ceiling(tmp_path, "max_usd_per_hour: 0.5")
-    monkeypatch.setattr(chosen_assembly, "FOLDER", tmp_path)
+    monkeypatch.setattr(choice, "FOLDER", tmp_path)
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
     monkeypatch.delenv("AWS_PROFILE", raising=False)
@@ -80,7 +80,7 @@ def test_no_ceiling_keeps_anybody_from_ending_what_stands(
 
 def test_no_ceiling_hides_whose_leftovers_are_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = with_ceiling(tmp_path, "max_usd_per_hour: 0.5")
-    monkeypatch.setattr(chosen_assembly, "FOLDER", tmp_path)
+    monkeypatch.setattr(choice, "FOLDER", tmp_path)
 
     assert find_subject(str(file), None, None, None).environment == "small"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from slipway.leftovers.kind import kinds
+from slipway.remove.leftovers.kind import kinds
 from tests.assembly import PROJECT
 from tests.documented_commands import PAGES
 

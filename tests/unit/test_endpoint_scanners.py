@@ -10,7 +10,7 @@ import aws_cdk as cdk
 import pytest
 
 from neuron_constructs.inference.endpoint import RouteProps
-from slipway.plan.security.read import PACKS
+from slipway.review.security.read import PACKS
 from tests.assembly import cdk_context
 from tests.endpoint_stack import CERTIFICATE, RECORD, REGION, Wanted, add_clients, add_endpoint, endpoint_stack, route
 from tests.gates.test_template_linters import CFN_LINT, run_checkov, templates_of

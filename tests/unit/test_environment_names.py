@@ -12,11 +12,11 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from slipway import environment_files
+from slipway.assembly import environment_files
+from slipway.assembly.environment_files import WrongChoiceError, environment_file, environment_names, folder_name
 from slipway.cli import app
-from slipway.environment_files import WrongChoiceError, environment_file, environment_names, folder_name
-from slipway.judge.__main__ import main as judge
-from slipway.rehearsal.__main__ import rehearse
+from slipway.rehearse.__main__ import rehearse
+from slipway.review.judge.__main__ import main as judge
 from tests.assembly import PROJECT
 
 NOT_NAMES = ("", " ", "\t", "\n", ".", "..", "a b", "../default", "$(touch made)", "-x", "x" * 300, ".yaml", " .yaml")
@@ -43,7 +43,7 @@ def nothing_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     def start(*arguments: object, **_: object) -> None:
         raise AssertionError(f"started {arguments}")
 
-    monkeypatch.setattr("slipway.process_groups.subprocess.Popen", start)
+    monkeypatch.setattr("slipway.assembly.process_groups.subprocess.Popen", start)
 
 
 def _run(words: tuple[str, ...], *options: str) -> Result:

@@ -10,8 +10,8 @@ import yaml
 
 from neuron_constructs.inference.engine_proxy import PROXY_CONTAINER, PROXY_PORT
 from slipway import facts
-from slipway.spec import load_environment
-from slipway.spec.inference import ServedModel
+from slipway.config import load_environment
+from slipway.config.inference import ServedModel
 from tests.assembly import Assembly, environment_path, synthesize
 
 WITH_ENDPOINT = ["default", "small", "public", "apikey", "machines", "rolledout"]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from slipway import facts
-from slipway.spec.rules.kubernetes_addresses import NODE_ADDRESSES
+from slipway.config.rules.kubernetes_addresses import NODE_ADDRESSES
 from tests.kubernetes_cluster_stack import ADMINISTRATORS, NAME, Synthesized, cluster_stack, synthesize
 
 VERSION = facts.kubernetes_version("1.35")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from slipway.plan.security.read import PACKS
+from slipway.review.security.read import PACKS
 from tests.gates.test_template_linters import CFN_LINT, run_checkov
 from tests.kubernetes_cluster_stack import NAME, REGION, cluster_stack
 from tests.pack_findings import pack_findings

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from slipway import facts
-from slipway.spec import load_environment
+from slipway.config import load_environment
 from slipway_jobs.environment import Environment
 from tests.assembly import Assembly, synthesize
 from tests.conftest import AssemblyFactory

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from slipway import facts
-from slipway.plan.security.read import PACKS
+from slipway.review.security.read import PACKS
 from tests.assets.sandbox import ASSETS
 from tests.assets.training_image_context import STACK, ImageBuild, image_app, image_build
 from tests.gates.test_template_linters import CFN_LINT, run_checkov, templates_of

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from neuron_constructs.kubernetes import names
-from slipway.assembly import CLUSTER_TYPE, Stack, read_stacks
-from slipway.machines import NODE_GROUP_LABEL, Machines, machines
+from slipway.assembly.instances import NODE_GROUP_LABEL, Machines, machines
+from slipway.assembly.stacks import CLUSTER_TYPE, Stack, read_stacks
 from tests.assembly import Assembly
 from tests.conftest import AssemblyFactory
 

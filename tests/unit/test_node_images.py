@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from neuron_constructs.cluster.image_build import ImageBuild, bake_script, image_configuration, image_id
-from slipway.judge.assembly import read_assembly
+from slipway.review.judge.assembly import read_assembly
 from tests.assembly import Assembly
 
 CLUSTER_ASSETS = Path(__file__).parents[2] / "assets" / "cluster"

@@ -10,7 +10,7 @@ from aws_cdk import aws_s3 as s3
 
 from neuron_constructs.cluster.node_scripts import NodeScripts, NodeScriptsProps
 from slipway import facts
-from slipway.bootstrap import DEFAULT_QUALIFIER
+from slipway.assembly.bootstrap import DEFAULT_QUALIFIER
 
 
 def test_what_python_leaves_behind_and_the_readme_are_not_uploaded(tmp_path: Path) -> None:

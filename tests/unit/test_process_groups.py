@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from slipway.process_groups import ProcessGroup, end_all
-from slipway.synthesis import start_synthesis
+from slipway.assembly.process_groups import ProcessGroup, end_all
+from slipway.assembly.synthesis import start_synthesis
 from tests.assembly import PROJECT
 
 WAITING_SECONDS = 60.0
@@ -70,8 +70,8 @@ import signal, sys
 from pathlib import Path
 # A shell's background job, which the tests may be, is born deaf to Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from slipway import synthesis
-from slipway.judge import __main__ as judge, proceedings
+from slipway.assembly import synthesis
+from slipway.review.judge import __main__ as judge, proceedings
 synthesis.PROJECT = Path(sys.argv.pop(1))
 from slipway.console import run
 judge.DIRECTORY = synthesis.PROJECT / ".judge"

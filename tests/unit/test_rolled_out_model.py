@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from slipway import facts
-from slipway.roll_out.service import METADATA, ServiceDescription
+from slipway.operate.roll_out.service import METADATA, ServiceDescription
 from stacks.served_model import NO_MODEL_CHOSEN
 from tests.assembly import Assembly
 from tests.conftest import AssemblyFactory

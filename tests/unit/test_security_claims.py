@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from slipway.plan.security.read import read
+from slipway.review.security.read import read
 from tests.assembly import PROJECT, Assembly
 
 TEXT = (PROJECT / "docs" / "security.md").read_text(encoding="utf-8")

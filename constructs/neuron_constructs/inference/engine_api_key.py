@@ -13,7 +13,7 @@ _OWN_KEY = "Secrets Manager's own key encrypts it; a customer's key can be had w
 
 
 class EngineApiKey(Construct):
-    """A secret with the keys as its plain text (slipway/endpoint/keys.py); its value is in no template."""
+    """A secret with the keys as its plain text (slipway/operate/endpoint/keys.py); its value is in no template."""
 
     secret: secretsmanager.ISecret
 

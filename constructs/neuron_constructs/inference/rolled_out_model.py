@@ -44,7 +44,7 @@ class RolledOutModelProps:
     """Value of the parameters before the first roll-out, and of the candidate's while there is none."""
 
     service: Mapping[str, Description]
-    """What a version must fit; `slipway.roll_out.service.ServiceDescription` says which values."""
+    """What a version must fit; `slipway.operate.roll_out.service.ServiceDescription` says which values."""
 
     canary: bool
     """Whether a second version, the candidate, can be served beside the first one."""

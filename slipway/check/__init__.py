@@ -1,0 +1,1 @@
+"""What an account says before an environment is deployed into it."""

@@ -1,0 +1,126 @@
+"""One run of `slipway az`: read, ask, decide, show, write."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import boto3
+from rich.console import Console
+
+from slipway import facts
+from slipway.check.az.account_evidence import account_evidence
+from slipway.check.az.decision import Decision, NoZoneFitsError, decide
+from slipway.check.az.edit import CannotWriteError, edited, write
+from slipway.check.az.evidence import Evidence, offline_evidence
+from slipway.check.az.table import print_evidence
+from slipway.check.az.wanted import Wanted, read_wanted
+from slipway.check.preflight.account import UNANSWERED, Account
+from slipway.config import InvalidEnvironment
+from slipway.config.problems import listed
+
+
+class NothingAskedError(Exception):
+    """Nothing could be found out; the message says why, and what to do."""
+
+
+def run(path: Path, *, region: str | None, offline: bool, dry_run: bool, console: Console) -> bool:
+    """Choose zones for an environment, and write them into its file.
+
+    Args:
+        path: the environment file.
+        region: a Region to look at; another than the file's is looked at only.
+        offline: take the facts' hints instead of asking AWS.
+        dry_run: write nothing.
+        console: where to report.
+
+    Returns:
+        Whether there are zones that fit, and the file has them or would take them.
+
+    Raises:
+        InvalidEnvironment: the file is wrong, beside its zones; nothing was asked.
+        NothingAskedError: neither AWS nor the facts could tell anything.
+    """
+    wanted = read_wanted(path)
+    elsewhere = region not in (None, wanted.region)
+    if elsewhere:
+        wanted = wanted.in_region(str(region))
+    evidence = _evidence(wanted, offline=offline)
+    decision: Decision | None = None
+    try:
+        decision = decide(wanted, evidence)
+    except NoZoneFitsError as error:
+        print_evidence(wanted, evidence, None, console)
+        _say(console, f"{error}\nThe file was not changed.")
+        return False
+    print_evidence(wanted, evidence, decision, console)
+    _say(
+        console,
+        f"training {decision.training}, others {listed(decision.others, 'and')}: {'; '.join(decision.reasons)}.",
+    )
+    left = _left(wanted, decision)
+    if left:
+        _say(
+            console,
+            f"It was {listed(left, 'and')}. In an environment that stands, a deployment would replace subnets and file "
+            "systems: `slipway plan` says what.",
+        )
+    standing = [zone for zone in left if zone in evidence.standing]
+    if standing:
+        _say(
+            console,
+            f"{path} was not changed: the environment stands in {listed(standing, 'and')}. Take the zones out of the "
+            "file to choose anew.",
+        )
+        return False
+    if dry_run or elsewhere:
+        _say(
+            console,
+            f"{path} was not changed: {'this is a dry run' if dry_run else f'it is for another Region than {region}'}.",
+        )
+        return True
+    return _write(path, decision, evidence, console)
+
+
+def _left(wanted: Wanted, decision: Decision) -> list[str]:
+    """Return the zones that the file names and that would be so no more."""
+    training = [wanted.current] if wanted.current and wanted.current != decision.training else []
+    return [*training, *(zone for zone in wanted.current_others if zone not in decision.others)]
+
+
+def _evidence(wanted: Wanted, *, offline: bool) -> Evidence:
+    try:
+        if offline:
+            return offline_evidence(wanted)
+        return account_evidence(wanted, Account(wanted.region, boto3.Session(region_name=wanted.region)))
+    except facts.UnknownFact as error:
+        raise NothingAskedError(str(error)) from error
+    except UNANSWERED as error:
+        raise NothingAskedError(
+            f"AWS does not say what the zones of {wanted.region} offer: {error}. Log in, or set AWS_PROFILE; --offline "
+            "takes the zones that Slipway's own data name"
+        ) from error
+
+
+def _write(path: Path, decision: Decision, evidence: Evidence, console: Console) -> bool:
+    """Write the file, and say what happened."""
+    with path.open(encoding="utf-8", newline="") as file:
+        before = file.read()
+    try:
+        after = edited(before, decision, evidence.source, f"{datetime.now(UTC):%Y-%m-%d}")
+        if after == before:
+            _say(console, f"{path} says so already.")
+            return True
+        write(path, after)
+    except (CannotWriteError, OSError) as error:
+        _say(console, f"{path} was not changed: {error}.")
+        return False
+    except InvalidEnvironment as invalid:
+        _say(
+            console, f"{path} was not changed, for with these zones and their comment it would not be valid:\n{invalid}"
+        )
+        return False
+    _say(console, f"written to {path}.")
+    return True
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, soft_wrap=True, markup=False, highlight=False)

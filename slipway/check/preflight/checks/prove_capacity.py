@@ -1,0 +1,172 @@
+"""PF20: EC2 has the instances, proven by reserving them for a moment. It bills, so it runs only when asked for."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from botocore.exceptions import ClientError
+
+from slipway.assembly.stacks import ENVIRONMENT_TAG
+from slipway.check.preflight.account import UNANSWERED, Account
+from slipway.check.preflight.answer import Answer
+from slipway.check.preflight.check import check, not_checked
+from slipway.check.preflight.needs import Needs
+from slipway.check.preflight.trial_reservations import (
+    ENDED_MINUTES,
+    NotCancelledError,
+    Trial,
+    try_reservation,
+    usd_per_second,
+)
+
+_Answer = partial(Answer, check="PF20")
+
+_ABOVE_LIMIT = frozenset({"InstanceLimitExceeded", "VcpuLimitExceeded"})
+"""EC2's words for the vCPU quota (Amazon EC2 API reference, "Error codes"); reservations count against it."""
+
+_SECONDS_EXPECTED = 10
+"""About how long a reservation lives: the calls that make it, cancel it and look again."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """Instances that are to be reserved.
+
+    Attributes:
+        instance_type: EC2 instance type.
+        instances: how many: those that always run, at least one.
+        zone_ids: the Availability Zones of which one must have them.
+        stacks: who needs them.
+    """
+
+    instance_type: str
+    instances: int
+    zone_ids: tuple[str, ...]
+    stacks: tuple[str, ...]
+
+
+def wishes(needs: Needs) -> tuple[Wish, ...]:
+    """Return what can be proven: instances on demand without a reservation, in zones that the templates name."""
+    found: dict[tuple[str, tuple[str, ...]], Wish] = {}
+    for machine in needs.machines:
+        if machine.purchase != "on_demand" or machine.capacity_reservation or not machine.availability_zone_ids:
+            continue
+        key = (machine.instance_type, machine.availability_zone_ids)
+        known = found.get(key, Wish(machine.instance_type, 0, machine.availability_zone_ids, ()))
+        stacks = tuple(dict.fromkeys((*known.stacks, machine.stack)))
+        found[key] = Wish(machine.instance_type, known.instances + machine.idle_count, key[1], stacks)
+    return tuple(Wish(w.instance_type, max(w.instances, 1), w.zone_ids, w.stacks) for w in found.values())
+
+
+def announcement(needs: Needs) -> str | None:
+    """Say what the check will reserve and about what that costs; none when there is nothing to prove."""
+    wanted = wishes(needs)
+    if not wanted:
+        return None
+    costs = [usd_per_second(wish.instance_type, wish.instances, needs.region) for wish in wanted]
+    known = [cost for cost in costs if cost is not None]
+    per_second, dearest = sum(known), max(known, default=0.0)
+    unpriced = [wish.instance_type for wish, cost in zip(wanted, costs, strict=True) if cost is None]
+    listed = ", ".join(map(_subject, wanted))
+    without = f", without {', '.join(unpriced)}, of which the price is not known" if unpriced else ""
+    return (
+        f"Capacity is proven by reserving it for some seconds, which bills: {listed}; about "
+        f"{per_second * _SECONDS_EXPECTED:.2f} USD for {_SECONDS_EXPECTED} seconds each{without}. If one cannot be "
+        f"cancelled, EC2 ends it within {ENDED_MINUTES} minutes: {dearest * 60 * ENDED_MINUTES:,.2f} USD at most"
+        f"{without}."
+    )
+
+
+@check(
+    "PF20",
+    "free capacity",
+    stage="capacity",
+    prevents="Everything is built, and then EC2 has no instances of the type in the zone.",
+    actions=(
+        "ec2:CancelCapacityReservation",
+        "ec2:CreateCapacityReservation",
+        "ec2:CreateTags",
+        "ec2:DescribeCapacityReservations",
+        "ec2:DescribeInstanceTypeOfferings",
+    ),
+)
+def prove_capacity(needs: Needs, account: Account) -> Iterator[Answer]:
+    """Reserve what always runs, or one of each type, zone after zone until one has it, and cancel at once."""
+    stands = False
+    for wish in wishes(needs):
+        answer = partial(_Answer, subject=_subject(wish), stacks=wish.stacks)
+        if stands:
+            yield answer(
+                status="not_checked",
+                message="not asked: the reservation before it could not be cancelled",
+                fix="cancel that one, and run the preflight again as somebody who may",
+            )
+            continue
+        try:
+            yield _prove(wish, needs.environment, account, answer)
+        except NotCancelledError as error:
+            stands = True
+            yield answer(status="failed", message=str(error), fix=str(error).rpartition("\n")[2])
+
+
+def _subject(wish: Wish) -> str:
+    return f"{wish.instances} {wish.instance_type} in {' or '.join(wish.zone_ids)}"
+
+
+def _prove(wish: Wish, environment: str, account: Account, answer: partial[Answer]) -> Answer:
+    """Try zone after zone.
+
+    Raises:
+        NotCancelledError: a reservation was made, or perhaps made, and could not be cancelled.
+    """
+    tags = {ENVIRONMENT_TAG: environment, "slipway:purpose": "preflight"}
+    undecided: list[str] = []
+    for zone_id in wish.zone_ids:
+        if account.interrupted.is_set():
+            return answer(status="not_checked", message="interrupted", fix="run the preflight again")
+        try:
+            trial = try_reservation(account, wish.instance_type, wish.instances, zone_id, tags)
+        except UNANSWERED as error:
+            if isinstance(error, ClientError) and error.response["Error"]["Code"] in _ABOVE_LIMIT:
+                return answer(
+                    status="failed",
+                    message=f"the account may not have so many: {error}",
+                    fix=f"raise the vCPU quota: slipway preflight -e {environment} --check PF06",
+                )
+            return not_checked("PF20", _subject(wish), error)
+        if trial.there:
+            return answer(status="passed", message=f"EC2 has them in {zone_id} now; {_cost(trial)}")
+        if trial.there is None:
+            undecided.append(zone_id)
+    if undecided:
+        return answer(
+            status="not_checked",
+            message=f"EC2 was still looking for them in {' and '.join(undecided)} (pending)",
+            fix="run the preflight again",
+        )
+    try:
+        others = [zone for zone in _offering_zones(wish.instance_type, account) if zone not in wish.zone_ids]
+    except UNANSWERED:
+        others = []
+    elsewhere = f" Other zones that offer the type: {', '.join(others)} (`slipway az` compares them)." if others else ""
+    return answer(
+        status="failed",
+        message="EC2 has no capacity for them now",
+        fix=f"try again later, take fewer, or reserve them beforehand.{elsewhere}",
+    )
+
+
+def _cost(trial: Trial) -> str:
+    price = "at a price that the facts do not have" if trial.usd is None else f"{trial.usd:.4f} USD by list price"
+    return f"reserved for {trial.seconds:.0f} seconds and cancelled, {price}"
+
+
+def _offering_zones(instance_type: str, account: Account) -> list[str]:
+    offerings = account.listing(
+        "ec2",
+        "describe_instance_type_offerings",
+        "InstanceTypeOfferings",
+        LocationType="availability-zone-id",
+        Filters=[{"Name": "instance-type", "Values": [instance_type]}],
+    )
+    return sorted(offering["Location"] for offering in offerings)

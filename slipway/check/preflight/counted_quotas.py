@@ -1,0 +1,90 @@
+"""Quotas on a number of resources, or on the sum of a size of theirs: the rows of counted_quotas.yaml, and the sums."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jmespath
+import yaml
+from pydantic import BaseModel, ConfigDict
+
+from slipway import facts
+from slipway.check.preflight.account import Account
+from slipway.check.preflight.answer import Answer
+from slipway.check.preflight.needs import Needs
+from slipway.check.preflight.room import Room, UnknownLimitError, limit, unknown_limit
+from slipway.check.preflight.standing import own_ids
+
+
+class CountedQuota(BaseModel):
+    """A row; the head of counted_quotas.yaml says what each field means."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    check: str
+    quota: str
+    type: str
+    listing: tuple[str, str, str]
+    id: str
+    where: str | None = None
+    amount: str | None = None
+
+    def amount_of(self, thing: Any) -> int:
+        """Return how much a thing takes of the quota, 0 when it does not count.
+
+        Args:
+            thing: the properties of a resource in a template, or what the service lists.
+        """
+        if self.where and not jmespath.search(self.where, thing):
+            return 0
+        return int(jmespath.search(self.amount, thing)) if self.amount else 1
+
+
+@cache
+def counted_quotas() -> tuple[CountedQuota, ...]:
+    """Return all rows."""
+    rows = yaml.safe_load(Path(__file__).with_name("counted_quotas.yaml").read_text(encoding="utf-8"))
+    return tuple(CountedQuota.model_validate(row) for row in rows)
+
+
+def room_for_all(check: str, needs: Needs, account: Account) -> Iterator[Answer]:
+    """Yield an answer for every row of a check that the stacks need something of.
+
+    Args:
+        check: its id.
+        needs: what is needed.
+        account: who is asked.
+
+    Raises:
+        ClientError, BotoCoreError: AWS refuses, or does not answer.
+    """
+    for row in counted_quotas():
+        if row.check != check:
+            continue
+        amounts = [(stack.name, row.amount_of(properties)) for stack, _, properties in needs.resources(row.type)]
+        if sum(amount for _, amount in amounts):
+            yield _room(row, amounts, needs, account)
+
+
+def _room(row: CountedQuota, amounts: list[tuple[str, int]], needs: Needs, account: Account) -> Answer:
+    quota = facts.quota(row.quota)
+    subject = f"{quota.name} in {needs.region}"
+    stacks = tuple(sorted({stack for stack, amount in amounts if amount}))
+    try:
+        allowed = limit(quota, account)
+    except UnknownLimitError as error:
+        return unknown_limit(row.check, subject, error, stacks)
+    own = own_ids(needs, account)
+    service, operation, items = row.listing
+    used = sum(
+        row.amount_of(thing) for thing in account.listing(service, operation, items) if _id(row, thing) not in own
+    )
+    return Room(row.check, quota, subject, sum(amount for _, amount in amounts), used, stacks).answer(
+        allowed, needs.region
+    )
+
+
+def _id(row: CountedQuota, thing: Mapping[str, Any] | str) -> str | None:
+    found: str | None = jmespath.search(row.id, thing)
+    return found

@@ -1,0 +1,1 @@
+"""What changes or watches a deployed environment."""

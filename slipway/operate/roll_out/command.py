@@ -1,0 +1,67 @@
+"""`slipway roll-out`."""
+
+from typing import Annotated
+
+import typer
+
+from slipway.assembly.choice import RequiredEnvironment
+
+FAILED = 1
+"""Exit code when an update did not end as it should."""
+
+REFUSED = 2
+"""Exit code when nothing was changed."""
+
+INTERRUPTED = 130
+"""Exit code of Ctrl-C."""
+
+
+def roll_out(
+    version: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[MODEL/VERSION]",
+            help="As it was published; MODEL alone with an option. Without: say what is served.",
+        ),
+    ] = None,
+    *,
+    environment: RequiredEnvironment,
+    back: Annotated[bool, typer.Option("--back", help="Serve what was served before.")] = False,
+    canary: Annotated[
+        int | None,
+        typer.Option(min=0, max=100, help="Send so many of a hundred requests to the version, on a host of its own."),
+    ] = None,
+    promote: Annotated[
+        bool, typer.Option("--promote", help="Serve the candidate's version, then end the candidate.")
+    ] = False,
+    abort: Annotated[bool, typer.Option("--abort", help="Take the requests off the candidate, then end it.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing: for scripts.")] = False,
+    timeout_minutes: Annotated[
+        int, typer.Option(min=1, help="How long each update is followed; CloudFormation goes on after that.")
+    ] = 180,
+) -> None:
+    """Serve another published version of a model, go back, or try one on a part of the requests (a canary).
+
+    Exit codes: 0 it is done; 1 it is not, the message says what is served; 2 nothing was changed.
+    """
+    # What these import takes seconds that no other command should wait for.
+    from slipway.operate.roll_out.errors import FailedError, RefusedError  # noqa: PLC0415
+    from slipway.operate.roll_out.run import run  # noqa: PLC0415
+    from slipway.operate.roll_out.wish import Wish  # noqa: PLC0415
+
+    try:
+        wish = Wish(version, back, canary, promote, abort)
+        run(environment, wish, yes=yes, timeout_seconds=timeout_minutes * 60)
+    except RefusedError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(REFUSED) from error
+    except FailedError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(FAILED) from error
+    except KeyboardInterrupt as interrupt:
+        typer.echo(
+            "\nno longer followed; an update that has begun goes on: `slipway roll-out` tells. When it is over, "
+            "--canary, --promote and --abort go on where they were",
+            err=True,
+        )
+        raise typer.Exit(INTERRUPTED) from interrupt

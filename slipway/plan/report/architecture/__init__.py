@@ -1,6 +1,0 @@
-"""What an environment consists of, for a picture of it: read from the templates alone."""
-
-from slipway.plan.report.architecture.model import Architecture
-from slipway.plan.report.architecture.read import read_architecture
-
-__all__ = ["Architecture", "read_architecture"]

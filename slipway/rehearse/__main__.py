@@ -1,0 +1,108 @@
+"""`python -m slipway.rehearse`: rehearse one environment. docs/rehearsal.md explains what that proves.
+
+Exit codes: 0 the rehearsal passed; 1 it failed, or the environment file is invalid; 2 it could not start (unknown
+environment, folder in use, something is not installed); 128 + the signal's number when it was stopped (Ctrl-C: 130).
+"""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from slipway import console
+from slipway.assembly.choice import RequiredEnvironment
+from slipway.assembly.environment_files import ENVIRONMENTS, environment_file
+from slipway.config.environment import Environment
+from slipway.config.loader import load_environment
+from slipway.config.problems import InvalidEnvironment
+from slipway.rehearse.folder import FolderUnusableError, LockedFolder, RunFolder
+from slipway.rehearse.processes import Interrupted, stop_on_signals
+from slipway.rehearse.progress import Progress
+from slipway.rehearse.rehearsal import Rehearsal
+from slipway.rehearse.report_text import report_console, show
+from slipway.rehearse.session import Session, Subject
+from slipway.rehearse.toolchain import SetUpMissingError, Toolchain
+
+PROJECT = Path(__file__).parents[2]
+FAILED = 1
+NOT_STARTED = 2
+STOPPED = 128
+
+
+def rehearse(
+    environment: RequiredEnvironment,
+    directory: Annotated[Path, typer.Option(help="Folder for everything that is written.")] = PROJECT / ".rehearsal",
+) -> None:
+    """Deploy and destroy an environment on an emulated AWS on this machine, with the real CDK CLI."""
+    subject = _subject(environment)
+    toolchain = Toolchain.of_project(PROJECT)
+    try:
+        toolchain.require_installed()
+    except SetUpMissingError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(NOT_STARTED) from error
+    raise typer.Exit(run(subject, toolchain, directory.resolve()))
+
+
+def run(subject: Subject, toolchain: Toolchain, directory: Path) -> int:
+    """Rehearse in the folder `directory/<environment>`, print the report and return the exit code."""
+    folder = RunFolder(directory / subject.name)
+    stop_on_signals()
+    try:
+        with LockedFolder(folder):
+            return _run_in(folder, subject, toolchain)
+    except FolderUnusableError as error:
+        typer.echo(str(error), err=True)
+        return NOT_STARTED
+    except Interrupted as interrupt:
+        return STOPPED + interrupt.number
+
+
+def _run_in(folder: RunFolder, subject: Subject, toolchain: Toolchain) -> int:
+    console = report_console()
+    rehearsal = Rehearsal(Session(subject, toolchain, folder, Progress(console, os.environ)))
+    report = rehearsal.run()
+    if rehearsal.interrupted_by is not None:
+        typer.echo(report.verdict, err=True)
+        return STOPPED + rehearsal.interrupted_by
+    show(report, folder.report, console)
+    return 0 if report.outcome == "passed" else FAILED
+
+
+def _subject(environment: str) -> Subject:
+    """Find and read the environment file; a wrong one ends the program with all its problems."""
+    file = environment_file(environment)
+    if file.parent == ENVIRONMENTS and not file.is_file():
+        known = ", ".join(sorted(path.stem for path in ENVIRONMENTS.glob("*.yaml")))
+        typer.echo(f"there is no environment {environment!r}; environments/ has: {known}", err=True)
+        raise typer.Exit(NOT_STARTED)
+    try:
+        content = load_environment(file)
+    except InvalidEnvironment as invalid:
+        typer.echo(str(invalid), err=True)
+        raise typer.Exit(FAILED) from invalid
+    return Subject(
+        content.name,
+        file.resolve(),
+        keeps_data=_keeps_data(content),
+        certificate_arns=_certificate_arns(content),
+    )
+
+
+def _certificate_arns(environment: Environment) -> tuple[str, ...]:
+    """Return what the environment's endpoint shows its clients, where it has one."""
+    arn = environment.inference and environment.inference.endpoint.certificate_arn
+    return (arn,) if arn else ()
+
+
+def _keeps_data(environment: Environment) -> bool:
+    """Tell whether anything of the environment's storage is `persistent`."""
+    storage = environment.storage
+    of_storage = storage.lifecycle or environment.lifecycle
+    apart = [part.lifecycle for part in (storage.lustre, storage.home) if part]
+    return "persistent" in (of_storage, *apart)
+
+
+if __name__ == "__main__":
+    console.run(rehearse)

@@ -1,0 +1,56 @@
+"""What the rehearsal needs to know of a cloud assembly: its stacks, their one region, and where two differ."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from slipway.assembly.stacks import NoAssemblyError, Stack, read_stacks
+from slipway.rehearse.errors import RehearsalError
+
+
+class AssemblyError(RehearsalError):
+    """A folder that is not a cloud assembly, or one that the rehearsal cannot deploy."""
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """A synthesized app."""
+
+    folder: Path
+    stacks: tuple[Stack, ...]
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read the manifest and the templates.
+
+        Raises:
+            AssemblyError: there is no manifest, or it has no stack.
+        """
+        try:
+            return cls(folder, read_stacks(folder))
+        except NoAssemblyError as error:
+            raise AssemblyError(str(error)) from error
+
+    @property
+    def region(self) -> str:
+        """The one AWS Region of all stacks.
+
+        Raises:
+            AssemblyError: the stacks are in several, or leave it open.
+        """
+        regions = {stack.region for stack in self.stacks}
+        if len(regions) != 1 or "unknown-region" in regions:
+            raise AssemblyError(f"a rehearsal plays one explicit region, the stacks name: {sorted(regions)}")
+        return regions.pop()
+
+    @property
+    def stack_names(self) -> frozenset[str]:
+        """Names of the stacks, without nested ones."""
+        return frozenset(stack.name for stack in self.stacks)
+
+    def stacks_that_differ(self, other: "Assembly") -> frozenset[str]:
+        """Names of the stacks whose resources are not the same in the other assembly."""
+        theirs = {stack.name: stack.template.get("Resources") for stack in other.stacks}
+        return frozenset(
+            stack.name for stack in self.stacks if stack.template.get("Resources") != theirs.get(stack.name)
+        )

@@ -1,0 +1,256 @@
+"""The phases of a rehearsal, in order. Each does one thing, checks it, and says what it saw in one line."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from slipway.assembly.bootstrap import read_qualifier
+from slipway.rehearse.assembly import Assembly
+from slipway.rehearse.cdk_cli import BOOTSTRAP_STACK
+from slipway.rehearse.changed_environment import write_changed_environment
+from slipway.rehearse.errors import RehearsalError
+from slipway.rehearse.inventory import Inventory, added, take_inventory
+from slipway.rehearse.isolation import only_variables
+from slipway.rehearse.ledger import ResourceEntry
+from slipway.rehearse.leftovers import Leftover, classify
+from slipway.rehearse.session import Emulated, Session
+
+_MOST_NAMED = 8
+_CHANGES = ("create", "update", "replace", "delete")
+
+
+class PhaseFailedError(RehearsalError):
+    """What a phase saw is not what it must see."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One phase.
+
+    Attributes:
+        name: short name; also the name of its log file.
+        title: what is shown.
+        run: does it; returns what was seen, raises `RehearsalError` when that is wrong.
+        cleans_up: whether it runs after a failure, too, as long as the emulator is there.
+    """
+
+    name: str
+    title: str
+    run: Callable[[Session], str]
+    cleans_up: bool = False
+
+
+def synthesize(session: Session) -> str:
+    """Synthesize the environment, without credentials and without a way out."""
+    session.cdk.synthesize("synth", session.offline, session.subject.environment_file, session.folder.assembly)
+    session.assembly = Assembly.read(session.folder.assembly)
+    return f"{len(session.assembly.stacks)} stacks for {session.assembly.region}"
+
+
+def start_emulator(session: Session) -> str:
+    """Start the emulator for the region of the stacks."""
+    session.start_emulator(_assembly(session).region)
+    return _emulated(session).process.endpoint
+
+
+def take_first_inventory(session: Session) -> str:
+    """List what a fresh account holds, so that it is not mistaken for a leftover."""
+    session.before = _inventory(session)
+    return _counted(session.before)
+
+
+def bootstrap(session: Session) -> str:
+    """Bootstrap the account."""
+    emulated, assembly = _emulated(session), _assembly(session)
+    session.cdk.bootstrap("bootstrap", emulated.variables, emulated.region, read_qualifier(assembly.folder))
+    return f"{len(_new_resources(emulated, 0))} resources in {BOOTSTRAP_STACK}"
+
+
+def deploy(session: Session) -> str:
+    """Deploy all stacks for the first time and keep their outputs."""
+    emulated, assembly = _emulated(session), _assembly(session)
+    start = len(emulated.ledger.entries)
+    session.cdk.deploy("deploy", emulated.variables, assembly.folder, session.folder.outputs)
+    session.outputs = json.loads(session.folder.outputs.read_text(encoding="utf-8"))
+    created = [entry for entry in _new_resources(emulated, start) if entry.action == "create"]
+    return f"{len(created)} resources created"
+
+
+def deploy_again(session: Session) -> str:
+    """Deploy the same again: no resource may be touched."""
+    emulated = _emulated(session)
+    start = len(emulated.ledger.entries)
+    session.cdk.deploy("deploy-again", emulated.variables, _assembly(session).folder, session.folder.outputs)
+    touched = _new_resources(emulated, start)
+    if touched:
+        raise PhaseFailedError(f"the second deployment of the same changed something\n{_named(touched)}")
+    return "nothing changed"
+
+
+def diff_nothing(session: Session) -> str:
+    """Compare what stands with what was deployed: no difference."""
+    different = session.cdk.diff("diff", _emulated(session).variables, _assembly(session).folder)
+    if different:
+        raise PhaseFailedError(
+            f"{different} stacks differ from what was just deployed; see {session.folder.log('diff')}"
+        )
+    return "no difference"
+
+
+def take_standing_inventory(session: Session) -> str:
+    """List what the deployment added."""
+    session.standing = added(session.before, _inventory(session))
+    return _counted(session.standing)
+
+
+def change(session: Session) -> str:
+    """Synthesize a changed copy of the environment file."""
+    copy = session.folder.changed_environment
+    changes = write_changed_environment(session.subject.environment_file, copy)
+    session.cdk.synthesize("change", session.offline, copy, session.folder.changed_assembly)
+    session.changed_assembly = Assembly.read(session.folder.changed_assembly)
+    if not _assembly(session).stacks_that_differ(session.changed_assembly):
+        raise PhaseFailedError(f"the change of the environment file changed no stack: {', '.join(changes)}")
+    return ", ".join(changes)
+
+
+def diff_change(session: Session) -> str:
+    """Compare the change with what stands: exactly the changed stacks differ."""
+    expected, changed = _expected_change(session)
+    different = session.cdk.diff("diff-change", _emulated(session).variables, changed.folder)
+    if different != len(expected):
+        raise PhaseFailedError(
+            f"`cdk diff` finds {different} changed stacks, the templates of {len(expected)} changed: {_list(expected)}"
+        )
+    return f"differences in {_list(expected)}"
+
+
+def update(session: Session) -> str:
+    """Deploy the change: exactly the changed stacks are updated."""
+    expected, changed = _expected_change(session)
+    emulated = _emulated(session)
+    start = len(emulated.ledger.entries)
+    session.cdk.deploy("update", emulated.variables, changed.folder, session.folder.outputs)
+    entries = [entry for entry in _new_resources(emulated, start) if entry.action in _CHANGES]
+    touched = {entry.stack for entry in entries} & changed.stack_names
+    if touched != expected:
+        raise PhaseFailedError(
+            f"the update touched {_list(touched)}, the templates of {_list(expected)} changed\n{_named(entries)}"
+        )
+    return f"{len(entries)} resource actions in {_list(expected)}"
+
+
+def unprotect(session: Session) -> str:
+    """Take termination protection off, as a user must before a protected stack can be destroyed."""
+    emulated = _emulated(session)
+    protected = [stack.name for stack in _assembly(session).stacks if stack.termination_protection]
+    if not protected:
+        return "no stack is protected"
+    with only_variables(emulated.variables):
+        client = boto3.client("cloudformation")
+        try:
+            standing = {stack["StackName"] for stack in client.describe_stacks()["Stacks"]}
+            for name in standing.intersection(protected):
+                client.update_termination_protection(EnableTerminationProtection=False, StackName=name)
+        except (BotoCoreError, ClientError) as error:
+            raise PhaseFailedError(f"termination protection stays on: {error}") from error
+    return f"taken off {_list(protected)}"
+
+
+def destroy(session: Session) -> str:
+    """Destroy all stacks."""
+    emulated = _emulated(session)
+    start = len(emulated.ledger.entries)
+    session.cdk.destroy("destroy", emulated.variables, _assembly(session).folder)
+    deleted = [entry for entry in _new_resources(emulated, start) if entry.action == "delete"]
+    return f"{len(deleted)} resources deleted"
+
+
+def find_leftovers(session: Session) -> str:
+    """Compare with the first inventory: only documented leftovers may stand."""
+    emulated = _emulated(session)
+    emulated.ledger.poll()
+    session.leftovers = classify(
+        added(session.before, _inventory(session)),
+        emulated.ledger.resources(),
+        keeps_data=session.subject.keeps_data,
+        ignored_stacks=frozenset({BOOTSTRAP_STACK}),
+    )
+    unknown = [left for left in session.leftovers if not left.documented]
+    if unknown:
+        raise PhaseFailedError(f"{len(unknown)} things are left that nobody documented\n{_described(unknown)}")
+    return f"{len(session.leftovers)} documented leftovers, nothing else" if session.leftovers else "nothing is left"
+
+
+PHASES = (
+    Phase("synth", "cdk synth", synthesize),
+    Phase("emulator", "start the emulator", start_emulator),
+    Phase("inventory-before", "inventory of the fresh account", take_first_inventory),
+    Phase("bootstrap", "cdk bootstrap", bootstrap),
+    Phase("deploy", "cdk deploy --all", deploy),
+    Phase("deploy-again", "cdk deploy --all, unchanged", deploy_again),
+    Phase("diff", "cdk diff, unchanged", diff_nothing),
+    Phase("inventory", "inventory of what stands", take_standing_inventory),
+    Phase("change", "cdk synth of a changed environment", change),
+    Phase("diff-change", "cdk diff of the change", diff_change),
+    Phase("update", "cdk deploy --all of the change", update),
+    Phase("unprotect", "take off termination protection", unprotect, cleans_up=True),
+    Phase("destroy", "cdk destroy --all", destroy, cleans_up=True),
+    Phase("leftovers", "inventory after, leftovers", find_leftovers, cleans_up=True),
+)
+"""The whole rehearsal."""
+
+
+def _emulated(session: Session) -> Emulated:
+    if session.emulated is None:
+        raise PhaseFailedError("the emulator was not started")
+    return session.emulated
+
+
+def _assembly(session: Session) -> Assembly:
+    if session.assembly is None:
+        raise PhaseFailedError("the environment was not synthesized")
+    return session.assembly
+
+
+def _expected_change(session: Session) -> tuple[frozenset[str], Assembly]:
+    if session.changed_assembly is None:
+        raise PhaseFailedError("the changed environment was not synthesized")
+    return _assembly(session).stacks_that_differ(session.changed_assembly), session.changed_assembly
+
+
+def _inventory(session: Session) -> Inventory:
+    emulated = _emulated(session)
+    with only_variables(emulated.variables):
+        return take_inventory(emulated.process.endpoint, emulated.region)
+
+
+def _new_resources(emulated: Emulated, start: int) -> list[ResourceEntry]:
+    emulated.ledger.poll()
+    return emulated.ledger.resources(start)
+
+
+def _counted(inventory: Inventory) -> str:
+    return f"{sum(map(len, inventory.values()))} things of {len(inventory)} kinds"
+
+
+def _list(names: frozenset[str] | set[str] | list[str]) -> str:
+    return ", ".join(sorted(names)) or "no stack"
+
+
+def _named(entries: list[ResourceEntry]) -> str:
+    lines = [f"{entry.action} {entry.stack}/{entry.logical_id} ({entry.type})" for entry in entries]
+    return _first("\n".join(lines))
+
+
+def _described(leftovers: list[Leftover]) -> str:
+    return _first("\n".join(f"{left.kind} {left.name}: {left.reason}" for left in leftovers))
+
+
+def _first(lines: str) -> str:
+    """Return the first lines of many; the report has all of them."""
+    shown, more = lines.splitlines()[:_MOST_NAMED], lines.splitlines()[_MOST_NAMED:]
+    return "\n".join([*shown, f"and {len(more)} more"] if more else shown)

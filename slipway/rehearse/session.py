@@ -1,0 +1,140 @@
+"""What the phases of one rehearsal share: the programs, the folder, and what was found so far."""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from slipway.rehearse.assembly import Assembly
+from slipway.rehearse.cdk_cli import CdkCli
+from slipway.rehearse.emulator_process import EmulatorProcess
+from slipway.rehearse.folder import RunFolder
+from slipway.rehearse.inventory import Inventory
+from slipway.rehearse.isolation import emulated_account, offline_variables
+from slipway.rehearse.ledger import Ledger, ResourceEntry
+from slipway.rehearse.leftovers import Leftover
+from slipway.rehearse.progress import Progress
+from slipway.rehearse.toolchain import Toolchain
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is rehearsed.
+
+    Attributes:
+        name: name of the environment.
+        environment_file: its file.
+        keeps_data: whether its storage is `persistent`.
+        certificate_arns: the ACM certificates that it names.
+    """
+
+    name: str
+    environment_file: Path
+    keeps_data: bool
+    certificate_arns: tuple[str, ...] = ()
+
+
+@dataclass
+class Emulated:
+    """The emulated account while the emulator runs.
+
+    Attributes:
+        process: the emulator.
+        region: the region it plays.
+        ledger: what it has done.
+        variables: what the CDK CLI's processes see.
+    """
+
+    process: EmulatorProcess
+    region: str
+    ledger: Ledger
+    variables: dict[str, str]
+
+
+@dataclass
+class Session:
+    """The state of one run.
+
+    Attributes:
+        subject: what is rehearsed.
+        toolchain: the programs.
+        folder: where everything is written.
+        progress: the display.
+        emulated: the emulated account; None before it is started.
+        assembly: the environment's cloud assembly; None before it is synthesized.
+        changed_assembly: the one of the changed environment file; None before it is synthesized.
+        outputs: outputs of the stacks after the first deployment.
+        before: what stood before anything was deployed.
+        standing: what the deployment added.
+        leftovers: what is left after everything was destroyed.
+    """
+
+    subject: Subject
+    toolchain: Toolchain
+    folder: RunFolder
+    progress: Progress
+    emulated: Emulated | None = None
+    assembly: Assembly | None = None
+    changed_assembly: Assembly | None = None
+    outputs: dict[str, dict[str, str]] = field(default_factory=dict)
+    before: Inventory = field(default_factory=dict)
+    standing: Inventory = field(default_factory=dict)
+    leftovers: tuple[Leftover, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Work out what the children may see."""
+        self.offline = offline_variables(
+            home=self.folder.home,
+            temporary=self.folder.temporary,
+            jsii_cache=self.folder.jsii_cache,
+            executables=self.toolchain.executables,
+            inherited=os.environ,
+        )
+        self.cdk = CdkCli(
+            executable=self.toolchain.cdk,
+            project=self.toolchain.project,
+            folder=self.folder.root,
+            log=self.folder.log,
+            each_poll=self.watch,
+        )
+
+    def start_emulator(self, region: str) -> None:
+        """Start the emulator for a region and wait until it answers.
+
+        Raises:
+            EmulatorFailedError: it does not.
+        """
+        process = EmulatorProcess(
+            self.toolchain.emulator_command(self.folder.emulator, region, self.subject.certificate_arns),
+            self.offline,
+            self.toolchain.project,
+            self.folder.log("emulator"),
+        )
+        self.emulated = Emulated(
+            process=process,
+            region=region,
+            ledger=Ledger(self.folder.emulator / "ledger.jsonl"),
+            variables={**self.offline, **emulated_account(process.endpoint, region)},
+        )
+
+    def stop_emulator(self) -> None:
+        """End the emulator, if it runs, and read the rest of its ledger."""
+        if self.emulated is not None:
+            self.emulated.process.stop()
+            self.emulated.ledger.poll()
+
+    def watch(self) -> None:
+        """Look at what is going on while a command runs.
+
+        Raises:
+            EmulatorFailedError: the emulator ended.
+        """
+        if self.emulated is None:
+            self.progress.tick()
+            return
+        self.emulated.process.require_alive()
+        news = [entry for entry in self.emulated.ledger.poll() if isinstance(entry, ResourceEntry)]
+        if not news:
+            self.progress.tick()
+            return
+        count, last = len(self.emulated.ledger.resources()), news[-1]
+        self.progress.tick(f"{count} resource actions, last: {last.action} {last.stack}/{last.logical_id}")

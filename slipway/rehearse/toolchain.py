@@ -1,0 +1,73 @@
+"""The programs that a rehearsal runs."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from slipway.rehearse.errors import RehearsalError
+
+
+class SetUpMissingError(RehearsalError):
+    """A program is not installed."""
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """Where the programs are.
+
+    Attributes:
+        project: folder with `cdk.json`.
+        cdk: the CDK CLI.
+        emulator: command that starts the emulator, without its options.
+        executables: folder that comes first on every child's PATH.
+        parallelcluster_python: interpreter of the virtual environment with aws-parallelcluster.
+        node_modules: folder with the AWS SDK clients that Lambda's Node.js runtime provides.
+    """
+
+    project: Path
+    cdk: Path
+    emulator: tuple[str | Path, ...]
+    executables: Path
+    parallelcluster_python: Path
+    node_modules: Path
+
+    @classmethod
+    def of_project(cls, project: Path) -> Self:
+        """Return the project's own programs, where `make rehearse` installs them."""
+        return cls(
+            project=project,
+            cdk=project / "node_modules" / ".bin" / "cdk",
+            emulator=(sys.executable, "-m", "emulator"),
+            # Not resolved: the link's folder is the virtual environment's, where Node.js may be as well.
+            executables=Path(sys.executable).parent,
+            parallelcluster_python=project / ".tools" / "parallelcluster" / "bin" / "python",
+            node_modules=project / "node_modules",
+        )
+
+    def require_installed(self) -> None:
+        """Check that the programs are there.
+
+        Raises:
+            SetUpMissingError: one is not.
+        """
+        for program in (self.cdk, self.parallelcluster_python):
+            if not program.exists():
+                raise SetUpMissingError(f"{program} is missing; `make rehearse` installs it")
+
+    def emulator_command(self, directory: Path, region: str, certificate_arns: Sequence[str]) -> tuple[str | Path, ...]:
+        """Return the command that starts the emulator.
+
+        Args:
+            directory: its folder.
+            region: AWS Region that it plays.
+            certificate_arns: the ACM certificates that its account holds.
+        """
+        return (
+            *self.emulator,
+            *("--directory", directory, "--region", region),
+            *("--parallelcluster-python", self.parallelcluster_python),
+            *("--node-modules", self.node_modules),
+            *(option for arn in certificate_arns for option in ("--certificate", arn)),
+        )

@@ -1,0 +1,39 @@
+"""`slipway leftovers`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from slipway.assembly.choice import AssemblyOption, EnvironmentOption
+
+EXIT_CODES = {"clean": 0, "found": 1, "unknown": 2}
+"""By verdict."""
+
+
+def leftovers(
+    *,
+    environment: EnvironmentOption = None,
+    assembly: AssemblyOption = None,
+    name: Annotated[
+        str | None, typer.Option(help="Name of an environment whose file is gone, instead; with --region.")
+    ] = None,
+    region: Annotated[str | None, typer.Option(help="AWS Region, with --name.")] = None,
+    json: Annotated[
+        Path | None, typer.Option(help="File that the findings are written to as JSON; - for standard output.")
+    ] = None,
+) -> None:
+    """Find what an environment left in the account: what it costs a month, and the command that removes it.
+
+    Exit codes: 0 nothing but what is documented and free; 1 something is left; 2 nobody can tell.
+    """
+    # What this imports takes seconds that no other command should wait for.
+    from slipway.remove.leftovers.environment import NotLookedError, find_subject  # noqa: PLC0415
+    from slipway.remove.leftovers.run import run  # noqa: PLC0415
+
+    try:
+        found = run(find_subject(environment, assembly, name, region), json)
+    except NotLookedError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(EXIT_CODES["unknown"]) from error
+    raise typer.Exit(EXIT_CODES[found.verdict])

@@ -1,0 +1,63 @@
+"""`slipway destroy`."""
+
+from typing import Annotated
+
+import typer
+
+from slipway.assembly.choice import AssemblyOption, EnvironmentOption
+
+FAILED = 1
+"""Exit code when something still stands that should not."""
+
+REFUSED = 2
+"""Exit code when nothing was changed."""
+
+UNPROVEN = 2
+"""Exit code when nobody can tell whether all is gone."""
+
+INTERRUPTED = 130
+"""Exit code of Ctrl-C."""
+
+
+def destroy(
+    *,
+    environment: EnvironmentOption = None,
+    assembly: AssemblyOption = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing: for scripts.")] = False,
+    with_running_jobs: Annotated[bool, typer.Option("--with-running-jobs", help="Go on although jobs run.")] = False,
+    without_export: Annotated[
+        bool,
+        typer.Option("--without-export", help="Go on although files are not, or may not be, in their bucket."),
+    ] = False,
+    unprotect: Annotated[
+        bool, typer.Option("--unprotect", help="Take protection off the stacks and load balancers that have it.")
+    ] = False,
+    fleet_timeout_minutes: Annotated[
+        int,
+        typer.Option(min=0, help="Longest wait for compute nodes, and for inference hosts, to terminate, in minutes."),
+    ] = 45,
+) -> None:
+    """Delete an environment: compute fleet and endpoint to zero, wait for hosts, `cdk destroy`, look what is left.
+
+    Exit codes: 0 nothing is left but what is documented; 1 something is, run it again; 2 nothing was changed, or it is
+    destroyed and nobody can tell whether something is left.
+    """
+    # What these import takes seconds that no other command should wait for.
+    from slipway.remove.errors import RefusedError, UnfinishedError, UnprovenError  # noqa: PLC0415
+    from slipway.remove.teardown.run import Answers, run  # noqa: PLC0415
+
+    answers = Answers(yes=yes, with_running_jobs=with_running_jobs, without_export=without_export, unprotect=unprotect)
+    try:
+        run(environment, assembly, answers, node_timeout_seconds=fleet_timeout_minutes * 60)
+    except RefusedError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(REFUSED) from error
+    except UnfinishedError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(FAILED) from error
+    except UnprovenError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(UNPROVEN) from error
+    except KeyboardInterrupt as interrupt:
+        typer.echo("\nstopped; what CloudFormation has begun goes on. Run this again to finish", err=True)
+        raise typer.Exit(INTERRUPTED) from interrupt

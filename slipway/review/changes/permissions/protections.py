@@ -1,0 +1,173 @@
+"""What protects less than before: the rows of protections.yaml, and the termination protection of stacks."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from functools import cache
+from math import inf, isinf
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+from slipway.assembly.stacks import Stack
+from slipway.review.changes.facts import facts
+from slipway.review.changes.model import Broadening
+from slipway.review.changes.permissions.alternatives import alternatives
+from slipway.review.changes.permissions.paths import paths
+from slipway.review.changes.permissions.words import words
+from slipway.review.changes.references import references
+from slipway.review.changes.resources import Resource
+
+_ROWS = Path(__file__).with_name("protections.yaml")
+
+
+class Protection(BaseModel):
+    """A row of protections.yaml, which says what the columns mean."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    type: str
+    path: str
+    read: Literal["leaves", "becomes", "falls", "rises", "comes", "goes", "loses", "gains", "widens", "removed"]
+    values: tuple[str | bool | int, ...] = ()
+    default: str | bool | float | None = None
+    what: str
+
+
+@cache
+def _protections() -> tuple[Protection, ...]:
+    return TypeAdapter(tuple[Protection, ...]).validate_python(yaml.safe_load(_ROWS.read_text(encoding="utf-8")))
+
+
+def protection_broadenings(before: Mapping[str, Resource], after: Mapping[str, Resource]) -> Iterator[Broadening]:
+    """Yield what protects less than before; what goes or comes as a whole protects nothing any more, or not yet."""
+    for key, old in before.items():
+        rows = [row for row in _protections() if fnmatchcase(old.type, row.type)]
+        new = after.get(key)
+        weaker = _removed(rows, old, after) if new is None else _weakened(rows, old, new)
+        for what in weaker:
+            owner = new or old
+            yield Broadening(stack=owner.stack, resource=owner.logical_id, kind="protection", what=what)
+
+
+def stack_broadenings(base: tuple[Stack, ...], head: tuple[Stack, ...]) -> Iterator[Broadening]:
+    """Yield the stacks that were protected from deletion and are no more."""
+    protected = {stack.name for stack in base if stack.termination_protection}
+    for stack in head:
+        if stack.name in protected and not stack.termination_protection:
+            what = "The stack can be deleted (no termination protection)"
+            yield Broadening(stack=stack.name, resource=stack.name, kind="protection", what=what)
+
+
+def _removed(rows: list[Protection], old: Resource, after: Mapping[str, Resource]) -> Iterator[str]:
+    for row in rows:
+        guarded = {key for key, _ in references(old.properties.get(row.path))}
+        if row.read == "removed" and guarded & after.keys():
+            yield row.what
+
+
+def _weakened(rows: list[Protection], old: Resource, new: Resource) -> Iterator[str]:
+    was, will = _settings(old), _settings(new)
+    gone: list[str] = []
+    for path in dict.fromkeys((*was, *will)):
+        item = path[: path.rfind("]") + 1]
+        is_gone = item not in (path, "") and item not in will
+        if path.startswith(tuple(gone)) or (is_gone and not _is_setting(was[item])):
+            continue
+        for row in rows:
+            if row.read == "removed" or not _pattern(row.path).fullmatch(path):
+                continue
+            if (change := _less(row, was.get(path, row.default), will.get(path, row.default))) is not None:
+                yield row.what.format(before=_in_words(change[0]), after=_in_words(change[1]))
+                # With it goes what is in it: that is said.
+                gone += (f"{path}.", f"{path}[") if row.read == "goes" else ()
+
+
+def _is_setting(item: Any) -> bool:
+    """Tell whether an item of a list is a key with its value, without which the default counts."""
+    return isinstance(item, dict) and item.keys() == {"Key", "Value"}
+
+
+@cache
+def _pattern(path: str) -> re.Pattern[str]:
+    return re.compile(re.escape(path).replace(r"\[\*\]", r"\[[^\]]*\]").replace(r"\*", ".*"))
+
+
+def _settings(resource: Resource) -> dict[str, Any]:
+    attributes = {name: value for name, value in resource.settled.items() if name.endswith("Policy")}
+    if default := facts().default_deletion_policy.get(resource.type):
+        attributes.setdefault("DeletionPolicy", default)
+    return dict(paths({**attributes, **resource.settled.get("Properties", {})}))
+
+
+def _less(row: Protection, before: Any, after: Any) -> tuple[Any, Any] | None:
+    """Return what was and what will be when that is weaker; of lists the items that go and come.
+
+    Of a value that hangs on a condition of the template the weakest choice counts.
+    """
+    if before == after:
+        return None
+    was, will = _choices(before), _choices(after)
+    match row.read:
+        case "leaves":
+            is_weaker = any(_is_one(one, row.values) for one in was) and not all(
+                _is_one(one, row.values) for one in will
+            )
+        case "becomes":
+            is_weaker = any(_is_one(one, row.values) for one in will) and not all(
+                _is_one(one, row.values) for one in was
+            )
+        case "falls":
+            is_weaker = min(map(_number, will)) < min(map(_number, was))
+        case "rises":
+            is_weaker = max(map(_number, will)) > max(map(_number, was))
+        case "comes":
+            is_weaker = all(one is None for one in was) and any(one is not None for one in will)
+        case "goes":
+            is_weaker = all(one is not None for one in was) and any(one is None for one in will)
+        case "widens" if before is None:
+            return None
+        case _:
+            gone, new = _beside(before, after), _beside(after, before)
+            return (gone, new) if (gone if row.read == "loses" else new) else None
+    return (before, after) if is_weaker else None
+
+
+def _choices(value: Any) -> list[Any]:
+    return [choice for choice, _ in alternatives(value)]
+
+
+def _is_one(value: Any, values: tuple[str | bool | int, ...]) -> bool:
+    return str(value).lower() in {str(one).lower() for one in values}
+
+
+def _number(value: Any) -> float:
+    """Return a number; NaN, which is neither more nor less than any, for what is known only to AWS."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return float("nan")
+
+
+def _beside(items: Any, others: Any) -> list[Any]:
+    there = _list(others)
+    return [item for item in _list(items) if item not in there]
+
+
+def _list(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, float) and isinf(value):
+        return "never" if value == inf else str(value)
+    if isinstance(value, list):
+        return ", ".join(_in_words(item) for item in value)
+    if isinstance(value, dict):
+        return str(value.get("Name") or value.get("Type") or json.dumps(value, sort_keys=True))
+    return words(str(value))

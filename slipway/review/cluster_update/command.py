@@ -1,0 +1,40 @@
+"""`slipway cluster-update`."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from slipway.assembly.choice import AssemblyOption, EnvironmentOption
+
+NOT_COMPARED = 2
+"""Exit code when there is no answer."""
+
+
+def cluster_update(
+    *,
+    environment: EnvironmentOption = None,
+    assembly: AssemblyOption = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(help="Compare with this assembly or training template; else with the deployed stacks."),
+    ] = None,
+) -> None:
+    """Say whether the next deployment can update the cluster: 0 yes, 3 nodes must be stopped first, 4 no, 2 not known.
+
+    ParallelCluster's own update policies decide. Nothing is changed; from AWS only templates are read.
+    """
+    # What they import takes half a second that no other command should wait for.
+    from rich.console import Console  # noqa: PLC0415
+
+    from slipway.review.cluster_update.report import print_comparison  # noqa: PLC0415
+    from slipway.review.cluster_update.run import UPDATE_DIRECTORY, NoComparison, run  # noqa: PLC0415
+
+    try:
+        comparison = run(environment, assembly, against, UPDATE_DIRECTORY)
+    except NoComparison as problem:
+        print(problem, file=sys.stderr)
+        raise typer.Exit(NOT_COMPARED) from problem
+    print_comparison(comparison, Console())
+    raise typer.Exit(int(comparison.verdict))

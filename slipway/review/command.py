@@ -1,0 +1,68 @@
+"""`slipway plan`."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from slipway.assembly.choice import AssemblyOption, EnvironmentOption
+
+FOUND = 1
+"""Exit code when the plan has something that `--fail-on` names, or the scanners would fail the synth."""
+
+NOT_PLANNED = 2
+"""Exit code when there is no plan."""
+
+INTERRUPTED = 130
+"""Exit code of Ctrl-C."""
+
+
+def plan(
+    *,
+    environment: EnvironmentOption = None,
+    base: Annotated[
+        str | None, typer.Option(metavar="REVISION", help="Git revision to compare with, for example origin/main.")
+    ] = None,
+    against: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Cloud assembly to compare with, instead of --base.")
+    ] = None,
+    assembly: AssemblyOption = None,
+    markdown: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the comment for a pull request; - is stdout.")
+    ] = None,
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the plan for programs; - is stdout.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the page with the picture; - is stdout.")
+    ] = None,
+    fail_on: Annotated[
+        str,
+        typer.Option(
+            metavar="LIST",
+            help="Exit with 1 on any of: replace, may-replace, remove, data-loss, broadening, security, "
+            "cluster-update, unpriced, cost=PERCENT (docs/review.md).",
+        ),
+    ] = "",
+) -> None:
+    """Say what an environment changes, breaks, costs and how long it deploys, before anyone deploys it.
+
+    Talks to no AWS. Exit codes: 0 planned; 1 planned, and something is in it that --fail-on names or that fails
+    `cdk synth`; 2 not planned.
+    """
+    # What these import takes seconds that no other command should wait for; synths start before the rest is imported.
+    from slipway.review.errors import NotPlannedError  # noqa: PLC0415
+    from slipway.review.outputs import Outputs  # noqa: PLC0415
+    from slipway.review.review import review  # noqa: PLC0415
+    from slipway.review.sides import Question  # noqa: PLC0415
+
+    try:
+        alarms = review(Question(environment, assembly, base, against), Outputs(markdown, json, html), fail_on)
+    except NotPlannedError as error:
+        print(error, file=sys.stderr)
+        raise typer.Exit(NOT_PLANNED) from error
+    except KeyboardInterrupt as interrupt:
+        print("\nstopped; nothing was changed", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from interrupt
+    for alarm in alarms:
+        print(alarm, file=sys.stderr)
+    raise typer.Exit(FOUND if alarms else 0)

@@ -1,0 +1,48 @@
+"""`python -m slipway.review.judge [NAME ...]`: let the real aws-parallelcluster judge the environments."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from slipway.assembly.environment_files import WrongChoiceError, environment_names
+from slipway.assembly.synthesis import PROJECT
+from slipway.console import run
+from slipway.review.judge.explanations import load_explanations, stale
+from slipway.review.judge.proceedings import judge_environments
+from slipway.review.judge.report import print_report, write_report
+
+DIRECTORY = PROJECT / ".judge"
+
+
+def main(names: Annotated[list[str] | None, typer.Argument(help="Environments; all when left out.")] = None) -> None:
+    """Judge the cluster configuration of environments.
+
+    Exit codes: 0 all pass; 1 one of them fails; 2 nothing was judged.
+    """
+    try:
+        known = environment_names()
+    except WrongChoiceError as error:
+        print(error, file=sys.stderr)
+        raise typer.Exit(2) from error
+    if unknown := sorted(set(names or []) - set(known)):
+        print(f"no environment {', '.join(map(repr, unknown))}; there are: {', '.join(known)}", file=sys.stderr)
+        raise typer.Exit(2)
+    explanations = load_explanations()
+    verdicts = judge_environments(names or known, explanations, DIRECTORY)
+    found = [finding for verdict in verdicts for finding, _ in verdict.findings]
+    # Only all environments together can show that an explanation has become stale.
+    complete = not names and all(verdict.answer or verdict.without_cluster for verdict in verdicts)
+    left_over = stale(explanations, found) if complete else []
+    print_report(verdicts, left_over, Console())
+    report = DIRECTORY / "report.json"
+    write_report(verdicts, left_over, report)
+    print(f"\nReport: {report.relative_to(Path.cwd()) if report.is_relative_to(Path.cwd()) else report}")
+    if left_over or not all(verdict.passed for verdict in verdicts):
+        raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,49 @@
+"""The cloud assembly of an environment, read as the judge needs it."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from slipway.assembly.stacks import read_artifacts, read_stacks
+
+IMAGE_CONFIGURATIONS = "images/*.yaml"
+"""Where an asset has the configurations that `pcluster build-image` takes."""
+
+
+def read_assembly(directory: Path) -> dict[str, Any]:
+    """Give stacks and uploads of a cloud assembly, in the form that ParallelCluster's side takes.
+
+    Returns:
+        `stacks`: name, region, tags and template of each; `uploads`: for each zipped asset, by its object key, the
+        paths of the files in it; `documents`: likewise the text of each image configuration, by its path.
+    """
+    stacks = [
+        {"name": stack.name, "region": stack.region, "tags": stack.tags, "template": stack.template}
+        for stack in read_stacks(directory)
+    ]
+    assets: dict[str, Path] = {}
+    for artifact in read_artifacts(directory, "cdk:asset-manifest").values():
+        assets |= _zipped_assets(directory, json.loads((directory / artifact["properties"]["file"]).read_text("utf-8")))
+    return {
+        "stacks": stacks,
+        "uploads": {key: _paths(folder, "*") for key, folder in assets.items()},
+        "documents": {
+            key: {path: (folder / path).read_text("utf-8") for path in _paths(folder, IMAGE_CONFIGURATIONS)}
+            for key, folder in assets.items()
+        },
+    }
+
+
+def _zipped_assets(directory: Path, manifest: Mapping[str, Any]) -> dict[str, Path]:
+    """Give the folder of each zipped asset by its object key."""
+    return {
+        destination["objectKey"]: directory / asset["source"]["path"]
+        for asset in manifest["files"].values()
+        if asset["source"]["packaging"] == "zip"
+        for destination in asset["destinations"].values()
+    }
+
+
+def _paths(folder: Path, pattern: str) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob(pattern) if path.is_file())

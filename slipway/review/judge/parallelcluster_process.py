@@ -1,0 +1,67 @@
+"""Runs a module in aws-parallelcluster's own virtual environment: a question goes in, an answer comes out."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from slipway.assembly.process_groups import ProcessGroup
+from slipway.assembly.synthesis import PROJECT
+
+PARALLELCLUSTER_PYTHON = PROJECT / ".tools" / "parallelcluster" / "bin" / "python"
+
+TIME_LIMIT_SECONDS = 300
+"""For one question; the slowest, a whole environment, takes about ten seconds."""
+
+
+class JudgeFailedError(Exception):
+    """ParallelCluster's side ended without an answer; the message says where its log is."""
+
+
+def run_in_parallelcluster(module: str, question: Any, directory: Path) -> str:
+    """Run a module with the paths of a question and an answer, and return the answer.
+
+    Args:
+        module: one of `slipway.review.judge.inside_parallelcluster`.
+        question: what is written as JSON.
+        directory: an existing folder; question, answer, log and the process's HOME are put there.
+
+    Raises:
+        JudgeFailedError: the virtual environment is not there, or the other side ended without an answer.
+    """
+    request, answer, log = (directory / name for name in ("request.json", "answer.json", "parallelcluster.log"))
+    request.write_text(json.dumps(question), "utf-8")
+    try:
+        side = ProcessGroup(
+            [PARALLELCLUSTER_PYTHON, "-m", module, request, answer], _closed_environment(directory), PROJECT, log
+        )
+    except FileNotFoundError as missing:
+        raise JudgeFailedError(f"{PARALLELCLUSTER_PYTHON} is not there; `make setup` installs it") from missing
+    try:
+        failed = side.wait(TIME_LIMIT_SECONDS)
+    except subprocess.TimeoutExpired as failure:
+        raise JudgeFailedError(f"aws-parallelcluster's side failed ({failure}); its log: {log}") from failure
+    finally:
+        side.end()
+    if failed:
+        raise JudgeFailedError(f"aws-parallelcluster's side failed (exit code {failed}); its log: {log}")
+    return answer.read_text("utf-8")
+
+
+def _closed_environment(directory: Path) -> dict[str, str]:
+    """Nothing of the user's: a HOME of its own, no profile, credentials that open nothing.
+
+    Node.js is found beside this process's interpreter or on the PATH.
+    """
+    home = directory / "home"
+    home.mkdir(exist_ok=True)
+    return {
+        "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))),
+        "HOME": str(home),
+        "TMPDIR": str(home),
+        "AWS_ACCESS_KEY_ID": "testing",
+        "AWS_SECRET_ACCESS_KEY": "testing",
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }

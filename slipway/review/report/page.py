@@ -1,0 +1,239 @@
+"""The plan as one HTML page that needs nothing else: no script, no font, no request."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from slipway.review.deploy_time.model import DeployTime, Step
+from slipway.review.plan import Plan, Verdict
+from slipway.review.report import broader
+from slipway.review.report.architecture.difference import Mark, marks, with_removed
+from slipway.review.report.architecture.model import Architecture, Part
+from slipway.review.report.causes import Cause, causes, own_path
+from slipway.review.report.cost_rows import PERIODS, Total, cost_rows, sums, totals
+from slipway.review.report.headline import figures, look_first, summary
+from slipway.review.report.not_checked import not_checked
+from slipway.review.report.picture.svg import STYLE, flow_sentences, picture
+from slipway.review.report.wording import (
+    BILLING_WORDS,
+    EFFECT_WORDS,
+    VERDICT_WORDS,
+    count,
+    duration,
+    per_hour,
+    printable,
+    usd,
+    usd_change,
+    values,
+)
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_LONGEST_VALUE = 400
+_SEPARATOR = re.compile(r"([/.\]]|::)(?=\w)")
+_VERDICT_TONES: dict[Verdict, str] = {
+    "cannot_update": "bad",
+    "nodes_must_stop": "careful",
+    "not_known": "careful",
+    "can_update": "good",
+    "no_change": "good",
+}
+
+
+@dataclass(frozen=True)
+class _Section:
+    id: str
+    title: str
+
+
+@dataclass(frozen=True)
+class _News:
+    word: str
+    tone: str
+
+
+@dataclass(frozen=True)
+class _StackView:
+    name: str
+    news: _News | None
+    sums: tuple[Total, ...]
+    parts: tuple[str, ...]
+    causes: tuple[Cause, ...]
+    assets: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Bar:
+    step: Step
+    start: float
+    length: float
+
+
+@dataclass(frozen=True)
+class _Time:
+    title: str
+    time: DeployTime
+    bars: tuple[_Bar, ...]
+
+
+def page(plan: Plan, architecture: Architecture, base_architecture: Architecture | None) -> str:
+    """Return the page.
+
+    Args:
+        plan: what it says.
+        architecture: of what is planned (slipway.review.report.architecture).
+        base_architecture: of what the plan compares with; none when it compares with nothing.
+    """
+    found: Mapping[str, Mark] = {}
+    drawn = architecture
+    if plan.comparison and base_architecture:
+        found = marks(architecture, base_architecture, plan.comparison.changes)
+        drawn = with_removed(architecture, base_architecture)
+    rendered = (
+        _environment(drawn)
+        .get_template("page.html.j2")
+        .render(
+            plan=plan,
+            comparison=plan.comparison,
+            summary=summary(plan),
+            figures=figures(plan),
+            look_first=look_first(plan),
+            sections=_sections(plan),
+            architecture=drawn,
+            marks=found,
+            pictures=_pictures(drawn, found),
+            flows=flow_sentences(drawn),
+            stacks=_stacks(plan, drawn),
+            rows=cost_rows(plan.cost, plan.comparison.cost if plan.comparison else None),
+            periods=[(_period(name), hours) for name, hours in PERIODS],
+            broader=broader,
+            totals=totals(plan.cost, plan.comparison.cost if plan.comparison else None),
+            times=_times(plan),
+            not_checked=not_checked(plan),
+            style=Markup(_read("page.css") + STYLE.read_text(encoding="utf-8")),
+            effect_words=EFFECT_WORDS,
+            verdict_words=VERDICT_WORDS,
+            verdict_tones=_VERDICT_TONES,
+            billing_words=BILLING_WORDS,
+        )
+    )
+    return f"{rendered}\n"
+
+
+def _environment(architecture: Architecture) -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=lambda shown: printable(shown) if type(shown) is str else shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    homes = {
+        subnet.id: f"{subnet.zone} ({'public' if subnet.is_public else 'private'})" for subnet in architecture.subnets
+    }
+    environment.filters |= {
+        "usd": usd,
+        "usd_change": usd_change,
+        "duration": duration,
+        "per_hour": per_hour,
+        "count": count,
+        "own_path": own_path,
+        "before_and_after": lambda changed: values(changed.before, changed.after, _LONGEST_VALUE),
+        "breakable": _breakable,
+        "subnet_words": lambda subnet: homes.get(subnet, subnet),
+        "direction": _direction,
+        "capitalized": lambda text: text[:1].upper() + text[1:],
+    }
+    return environment
+
+
+def _read(file_name: str) -> str:
+    return (_TEMPLATES / file_name).read_text(encoding="utf-8")
+
+
+def _sections(plan: Plan) -> list[_Section]:
+    comparison = plan.comparison
+    sections = [("summary", "Summary"), ("architecture", "Architecture")]
+    sections.append(("stacks", "Changes by stack" if comparison else "Stacks"))
+    if comparison:
+        sections.append(("access", broader.SHORT_TITLE))
+        if comparison.cluster_update:
+            sections.append(("cluster", "Cluster update"))
+    sections += [("security", "Security"), ("cost", "Cost"), ("time", "Deploy time"), ("unchecked", "Not checked")]
+    return [_Section(*section) for section in sections]
+
+
+def _pictures(architecture: Architecture, found: Mapping[str, Mark]) -> dict[str, Markup]:
+    def link(part: Part) -> str | None:
+        return f"#stack-{part.stack}" if part.stack else None
+
+    return {
+        "wide": Markup(picture(architecture, found, link=link)),
+        "narrow": Markup(picture(architecture, found, is_narrow=True, link=link)),
+    }
+
+
+def _stacks(plan: Plan, architecture: Architecture) -> list[_StackView]:
+    changes = plan.comparison.changes if plan.comparison else None
+    found = causes(changes) if changes else ()
+    removed = changes.removed_stacks if changes else ()
+    names = list(dict.fromkeys((*architecture.stacks, *removed, *(cause.change.stack for cause in found))))
+    return [
+        _StackView(
+            name=name,
+            news=_news(name, plan),
+            sums=sums(line for line in plan.cost.lines if line.stack == name),
+            parts=tuple(part.title for part in architecture.parts if part.stack == name),
+            causes=tuple(cause for cause in found if cause.change.stack == name),
+            assets=tuple(
+                asset.partition("/")[2]
+                for asset in (changes.asset_changes if changes else ())
+                if asset.partition("/")[0] == name
+            ),
+        )
+        for name in names
+    ]
+
+
+def _news(stack: str, plan: Plan) -> _News | None:
+    changes = plan.comparison.changes if plan.comparison else None
+    if changes and stack in changes.added_stacks:
+        return _News("new stack", "add")
+    if changes and stack in changes.removed_stacks:
+        return _News("deleted stack", "remove")
+    return None
+
+
+def _direction(change: float | None) -> str:
+    return "up" if change and change > 0 else "down" if change else ""
+
+
+def _breakable(path: str) -> Markup:
+    """Return a path that a line may be broken in, after each of its separators."""
+    return Markup(_SEPARATOR.sub(r"\1<wbr>", str(escape(printable(path)))))
+
+
+def _period(name: str) -> str:
+    return {"hour": "An hour", "day": "A day", "month": "A month"}[name]
+
+
+def _times(plan: Plan) -> list[_Time]:
+    first = _Time("The first deployment, of everything", plan.deploy_time, _bars(plan.deploy_time))
+    if plan.comparison is None:
+        return [first]
+    time = plan.comparison.deploy_time
+    return [_Time("This change", time, _bars(time)), first]
+
+
+def _bars(time: DeployTime) -> tuple[_Bar, ...]:
+    total = sum(step.seconds for step in time.chain) or 1
+    bars = []
+    start = 0
+    for step in time.chain:
+        bars.append(_Bar(step, round(100 * start / total, 2), max(round(100 * step.seconds / total, 2), 0.5)))
+        start += step.seconds
+    return tuple(bars)

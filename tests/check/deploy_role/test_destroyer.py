@@ -1,0 +1,117 @@
+"""Whoever destroys may do what `slipway destroy` does, and what its proof asks."""
+
+import json
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+import yaml
+
+from slipway.check.deploy_role.needs import read_needs
+from slipway.check.deploy_role.policies import MANAGED_POLICY_CHARACTERS, Document, destroyer_policy
+from tests.assembly import PROJECT, Assembly
+
+TEARDOWN = (PROJECT / "slipway" / "remove",)
+KINDS = PROJECT / "slipway" / "remove" / "leftovers" / "kinds"
+SERVICES = {
+    **{
+        name: name
+        for name in ("autoscaling", "cloudformation", "cloudwatch", "ec2", "ecs", "eks", "fsx", "logs", "rds")
+    },
+    **{"application_autoscaling": "application-autoscaling", "elb": "elb", "elbv2": "elbv2", "s3": "s3", "ssm": "ssm"},
+}
+"""What the teardown's code calls a client, with boto3's name of the service."""
+
+PREFIXES = {"elb": "elasticloadbalancing", "elbv2": "elasticloadbalancing", "resourcegroupstaggingapi": "tag"}
+OTHER_NAMES = {
+    "s3:ListBuckets": "s3:ListAllMyBuckets",
+    "budgets:DescribeBudgets": "budgets:ViewBudget",
+    "ecs:DescribeTaskProtection": "ecs:GetTaskProtection",
+}
+"""Actions that are not named like their operation (Service Authorization Reference)."""
+
+
+@pytest.fixture(scope="module")
+def document(default: Assembly) -> Document:
+    return destroyer_policy(read_needs(default.directory))
+
+
+def allows(document: Document, action: str) -> bool:
+    patterns = [pattern for statement in document["Statement"] for pattern in statement["Action"]]
+    return any(fnmatchcase(action, pattern) for pattern in patterns)
+
+
+@cache
+def iam_action(service: str, method: str) -> str | None:
+    """IAM's name of a boto3 method's action; none for a method that is no operation."""
+    client: Any = boto3.client(service, region_name="us-west-2", aws_access_key_id="x", aws_secret_access_key="x")  # type: ignore[call-overload]
+    operation = client.meta.method_to_api_mapping.get(method)
+    action = f"{PREFIXES.get(service, service)}:{operation}"
+    return OTHER_NAMES.get(action, action) if operation else None
+
+
+def calls_of_the_teardown() -> Iterator[tuple[str, str]]:
+    """Yield the client and the method of every call, and of every paginator, in its code."""
+    names = "|".join(SERVICES)
+    for path in (file for folder in TEARDOWN for file in sorted(folder.glob("*.py"))):
+        code = path.read_text(encoding="utf-8")
+        for client, method, paged in re.findall(rf"\b({names})\.(\w+)\(\s*(?:\"(\w+)\")?", code):
+            yield client, paged if method == "get_paginator" else method
+
+
+def operations(value: Any) -> Iterator[str]:
+    """Yield all operations in a row of the kinds."""
+    if isinstance(value, dict):
+        yield from (text for key, text in value.items() if key == "operation" and isinstance(text, str))
+        for item in value.values():
+            yield from operations(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from operations(item)
+
+
+def test_every_call_of_the_teardown_is_allowed(document: Document) -> None:
+    found = [iam_action(SERVICES[client], method) for client, method in calls_of_the_teardown()]
+    wanted = {action for action in found if action}
+
+    assert len(wanted) > 25
+    assert not sorted(action for action in wanted if not allows(document, action))
+
+
+@pytest.mark.parametrize("path", sorted(KINDS.glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_look_for_leftovers_is_allowed(document: Document, path: Path) -> None:
+    rows = yaml.safe_load(path.read_text(encoding="utf-8"))
+    wanted = {(row["service"], operation) for row in rows for operation in operations(row)}
+
+    refused = [action for pair in wanted if (action := iam_action(*pair)) and not allows(document, action)]
+
+    assert wanted
+    assert not refused
+
+
+@pytest.mark.parametrize("action", ["ssm:SendCommand", "ec2:TerminateInstances"])
+def test_instances_of_others_are_out_of_reach(document: Document, action: str) -> None:
+    found = [statement for statement in document["Statement"] if action in statement["Action"]]
+    on_instances = [item for item in found if any(":instance/" in arn for arn in item["Resource"])]
+
+    assert on_instances
+    for statement in on_instances:
+        [(key, value)] = statement["Condition"]["StringEquals"].items()
+        assert key.lower().endswith(":resourcetag/slipway:environment")
+        assert value == "default"
+    assert not [arn for item in found for arn in item["Resource"] if arn == "*"]
+
+
+def test_nothing_reads_data(document: Document) -> None:
+    data = ("s3:GetObject", "secretsmanager:GetSecretValue", "ssm:GetParameter", "dynamodb:Scan", "logs:GetLogEvents")
+
+    assert not [action for action in data if allows(document, action)]
+
+
+def test_it_fits_a_managed_policy(document: Document) -> None:
+    assert len(json.dumps(document, separators=(",", ":"))) <= MANAGED_POLICY_CHARACTERS

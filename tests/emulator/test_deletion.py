@@ -1,0 +1,25 @@
+"""The end of a stack, whatever happens on the way."""
+
+from pathlib import Path
+
+from emulator.ledger import Ledger
+from emulator.resources.catalogue import Catalogue
+from emulator.stacks.deletion import delete_stack
+from emulator.stacks.model import ProvisionedResource, Stack, StackState
+from emulator.stacks.provisioner import Provisioner
+from emulator.template.document import Template
+from tests.emulator.known_region import KnownRegion
+
+TYPE = "AWS::SNS::Topic"
+
+
+def test_a_defect_of_the_emulator_ends_in_a_final_status(tmp_path: Path) -> None:
+    stack = Stack.named("defect", "us-west-2")
+    stack.state = StackState(Template(f'{{"Resources": {{"Topic": {{"Type": "{TYPE}"}}}}}}'))
+    stack.resources["Topic"] = ProvisionedResource("Topic", TYPE, "topic", {}, {}, "api", "CREATE_COMPLETE")
+    # Nothing handles the type: what no template that was let in can bring about.
+    provisioner = Provisioner(stack, Catalogue(), Ledger(tmp_path / "ledger"), KnownRegion())
+
+    delete_stack(stack, provisioner, users_of_exports=())
+
+    assert (stack.status, set(stack.resources)) == ("DELETE_FAILED", {"Topic"})

@@ -1,0 +1,46 @@
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from slipway.rehearse import progress
+from slipway.rehearse.progress import Progress
+
+
+def console(*, terminal: bool) -> Console:
+    return Console(file=StringIO(), force_terminal=terminal, width=200, color_system=None)
+
+
+def shown(target: Console) -> str:
+    assert isinstance(target.file, StringIO)
+    return target.file.getvalue()
+
+
+def test_on_a_terminal_one_line_moves() -> None:
+    target = console(terminal=True)
+    display = Progress(target, {"TERM": "xterm"})
+    with display.phase("cdk deploy --all"):
+        display.tick("3 resource actions, last: create network/Vpc[0]")
+    assert "running" in shown(target)
+    assert "last: create network/Vpc[0]" in shown(target)
+
+
+@pytest.mark.parametrize(("terminal", "variables"), [(False, {}), (True, {"CI": "true"})])
+def test_elsewhere_plain_lines_tell_that_it_goes_on(
+    monkeypatch: pytest.MonkeyPatch, terminal: bool, variables: dict[str, str]
+) -> None:
+    monkeypatch.setattr(progress, "PLAIN_SECONDS", 0.0)
+    target = console(terminal=terminal)
+    display = Progress(target, variables)
+    with display.phase("cdk deploy --all"):
+        display.tick("3 resource actions")
+    assert shown(target) == "cdk deploy --all ...\n  0 s  3 resource actions\n"
+
+
+def test_a_line_stays_for_each_phase_with_its_reason() -> None:
+    target = console(terminal=False)
+    Progress(target, {}).finished("failed", "cdk deploy --all", 12.34, "it ended\nSubnet: [bold] no")
+    first, second = shown(target).splitlines()
+    assert first.startswith("failed   cdk deploy --all")
+    assert first.endswith("12.3 s  it ended")
+    assert second.strip() == "Subnet: [bold] no"
