@@ -27,10 +27,10 @@ class SecretHandler(RowHandler):
         self._ledger.hide(str(properties.get("SecretString", "")))
         return super().create(replace(request, properties=properties))
 
-    def _generated(self, wish: dict[str, object], region: str) -> str:
-        wish = dict(wish)
-        template, key = wish.pop("SecretStringTemplate", None), wish.pop("GenerateStringKey", None)
-        password = self._clients.get("secretsmanager", region).get_random_password(**wish)["RandomPassword"]
+    def _generated(self, request: dict[str, object], region: str) -> str:
+        request = dict(request)
+        template, key = request.pop("SecretStringTemplate", None), request.pop("GenerateStringKey", None)
+        password = self._clients.get("secretsmanager", region).get_random_password(**request)["RandomPassword"]
         if template is None or key is None:
             return str(password)
         self._ledger.hide(str(password))

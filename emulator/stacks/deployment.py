@@ -15,8 +15,8 @@ from emulator.stacks.model import (
     now,
 )
 from emulator.stacks.provisioner import Provisioner
+from emulator.stacks.region_context import RegionContext
 from emulator.stacks.registry import replacing_properties
-from emulator.stacks.surroundings import RegionSurroundings
 from emulator.template.document import ResourceDefinition
 from emulator.template.intrinsics import Resolver
 from emulator.template.references import creation_order
@@ -75,11 +75,11 @@ class Deployment:
         self._before = dict(stack.resources)
         self._steps: list[_Step] = []
 
-    def run(self, surroundings: RegionSurroundings, stacks: Iterable[Stack]) -> None:
+    def run(self, context: RegionContext, stacks: Iterable[Stack]) -> None:
         """Carry the operation out; the stack ends in a final status whatever happens.
 
         Args:
-            surroundings: Remembers the exports and outputs that the template reads while it is resolved.
+            context: Remembers the exports and outputs that the template reads while it is resolved.
             stacks: All stacks, this one included: their exports and imports stand in the way of new outputs.
         """
         # Clients see the new template and tags at once, outputs when the operation has succeeded.
@@ -100,9 +100,9 @@ class Deployment:
             self._stack.state = replace(
                 self._target,
                 outputs=outputs,
-                imports=frozenset(surroundings.imports),
+                imports=frozenset(context.imports),
                 resolved_parameters=dict(self._resolver.parameters),
-                read_outputs=dict(surroundings.outputs),
+                read_outputs=dict(context.outputs),
             )
             self._finish(definitions)
 

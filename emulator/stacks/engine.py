@@ -15,7 +15,7 @@ from emulator.stacks.deletion import delete_stack
 from emulator.stacks.deployment import Deployment
 from emulator.stacks.model import Stack, StackState, Submission
 from emulator.stacks.provisioner import Provisioner
-from emulator.stacks.surroundings import RegionSurroundings
+from emulator.stacks.region_context import RegionContext
 from emulator.template.intrinsics import Resolver
 from emulator.template.parameters import parameter_values
 from emulator.template.references import creation_order
@@ -28,7 +28,7 @@ class Prepared:
 
     submission: Submission
     resolver: Resolver
-    surroundings: RegionSurroundings
+    context: RegionContext
 
     @property
     def state(self) -> StackState:
@@ -78,8 +78,8 @@ class Engine:
         part of what changes (template reference, "Fn::GetStackOutput"; AWS DevOps blog, "Simplify cross-account and
         cross-Region stack output references with AWS CloudFormation and CDK's new Fn::GetStackOutput").
         """
-        surroundings = RegionSurroundings(stack.region, self._clients, self._ledger, self.find, self.exports)
-        return surroundings.changed_outputs(stack.state.read_outputs)
+        context = RegionContext(stack.region, self._clients, self._ledger, self.find, self.exports)
+        return context.changed_outputs(stack.state.read_outputs)
 
     # ---- operations ----------------------------------------------------------------------------------------
 
@@ -102,12 +102,12 @@ class Engine:
                 "Update of resource type is not permitted. The new template modifies resource type of the"
                 f" following resources: [{', '.join(retyped)}]"
             )
-        surroundings = RegionSurroundings(stack.region, self._clients, self._ledger, self.find, self.exports)
-        parameters = parameter_values(template, submission.parameters, surroundings)
-        resolver = Resolver(stack.identity, template, parameters, surroundings)
+        context = RegionContext(stack.region, self._clients, self._ledger, self.find, self.exports)
+        parameters = parameter_values(template, submission.parameters, context)
+        resolver = Resolver(stack.identity, template, parameters, context)
         check_rules(resolver)
         creation_order(resolver.active(template.resources))
-        return Prepared(submission, resolver, surroundings)
+        return Prepared(submission, resolver, context)
 
     def create_change_set(
         self,
@@ -172,14 +172,14 @@ class Engine:
             stack,
             prepared.state,
             prepared.resolver,
-            Provisioner(stack, self.catalogue, self._ledger, prepared.surroundings),
+            Provisioner(stack, self.catalogue, self._ledger, prepared.context),
             creating=creating,
             keep_failures=keep_failures,
         )
         if creating:
             self.add(stack)
         stack.enter("CREATE_IN_PROGRESS" if creating else "UPDATE_IN_PROGRESS", "User Initiated")
-        self._run(stack, lambda: deployment.run(prepared.surroundings, self.stacks), wait=wait)
+        self._run(stack, lambda: deployment.run(prepared.context, self.stacks), wait=wait)
 
     def delete(self, stack: Stack, retained: Collection[str] = (), *, wait: bool = False) -> None:
         """Delete a stack."""
@@ -190,8 +190,8 @@ class Engine:
             for other in self.stacks
             if other is not stack and not other.deleted and name in other.state.imports
         }
-        surroundings = RegionSurroundings(stack.region, self._clients, self._ledger, self.find, self.exports)
-        provisioner = Provisioner(stack, self.catalogue, self._ledger, surroundings)
+        context = RegionContext(stack.region, self._clients, self._ledger, self.find, self.exports)
+        provisioner = Provisioner(stack, self.catalogue, self._ledger, context)
         stack.status = "DELETE_IN_PROGRESS"  # at once: the next DescribeStacks must not show the old status
         self._run(stack, lambda: delete_stack(stack, provisioner, users, retained), wait=wait)
 

@@ -10,8 +10,8 @@ from emulator.ledger import Action, Ledger
 from emulator.resources.catalogue import Catalogue
 from emulator.resources.handler import Existing, Request, SnapshotTaker
 from emulator.stacks.model import ProvisionedResource, Stack
+from emulator.template.context import Context
 from emulator.template.dynamic_references import with_dynamic_references
-from emulator.template.surroundings import Surroundings
 
 _KEPT = ("Retain", "RetainExceptOnCreate")
 
@@ -23,11 +23,11 @@ def _existing(resource: ProvisionedResource) -> Existing:
 class Provisioner:
     """Creates, updates and deletes the resources of one stack during one operation."""
 
-    def __init__(self, stack: Stack, catalogue: Catalogue, ledger: Ledger, surroundings: Surroundings) -> None:
+    def __init__(self, stack: Stack, catalogue: Catalogue, ledger: Ledger, context: Context) -> None:
         self._stack = stack
         self._catalogue = catalogue
         self._ledger = ledger
-        self._surroundings = surroundings
+        self._context = context
 
     def create(
         self,
@@ -145,7 +145,7 @@ class Provisioner:
         self._stack.add_event(logical_id, resource_type, "DELETE_COMPLETE", physical_id=resource.physical_id)
 
     def _looked_up(self, request: Request) -> Request:
-        return replace(request, properties=with_dynamic_references(request.properties, self._surroundings))
+        return replace(request, properties=with_dynamic_references(request.properties, self._context))
 
     def _note(self, action: Action, resource: ProvisionedResource, started: float, **fields: Any) -> None:
         self._ledger.resource(

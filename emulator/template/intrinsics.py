@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 from emulator.failures import ProvisioningError, TemplateError
 from emulator.settings import ACCOUNT, DNS_SUFFIX, PARTITION
+from emulator.template.context import Context
 from emulator.template.document import Template
 from emulator.template.parameters import ParameterValue
-from emulator.template.surroundings import Surroundings
 
 NO_VALUE = object()
 """What ``Ref: AWS::NoValue`` resolves to; the property or list item that has it disappears."""
@@ -62,14 +62,14 @@ class Resolver:
         identity: The stack that the template belongs to.
         template: Where conditions and mappings come from.
         parameters: Values of the template's parameters.
-        surroundings: The region around the stack.
+        context: The region around the stack.
         resources: The resources provisioned so far by logical id; the operation adds to it as it goes.
     """
 
     identity: StackIdentity
     template: Template
     parameters: Mapping[str, ParameterValue]
-    surroundings: Surroundings
+    context: Context
     resources: dict[str, ReferableResource] = field(default_factory=dict)
     _conditions: dict[str, bool] = field(default_factory=dict)
 
@@ -186,14 +186,12 @@ class Resolver:
 
     def get_azs(self, argument: Any) -> list[str]:
         """Fn::GetAZs: the zones of a region, by default of the stack's."""
-        return list(self.surroundings.availability_zones(self.text(argument) or self.identity.region))
+        return list(self.context.availability_zones(self.text(argument) or self.identity.region))
 
     def get_stack_output(self, argument: Mapping[str, Any]) -> str:
         """Fn::GetStackOutput: another stack's output by name, without locking that stack."""
         region = self.text(argument["Region"]) if "Region" in argument else self.identity.region
-        return self.surroundings.stack_output(
-            self.text(argument["StackName"]), self.text(argument["OutputName"]), region
-        )
+        return self.context.stack_output(self.text(argument["StackName"]), self.text(argument["OutputName"]), region)
 
     def split(self, argument: list[Any]) -> list[str]:
         """Fn::Split: ``[delimiter, text]``."""
@@ -225,7 +223,7 @@ def _import_value(resolver: Resolver, argument: Any) -> str:
     name = resolver.text(argument)
     if not name:
         raise ProvisioningError("Fn::ImportValue needs the name of an export")
-    return resolver.surroundings.exported_value(name)
+    return resolver.context.exported_value(name)
 
 
 _FUNCTIONS: Mapping[str, Callable[[Resolver, Any], Any]] = {

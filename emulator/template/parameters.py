@@ -5,17 +5,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from emulator.failures import TemplateError
+from emulator.template.context import Context
 from emulator.template.document import Template
-from emulator.template.surroundings import Surroundings
 
 _SSM_TYPE = "AWS::SSM::Parameter::Value<"
 
 ParameterValue = str | list[str]
 
 
-def parameter_values(
-    template: Template, submitted: Mapping[str, str], surroundings: Surroundings
-) -> dict[str, ParameterValue]:
+def parameter_values(template: Template, submitted: Mapping[str, str], context: Context) -> dict[str, ParameterValue]:
     """The value of every parameter: submitted or default, checked, looked up, split when it is a list.
 
     Raises:
@@ -32,7 +30,7 @@ def parameter_values(
     for name, rule in declared.items():
         text = _as_text(submitted.get(name, rule.get("Default")))
         _check(name, rule, text)
-        values[name] = _typed(rule.get("Type", "String"), text, surroundings)
+        values[name] = _typed(rule.get("Type", "String"), text, context)
     return values
 
 
@@ -50,10 +48,10 @@ def _check(name: str, rule: Mapping[str, Any], text: str) -> None:
         raise TemplateError(f"Parameter '{name}' must match pattern {pattern}")
 
 
-def _typed(declared_type: str, text: str, surroundings: Surroundings) -> ParameterValue:
+def _typed(declared_type: str, text: str, context: Context) -> ParameterValue:
     if declared_type.startswith(_SSM_TYPE):
         declared_type = declared_type.removeprefix(_SSM_TYPE).removesuffix(">")
-        text = surroundings.ssm_parameter(text)
+        text = context.ssm_parameter(text)
     if declared_type == "CommaDelimitedList" or declared_type.startswith("List<"):
         return [item.strip() for item in text.split(",")]
     return text

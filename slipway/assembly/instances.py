@@ -43,7 +43,7 @@ _CANDIDATE = "-candidate"
 
 
 @dataclass(frozen=True)
-class Machines:
+class InstanceGroup:
     """Instances of one type for one purpose.
 
     Attributes:
@@ -78,7 +78,7 @@ class Machines:
     serves_a_model: bool = False
 
 
-def machines(stacks: tuple[Stack, ...]) -> Iterator[Machines]:
+def instance_groups(stacks: tuple[Stack, ...]) -> Iterator[InstanceGroup]:
     """Yield everything that the stacks of an environment can launch.
 
     Groups of which the templates do not say which instance type it is, or how many, are left out: a parameter may.
@@ -121,10 +121,10 @@ def _one_type(*names: str | None) -> str:
 # ---- Slurm -----------------------------------------------------------------------------------------------------------
 
 
-def _of_slurm(found: TemplateCluster, zones: _Zones) -> Iterator[Machines]:
+def _of_slurm(found: TemplateCluster, zones: _Zones) -> Iterator[InstanceGroup]:
     cluster = found.cluster
     head_node = cluster.root.section("HeadNode")
-    yield Machines(
+    yield InstanceGroup(
         stack=found.stack,
         logical_id=found.logical_id,
         purpose="head node",
@@ -140,9 +140,9 @@ def _of_slurm(found: TemplateCluster, zones: _Zones) -> Iterator[Machines]:
     yield from (_compute_nodes(found, resource, zones) for resource in cluster.compute_resources())
 
 
-def _login_nodes(found: TemplateCluster, pool: Section, zones: _Zones) -> Machines:
+def _login_nodes(found: TemplateCluster, pool: Section, zones: _Zones) -> InstanceGroup:
     count = pool.number("Count", default=0)
-    return Machines(
+    return InstanceGroup(
         stack=found.stack,
         logical_id=found.logical_id,
         purpose=f"login nodes, {pool.required('Name')}",
@@ -157,9 +157,9 @@ def _login_nodes(found: TemplateCluster, pool: Section, zones: _Zones) -> Machin
     )
 
 
-def _compute_nodes(found: TemplateCluster, resource: Section, zones: _Zones) -> Machines:
+def _compute_nodes(found: TemplateCluster, resource: Section, zones: _Zones) -> InstanceGroup:
     cluster, queue = found.cluster, queue_of(resource)
-    return Machines(
+    return InstanceGroup(
         stack=found.stack,
         logical_id=found.logical_id,
         purpose=f"queue {queue.required('Name')}, {resource.required('Name')}",
@@ -185,7 +185,9 @@ def _reservation(target: Section) -> str | None:
 # ---- Kubernetes ------------------------------------------------------------------------------------------------------
 
 
-def _of_kubernetes(templates: Templates, launch_templates: Mapping[str, Section], zones: _Zones) -> Iterator[Machines]:
+def _of_kubernetes(
+    templates: Templates, launch_templates: Mapping[str, Section], zones: _Zones
+) -> Iterator[InstanceGroup]:
     for stack, logical_id, group in templates.sections("AWS::EKS::Nodegroup"):
         with suppress(UnknownValue):
             yield _node_group(stack, logical_id, group, launch_templates, zones)
@@ -193,11 +195,11 @@ def _of_kubernetes(templates: Templates, launch_templates: Mapping[str, Section]
 
 def _node_group(
     stack: str, logical_id: str, group: Section, launch_templates: Mapping[str, Section], zones: _Zones
-) -> Machines:
+) -> InstanceGroup:
     launched = launch_templates.get(group.section("LaunchTemplate").written("Id") or "", _NOTHING_SAID)
     target = launched.section("CapacityReservationSpecification", "CapacityReservationTarget")
     scaling = group.section("ScalingConfig")
-    return Machines(
+    return InstanceGroup(
         stack=stack,
         logical_id=logical_id,
         purpose=f"node group {group.section('Labels').hint(NODE_GROUP_LABEL) or logical_id}",
@@ -222,7 +224,7 @@ def _volumes(launched: Section, setting: str, included: int) -> int:
 # ---- models ----------------------------------------------------------------------------------------------------------
 
 
-def _of_models(templates: Templates, launch_templates: Mapping[str, Section], zones: _Zones) -> Iterator[Machines]:
+def _of_models(templates: Templates, launch_templates: Mapping[str, Section], zones: _Zones) -> Iterator[InstanceGroup]:
     services = _services(templates)
     names = {service.hint("ServiceName") for service in services.values()}
     for stack, logical_id, group in templates.sections("AWS::AutoScaling::AutoScalingGroup"):
@@ -239,7 +241,7 @@ def _of_models(templates: Templates, launch_templates: Mapping[str, Section], zo
             launched = launch_templates.get(
                 group.section("LaunchTemplate").written("LaunchTemplateId") or "", _NOTHING_SAID
             )
-            yield Machines(
+            yield InstanceGroup(
                 stack=stack,
                 logical_id=logical_id,
                 purpose=purpose,

@@ -4,7 +4,6 @@ Everything here is a look-up in the files of ``data/``; README.md says how to ad
 without a row raises ``UnknownFact``. Files are read when first asked for, and once.
 """
 
-from slipway.facts.billing import Billing, Charge, billings
 from slipway.facts.cluster_configuration import (
     BroadPolicy,
     ConfigurationLimits,
@@ -15,7 +14,6 @@ from slipway.facts.cluster_configuration import (
     script_sources,
     system_names,
 )
-from slipway.facts.create_times import CreateTime, create_seconds, create_times
 from slipway.facts.databases import (
     DatabaseEngine,
     DatabaseInstanceType,
@@ -95,13 +93,10 @@ from slipway.facts.regions import (
 from slipway.facts.rows import UnknownFact
 
 __all__ = [
-    "Billing",
     "BroadPolicy",
-    "Charge",
     "ClusterImage",
     "CompiledShape",
     "ConfigurationLimits",
-    "CreateTime",
     "DaemonPod",
     "DatabaseEngine",
     "DatabaseInstanceType",
@@ -128,14 +123,11 @@ __all__ = [
     "SettingsProblem",
     "TrainingStack",
     "UnknownFact",
-    "billings",
     "broad_policies",
     "cluster_image",
     "cluster_images",
     "configuration_limit",
     "configuration_limits",
-    "create_seconds",
-    "create_times",
     "daemon_pods",
     "database_engine",
     "database_engines",

@@ -19,7 +19,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 DATA_DIRECTORY = Path(__file__).parent / "data"
 
 # libyaml's loader is about eight times faster; PyYAML lacks it only where it was built without libyaml.
-_YamlLoader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+YAML_LOADER: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _Value = TypeVar("_Value")
 _Row = TypeVar("_Row", bound="Row")
@@ -79,7 +79,7 @@ def read_file(file_name: str) -> dict[str, Any]:
         file_name: Name inside the data directory.
     """
     with data_file(file_name).open(encoding="utf-8") as stream:
-        content: dict[str, Any] = yaml.load(stream, Loader=_YamlLoader)
+        content: dict[str, Any] = yaml.load(stream, Loader=YAML_LOADER)
     return content
 
 

@@ -1,4 +1,4 @@
-"""The resources of an account, listed through public AWS APIs with the calls in slipway/remove/leftovers/kinds/."""
+"""The resources of an account, listed through public AWS APIs with the calls in slipway/catalogue/services."""
 
 from collections.abc import Mapping
 

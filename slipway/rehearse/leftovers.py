@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 
 from pydantic import BaseModel, ConfigDict
 
+from slipway.catalogue import known
 from slipway.rehearse.inventory import Inventory
 from slipway.rehearse.ledger import ResourceEntry
 from slipway.remove.documented_leftovers import rules
@@ -48,13 +49,13 @@ def classify(
     listed = {name.partition(" ")[0] for names in added.values() for name in names}
     left += [
         _unlisted(entry, keeps_data)
-        for entry in standing(entries)
+        for entry in deployed(entries)
         if entry.stack not in ignored_stacks and entry.physical_id not in listed
     ]
     return tuple(sorted(left, key=lambda item: (item.documented, item.kind, item.name)))
 
 
-def standing(entries: Sequence[ResourceEntry]) -> list[ResourceEntry]:
+def deployed(entries: Sequence[ResourceEntry]) -> list[ResourceEntry]:
     """Return the last entry of each resource that was made and is not gone."""
     last: dict[tuple[str, str], ResourceEntry] = {}
     for entry in entries:
@@ -89,9 +90,9 @@ def _unlisted(entry: ResourceEntry, keeps_data: bool) -> Leftover:
 
 
 def _retained(kind: str, name: str, entry: ResourceEntry, keeps_data: bool) -> Leftover:
-    row = next((row for row in rules().kept_data if row.type == entry.type), None)
-    if row is not None and keeps_data:
-        return Leftover(kind=kind, name=name, documented=True, reason=row.reason)
+    kept = known(entry.type).kept_when_persistent
+    if kept is not None and keeps_data:
+        return Leftover(kind=kind, name=name, documented=True, reason=kept.reason)
     return Leftover(
         kind=kind,
         name=name,

@@ -100,10 +100,10 @@ def diff_nothing(session: Session) -> str:
     return "no difference"
 
 
-def take_standing_inventory(session: Session) -> str:
+def take_deployed_inventory(session: Session) -> str:
     """List what the deployment added."""
-    session.standing = added(session.before, _inventory(session))
-    return _counted(session.standing)
+    session.deployed = added(session.before, _inventory(session))
+    return _counted(session.deployed)
 
 
 def change(session: Session) -> str:
@@ -152,8 +152,8 @@ def unprotect(session: Session) -> str:
     with only_variables(emulated.variables):
         client = boto3.client("cloudformation")
         try:
-            standing = {stack["StackName"] for stack in client.describe_stacks()["Stacks"]}
-            for name in standing.intersection(protected):
+            deployed = {stack["StackName"] for stack in client.describe_stacks()["Stacks"]}
+            for name in deployed.intersection(protected):
                 client.update_termination_protection(EnableTerminationProtection=False, StackName=name)
         except (BotoCoreError, ClientError) as error:
             raise PhaseFailedError(f"termination protection stays on: {error}") from error
@@ -193,7 +193,7 @@ PHASES = (
     Phase("deploy", "cdk deploy --all", deploy),
     Phase("deploy-again", "cdk deploy --all, unchanged", deploy_again),
     Phase("diff", "cdk diff, unchanged", diff_nothing),
-    Phase("inventory", "inventory of what stands", take_standing_inventory),
+    Phase("inventory", "inventory of what stands", take_deployed_inventory),
     Phase("change", "cdk synth of a changed environment", change),
     Phase("diff-change", "cdk diff of the change", diff_change),
     Phase("update", "cdk deploy --all of the change", update),

@@ -8,7 +8,7 @@ from slipway.rehearse import findings
 from slipway.rehearse.cdk_cli import BOOTSTRAP_STACK
 from slipway.rehearse.errors import RehearsalError
 from slipway.rehearse.ledger import Entry
-from slipway.rehearse.leftovers import standing
+from slipway.rehearse.leftovers import deployed
 from slipway.rehearse.phases import PHASES, Phase
 from slipway.rehearse.processes import Interrupted
 from slipway.rehearse.report import PhaseOutcome, PhaseResult, Report, RunOutcome
@@ -103,7 +103,7 @@ class Rehearsal:
             failures=findings.failures(entries),
             not_rehearsed=findings.not_rehearsed(entries),
             seeds=findings.seeds(entries),
-            inventory={kind: len(names) for kind, names in session.standing.items()},
+            inventory={kind: len(names) for kind, names in session.deployed.items()},
             leftovers=session.leftovers,
         )
 
@@ -120,7 +120,7 @@ class Rehearsal:
             return f"rehearsal failed: {', '.join(failed)}"
         resources = [entry for entry in findings.resources_of(entries) if entry.stack != BOOTSTRAP_STACK]
         created = sum(entry.action == "create" for entry in resources)
-        destroyed = created - len(standing(resources))
+        destroyed = created - len(deployed(resources))
         left = len(self._session.leftovers)
         rest = f"nothing left but {left} documented leftover{'s' * (left != 1)}" if left else "nothing left"
         return f"rehearsal passed: {stack_count} stacks, {created} resources created, {destroyed} destroyed, {rest}"

@@ -64,7 +64,7 @@ class Session:
         changed_assembly: the one of the changed environment file; None before it is synthesized.
         outputs: outputs of the stacks after the first deployment.
         before: what stood before anything was deployed.
-        standing: what the deployment added.
+        deployed: what the deployment added.
         leftovers: what is left after everything was destroyed.
     """
 
@@ -77,7 +77,7 @@ class Session:
     changed_assembly: Assembly | None = None
     outputs: dict[str, dict[str, str]] = field(default_factory=dict)
     before: Inventory = field(default_factory=dict)
-    standing: Inventory = field(default_factory=dict)
+    deployed: Inventory = field(default_factory=dict)
     leftovers: tuple[Leftover, ...] = ()
 
     def __post_init__(self) -> None:

@@ -37,22 +37,12 @@ class DocumentedLeftover(_Row):
     leftovers go with `slipway destroy`, but not with `cdk destroy`."""
 
 
-class KeptData(_Row):
-    """A resource type that a `persistent` environment keeps."""
-
-    type: str
-    """CloudFormation type."""
-
-
 class Rules(BaseModel):
     """All rows."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     documented: tuple[DocumentedLeftover, ...]
-    kept_data: tuple[KeptData, ...]
-    holds_data: tuple[str, ...]
-    """CloudFormation types with which users' data go."""
 
 
 @cache

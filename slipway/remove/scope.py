@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from slipway.assembly.stacks import ENVIRONMENT_TAG, NoAssemblyError, Stack, read_stacks
-from slipway.remove.documented_leftovers import rules
+from slipway.catalogue import known
 from slipway.remove.errors import RefusedError
 
 EKS_CLUSTER = "AWS::EKS::Cluster"
@@ -116,7 +116,8 @@ def _resources(stacks: Iterable[Stack]) -> Iterator[tuple[Resource, Mapping[str,
 def find_lost(stacks: Iterable[Stack]) -> Iterator[Resource]:
     """Yield what holds data and is deleted with its stack."""
     for resource, definition in _resources(stacks):
-        if resource.type in rules().holds_data and definition.get("DeletionPolicy", "Delete") == "Delete":
+        data = known(resource.type).holds_data
+        if data and data.asked and definition.get("DeletionPolicy", "Delete") == "Delete":
             yield resource
 
 

@@ -9,7 +9,7 @@ LOG_GROUP = "AWS::Logs::LogGroup"
 
 
 @dataclass(frozen=True)
-class StandingStack:
+class DeployedStack:
     """A stack that is not deleted.
 
     Attributes:
@@ -42,10 +42,10 @@ class SkippedResource:
     physical_id: str
 
 
-def standing_stacks(cloudformation: Any) -> dict[str, StandingStack]:
+def deployed_stacks(cloudformation: Any) -> dict[str, DeployedStack]:
     """Return the account's stacks in this Region by name, without nested ones."""
     return {
-        stack["StackName"]: StandingStack(
+        stack["StackName"]: DeployedStack(
             name=stack["StackName"],
             id=stack["StackId"],
             status=stack["StackStatus"],

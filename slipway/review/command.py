@@ -50,10 +50,10 @@ def plan(
     `cdk synth`; 2 not planned.
     """
     # What these import takes seconds that no other command should wait for; synths start before the rest is imported.
+    from slipway.review.base_and_head import Question  # noqa: PLC0415
     from slipway.review.errors import NotPlannedError  # noqa: PLC0415
     from slipway.review.outputs import Outputs  # noqa: PLC0415
     from slipway.review.review import review  # noqa: PLC0415
-    from slipway.review.sides import Question  # noqa: PLC0415
 
     try:
         alarms = review(Question(environment, assembly, base, against), Outputs(markdown, json, html), fail_on)

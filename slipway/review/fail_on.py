@@ -42,9 +42,9 @@ def _data_loss(comparison: Comparison) -> Iterator[str]:
             yield f"{change.stack}/{change.logical_id} ({change.type}) loses its data"
 
 
-def _broadening(comparison: Comparison) -> Iterator[str]:
-    for broadening in comparison.changes.broadenings:
-        yield f"{broadening.stack}/{broadening.resource}: {broadening.what}"
+def _wider_access(comparison: Comparison) -> Iterator[str]:
+    for wider in comparison.changes.broadenings:
+        yield f"{wider.stack}/{wider.resource}: {wider.what}"
 
 
 def _security(comparison: Comparison) -> Iterator[str]:
@@ -68,7 +68,7 @@ CONDITIONS: dict[str, Condition] = {
     "remove": Condition("a resource is deleted", _with_effect("remove")),
     "data-loss": Condition("data goes that nobody can get back", _data_loss),
     "broadening": Condition(
-        "someone or something may do or reach more than before, or less protects what is there", _broadening
+        "someone or something may do or reach more than before, or less protects what is there", _wider_access
     ),
     "security": Condition("a scanner finds something new or did not run, or a finding is newly accepted", _security),
     "cluster-update": Condition(

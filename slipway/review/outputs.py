@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slipway.assembly.stacks import read_stacks
+from slipway.review.base_and_head import BaseAndHead
 from slipway.review.errors import NotPlannedError
 from slipway.review.plan import Plan
-from slipway.review.sides import Sides
 
 _STDOUT = Path("-")
 
@@ -40,7 +40,7 @@ class Outputs:
     def _for_people(self) -> bool:
         return _STDOUT not in (self.markdown, self.json, self.html)
 
-    def write(self, plan: Plan, sides: Sides) -> None:
+    def write(self, plan: Plan, compared: BaseAndHead) -> None:
         """Write the plan everywhere; folders are made. All is made before the first file is written.
 
         Raises:
@@ -49,7 +49,7 @@ class Outputs:
         reports: list[tuple[Path | None, Callable[[], str]]] = [
             (self.markdown, lambda: _markdown(plan)),
             (self.json, lambda: plan.model_dump_json(indent=2)),
-            (self.html, lambda: _page(plan, sides)),
+            (self.html, lambda: _page(plan, compared)),
         ]
         for file, text in [(file, make()) for file, make in reports if file]:
             _write(file, text)
@@ -67,14 +67,14 @@ def _markdown(plan: Plan) -> str:
     return markdown(plan)
 
 
-def _page(plan: Plan, sides: Sides) -> str:
+def _page(plan: Plan, compared: BaseAndHead) -> str:
     from slipway.review.report.architecture.read import read_architecture  # noqa: PLC0415
     from slipway.review.report.page import page  # noqa: PLC0415
 
-    base = sides.base.assembly if sides.base else None
+    base = compared.base.assembly if compared.base else None
     return page(
         plan,
-        read_architecture(read_stacks(sides.assembly)),
+        read_architecture(read_stacks(compared.assembly)),
         read_architecture(read_stacks(base)) if base else None,
     )
 

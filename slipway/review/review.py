@@ -7,10 +7,10 @@ from pathlib import Path
 from slipway.assembly.environment_files import folder_name
 from slipway.assembly.folder_lock import FolderTakenError, lock
 from slipway.assembly.synthesis import PROJECT
+from slipway.review.base_and_head import Question, synthesized
 from slipway.review.errors import NotPlannedError
 from slipway.review.fail_on import FailOn
 from slipway.review.outputs import Outputs
-from slipway.review.sides import Question, synthesized
 
 PLANS = PROJECT / ".plan" / "plans"
 """Where assemblies, questions and logs of the last plan of each environment are."""
@@ -38,9 +38,9 @@ def review(question: Question, outputs: Outputs, fail_on: str) -> tuple[str, ...
         from slipway.review.run import plan_of  # noqa: PLC0415
 
         outputs.prepare()
-        sides = wait()
-        plan = plan_of(sides, directory)
-    outputs.write(plan, sides)
+        compared = wait()
+        plan = plan_of(compared, directory)
+    outputs.write(plan, compared)
     refused = [
         f"{finding.stack}/{finding.resource}: {finding.tool}, {finding.rule}: {finding.message}"
         for finding in plan.security.findings

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slipway.assembly.stacks import ENVIRONMENT_TAG, NoAssemblyError, Stack, read_stacks
+from slipway.review.base_and_head import Base, BaseAndHead
 from slipway.review.changes.compare import compare
 from slipway.review.changes.differ import DifferError
 from slipway.review.changes.model import Changes
@@ -18,7 +19,6 @@ from slipway.review.plan import ClusterUpdate, Comparison, Plan
 from slipway.review.security.difference import difference
 from slipway.review.security.model import Security
 from slipway.review.security.read import read as security_of
-from slipway.review.sides import Base, Sides
 
 
 @dataclass(frozen=True)
@@ -29,21 +29,21 @@ class _Programs:
     cluster_update: Future[ClusterUpdate | None]
 
 
-def plan_of(sides: Sides, directory: Path) -> Plan:
+def plan_of(compared: BaseAndHead, directory: Path) -> Plan:
     """Read the assemblies and say all that a reviewer wants to know.
 
     Args:
-        sides: what is planned and what it is compared with.
+        compared: what is planned and what it is compared with.
         directory: folder of this plan, for questions to other programs and their logs.
 
     Raises:
         NotPlannedError: a folder is not a cloud assembly, or AWS's differ is not installed.
     """
     try:
-        head = read_stacks(sides.assembly)
+        head = read_stacks(compared.assembly)
         with ThreadPoolExecutor(max_workers=2) as threads:
-            if sides.base:
-                base = read_stacks(sides.base.assembly) if sides.base.assembly else ()
+            if compared.base:
+                base = read_stacks(compared.base.assembly) if compared.base.assembly else ()
                 programs = _Programs(
                     threads.submit(compare, base, head),
                     threads.submit(cluster_update, base, head, directory / "cluster-update"),
@@ -51,16 +51,16 @@ def plan_of(sides: Sides, directory: Path) -> Plan:
             plan = Plan(
                 environment=head[0].tags.get(ENVIRONMENT_TAG, head[0].name),
                 region=head[0].region,
-                head=sides.title,
+                head=compared.title,
                 cost=cost_of(head),
-                security=security_of(sides.assembly),
-                deploy_time=deploy_time_of(sides.assembly, None),
-                not_compared=sides.not_compared,
+                security=security_of(compared.assembly),
+                deploy_time=deploy_time_of(compared.assembly, None),
+                not_compared=compared.not_compared,
             )
-            if not sides.base:
+            if not compared.base:
                 return plan
-            compared = _comparison(sides.base, base, plan, programs, sides.assembly)
-            return plan.model_copy(update={"comparison": compared})
+            comparison = _comparison(compared.base, base, plan, programs, compared.assembly)
+            return plan.model_copy(update={"comparison": comparison})
     except (NoAssemblyError, DifferError) as error:
         raise NotPlannedError(str(error)) from error
 

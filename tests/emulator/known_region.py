@@ -1,4 +1,4 @@
-"""Surroundings and resources that the template tests resolve against."""
+"""Context and resources that the template tests resolve against."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

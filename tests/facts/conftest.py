@@ -1,4 +1,4 @@
-"""A private copy of the fact files that a test may spoil."""
+"""A private copy of the fact files, and of the catalogue's, that a test may spoil."""
 
 import importlib
 import pkgutil
@@ -8,13 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from slipway import facts
+from slipway import catalogue, facts
+from slipway.catalogue import services
 from slipway.facts import rows
 
 
 def forget_facts() -> None:
     """Empty the caches of all fact modules."""
-    for module in pkgutil.iter_modules(facts.__path__, "slipway.facts."):
+    for module in (
+        *pkgutil.iter_modules(facts.__path__, "slipway.facts."),
+        *pkgutil.iter_modules(catalogue.__path__, "slipway.catalogue."),
+    ):
         for member in vars(importlib.import_module(module.name)).values():
             if hasattr(member, "cache_clear"):
                 member.cache_clear()
@@ -40,6 +44,8 @@ def spoiled_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[S
     directory = tmp_path / "data"
     shutil.copytree(rows.DATA_DIRECTORY, directory)
     monkeypatch.setattr(rows, "DATA_DIRECTORY", directory)
+    shutil.copytree(services._FOLDER, directory / "services")
+    monkeypatch.setattr(services, "_FOLDER", directory / "services")
     forget_facts()
     yield SpoiledFacts(directory)
     monkeypatch.undo()

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from slipway import facts
+from slipway import catalogue, facts
 from slipway.facts.rows import DATA_DIRECTORY, Row, data_file, raw_rows, read_file
 from slipway_jobs.publishing.exporters import exporters
 
@@ -36,11 +36,11 @@ PYTHON_PACKAGES = {
 
 def all_rows() -> Iterator[Row]:
     tables: Iterable[Mapping[Any, Row]] = (
-        facts.billings(),
+        catalogue.billings(),
         facts.broad_policies(),
         facts.cluster_images(),
         facts.configuration_limits(),
-        facts.create_times(),
+        catalogue.create_times(),
         facts.daemon_pods(),
         facts.database_engines(),
         facts.database_instance_types(),
@@ -353,14 +353,14 @@ def database_engines_are_pinned() -> Iterator[str]:
 
 
 def create_times_name_resource_types() -> Iterator[str]:
-    for name in facts.create_times():
+    for name in catalogue.create_times():
         if not re.match(r"^(AWS::\w+::\w+|Custom::\w+)$", name):
             yield f"{name} is no CloudFormation resource type"
 
 
 def billing_names_types_and_prices() -> Iterator[str]:
     items = {item for item, _ in facts.prices()}
-    for name, billing in facts.billings().items():
+    for name, billing in catalogue.billings().items():
         if not re.match(r"^(AWS::\w+::\w+|Custom::[\w-]+)$", name):
             yield f"{name} is no CloudFormation resource type"
         for charge in (*billing.each, *billing.by_use):

@@ -5,7 +5,7 @@ from datetime import date
 
 import pytest
 
-from slipway import facts
+from slipway import catalogue, facts
 
 
 @pytest.mark.parametrize(
@@ -113,4 +113,4 @@ def test_lustre_capacity_that_is_large_enough(wanted: float, sold: int) -> None:
     ],
 )
 def test_create_seconds(resource_type: str, seconds: int | None) -> None:
-    assert facts.create_seconds(resource_type) == seconds
+    assert catalogue.create_seconds(resource_type) == seconds

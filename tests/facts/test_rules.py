@@ -31,7 +31,7 @@ class Spoiled(NamedTuple):
 SPOILED = [
     Spoiled(
         rules.billing_names_types_and_prices,
-        "billing.yaml",
+        "services/ec2.yaml",
         "item: nat_gateway_hour",
         "item: nat_gateway_year",
         "nothing has the price nat_gateway_year",
@@ -296,7 +296,7 @@ SPOILED = [
     Spoiled(rules.database_engines_are_pinned, "database_engines.yaml", "version: 8.4.10", "version: 8.0.46", "8.0.46"),
     Spoiled(rules.prices_are_complete, "prices.yaml", "_1_mbps_month", "_2_mbps_month", "open_zfs_single_az_1_mbps"),
     Spoiled(rules.prices_are_complete, "database_instance_types.yaml", "db.m5.large", "db.m5.huge", "db.m5.huge"),
-    Spoiled(rules.create_times_name_resource_types, "create_seconds.csv", "AWS::EC2::VPC,", "AWS::VPC,", "AWS::VPC"),
+    Spoiled(rules.create_times_name_resource_types, "services/ec2.yaml", "AWS::EC2::VPC:", "AWS::VPC:", "AWS::VPC"),
 ]
 
 

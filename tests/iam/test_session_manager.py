@@ -1,4 +1,4 @@
-"""Machines that Session Manager reaches read no parameter of the account with it."""
+"""InstanceGroup that Session Manager reaches read no parameter of the account with it."""
 
 import json
 from typing import Any

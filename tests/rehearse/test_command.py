@@ -100,7 +100,7 @@ sys.exit(run(subject(), fake_toolchain(folder, folder / "bin" / "cdk"), folder /
 @contextmanager
 def running_rehearsal(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A rehearsal with fake programs in a process of its own, as a terminal would start it."""
-    with subprocess.Popen((sys.executable, "-c", _RUN, folder), cwd=ENVIRONMENT.parents[0]) as process:
+    with subprocess.Popen((sys.executable, "-c", _RUN, folder), cwd=ENVIRONMENT.parents[1]) as process:
         try:
             yield process
         finally:

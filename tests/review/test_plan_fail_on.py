@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from slipway.review.changes.model import Broadening, Changes, ResourceChange
+from slipway.review.changes.model import Changes, ResourceChange, WiderAccess
 from slipway.review.cost.model import Cost, CostLine
 from slipway.review.deploy_time.model import DeployTime
 from slipway.review.errors import NotPlannedError
@@ -51,7 +51,7 @@ def plan(head: Cost | None = None, base: Cost | None = None, **values: Any) -> P
 
 FINDING = SecurityFinding(tool="t", rule="S1", severity="error", stack="s", resource="r", message="m")
 ACCEPTED = Acknowledgement(rule="S1", stack="s", resource="r", reason="why")
-OPEN = Broadening(stack="s", resource="r", kind="iam", what="Allow s3:* on *")
+OPEN = WiderAccess(stack="s", resource="r", kind="iam", what="Allow s3:* on *")
 
 CASES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "a scanner that did not run": ("security", {"security": SecurityDelta(not_run=("cdk-nag AwsSolutions",))}),

@@ -6,19 +6,19 @@ from pathlib import Path
 from rich.console import Console
 
 from slipway.assembly.stacks import read_stacks
+from slipway.review.base_and_head import BaseAndHead
 from slipway.review.report.architecture.read import read_architecture
 from slipway.review.report.markdown import markdown
 from slipway.review.report.page import page
 from slipway.review.report.terminal import print_plan
 from slipway.review.run import plan_of
-from slipway.review.sides import Sides
 from tests.assembly import Assembly
 
 REASON = "main (1234567) does not synthesize, so nobody knows what this changes: it is planned alone."
 
 
 def test_every_report_says_why_there_is_no_comparison(default: Assembly, tmp_path: Path) -> None:
-    plan = plan_of(Sides("7654321", default.directory, None, REASON), tmp_path)
+    plan = plan_of(BaseAndHead("7654321", default.directory, None, REASON), tmp_path)
 
     console = Console(record=True, width=200, file=StringIO())
     print_plan(plan, console)

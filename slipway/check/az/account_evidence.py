@@ -41,7 +41,7 @@ def account_evidence(wanted: Wanted, account: Account) -> Evidence:
             return {}
 
     reserved = ask("Reservations", lambda: _reservations(wanted, account))
-    standing = ask("Zones of file systems", lambda: _file_systems(account))
+    deployed = ask("Zones of file systems", lambda: _file_systems(account))
     spot = ask("Spot prices", lambda: _spot_prices(wanted, account, names))
     own = ask("Subnets of the environment", lambda: _own_subnets(wanted, account))
     blocks = ask("Offers of Capacity Blocks", lambda: _blocks(wanted, account))
@@ -51,7 +51,7 @@ def account_evidence(wanted: Wanted, account: Account) -> Evidence:
             id=zone,
             offered=frozenset(offered.get(zone, ())),
             reservations=tuple(reserved.get(zone, ())),
-            file_systems=frozenset(standing.get(zone, ())),
+            file_systems=frozenset(deployed.get(zone, ())),
             spot_usd=spot.get(zone, {}),
             blocks=blocks.get(zone, {}),
             refused_by_eks=zone in refused,

@@ -89,7 +89,7 @@ def _rank(wanted: Wanted, evidence: Evidence, training: Zone, others: tuple[Zone
     serving = sum(name in zone.offered for name in wanted.serving for zone in zones)
     return (
         # Offers come and go: none moves an environment that stands.
-        bool(evidence.standing) and training.id != wanted.current,
+        bool(evidence.deployed) and training.id != wanted.current,
         -len(training.blocks),
         training.id != wanted.current,
         changed,

@@ -37,13 +37,13 @@ class Evidence:
         source: who said it, for the comment in the file: `asked AWS`, or the date of the facts.
         zones: the zones of the Region, by id.
         notes: what could not be found out, a sentence each.
-        standing: zones with a subnet of the environment: it is deployed there.
+        deployed: zones with a subnet of the environment: it is deployed there.
     """
 
     source: str
     zones: tuple[Zone, ...]
     notes: tuple[str, ...] = ()
-    standing: frozenset[str] = frozenset()
+    deployed: frozenset[str] = frozenset()
 
 
 def offline_evidence(wanted: Wanted) -> Evidence:

@@ -63,11 +63,11 @@ def run(path: Path, *, region: str | None, offline: bool, dry_run: bool, console
             f"It was {listed(left, 'and')}. In an environment that stands, a deployment would replace subnets and file "
             "systems: `slipway plan` says what.",
         )
-    standing = [zone for zone in left if zone in evidence.standing]
-    if standing:
+    deployed = [zone for zone in left if zone in evidence.deployed]
+    if deployed:
         _say(
             console,
-            f"{path} was not changed: the environment stands in {listed(standing, 'and')}. Take the zones out of the "
+            f"{path} was not changed: the environment stands in {listed(deployed, 'and')}. Take the zones out of the "
             "file to choose anew.",
         )
         return False

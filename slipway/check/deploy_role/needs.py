@@ -8,8 +8,9 @@ from typing import Any
 
 from slipway.assembly.bootstrap import DEFAULT_QUALIFIER, read_qualifier
 from slipway.assembly.stacks import CLUSTER_TYPE, ENVIRONMENT_TAG, NoAssemblyError, Stack, read_stacks
+from slipway.catalogue import known
 from slipway.check.deploy_role.names import name_prefix
-from slipway.check.deploy_role.tables import actions, scopes
+from slipway.check.deploy_role.tables import actions
 
 _CUSTOM = "Custom::"
 _NESTED = "AWS::CloudFormation::Stack"
@@ -17,7 +18,7 @@ _LIFTS_BOUNDARIES = frozenset({"iam:DeleteRolePermissionsBoundary"})
 
 
 class UnknownTypeError(Exception):
-    """A resource type without a row in actions.yaml: a policy without its actions would fail in the deployment."""
+    """A resource type without actions in the catalogue: a policy without them would fail in the deployment."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def read_needs(assembly: Path) -> Needs:
         stack_services=frozenset(_stack_services(stacks)),
         actions=frozenset(_actions(types, resources)) - (_LIFTS_BOUNDARIES if boundary else frozenset()),
         role_services=tuple(sorted(set(_role_services(resources)))),
-        linked_services=tuple(sorted({name for kind in types for name in scopes().linked_services.get(kind, ())})),
+        linked_services=tuple(sorted({name for kind in types for name in known(kind).linked_services})),
         permissions_boundary=boundary,
         nests_provider=_NESTED in types,
     )
@@ -108,20 +109,20 @@ def _actions(types: set[str], resources: list[Mapping[str, Any]]) -> Iterator[st
     """Yield the actions of all types.
 
     Raises:
-        UnknownTypeError: the table has no row for a type.
+        UnknownTypeError: the catalogue has no actions for a type.
     """
     table = actions()
     yield from table.every_stack
     if any(kind.startswith(_CUSTOM) for kind in types):
         yield from table.custom_resource
-    known = {kind for kind in types if not kind.startswith(_CUSTOM)} | set(_nested_types(resources))
-    unknown = sorted(known - set(table.actions))
+    provisioned = {kind for kind in types if not kind.startswith(_CUSTOM)} | set(_nested_types(resources))
+    unknown = sorted(kind for kind in provisioned if known(kind).deploy_actions is None)
     if unknown:
         raise UnknownTypeError(
-            f"slipway/check/deploy_role/actions.yaml has no row for {', '.join(unknown)}: add what CloudFormation needs"
+            f"slipway/catalogue/services has no deploy_actions for {', '.join(unknown)}: add what CloudFormation needs"
         )
-    for kind in known:
-        yield from table.actions[kind]
+    for kind in provisioned:
+        yield from known(kind).deploy_actions or ()
 
 
 def _nested_types(resources: list[Mapping[str, Any]]) -> Iterator[str]:
@@ -149,7 +150,7 @@ def _role_services(resources: list[Mapping[str, Any]]) -> Iterator[str]:
                 yield from [services] if isinstance(services, str) else services
         elif resource["Type"] == _NESTED:
             yield "lambda.amazonaws.com"
-        yield from scopes().passed_linked_roles.get(resource["Type"], ())
+        yield from known(resource["Type"]).passed_linked_roles
 
 
 def _boundary(resources: list[Mapping[str, Any]]) -> str | None:

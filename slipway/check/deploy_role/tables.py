@@ -12,12 +12,9 @@ _FOLDER = Path(__file__).parent
 
 
 class Actions(BaseModel):
-    """The rows of actions.yaml."""
+    """The rows of actions.yaml. The actions of each resource type are in the catalogue."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-
-    actions: Mapping[str, tuple[str, ...]]
-    """IAM actions by resource type."""
 
     every_stack: tuple[str, ...]
     """What every stack needs, whatever is in it."""
@@ -52,11 +49,6 @@ class Scopes(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     scopes: tuple[Scope, ...]
-    linked_services: Mapping[str, tuple[str, ...]]
-    """Services whose service-linked role a resource type needs."""
-
-    passed_linked_roles: Mapping[str, tuple[str, ...]]
-    """Services to which a resource type passes their own service-linked role."""
 
 
 class Destroyer(BaseModel):

@@ -1,34 +1,51 @@
-"""Quotas on a number of resources, or on the sum of a size of theirs: the rows of counted_quotas.yaml, and the sums."""
+"""Quotas on a number of resources, or on the sum of a size of theirs: the catalogue's rows, and the sums."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import jmespath
-import yaml
 from pydantic import BaseModel, ConfigDict
 
 from slipway import facts
+from slipway.catalogue import resource_types
 from slipway.check.preflight.account import Account
 from slipway.check.preflight.answer import Answer
+from slipway.check.preflight.deployed import own_ids
 from slipway.check.preflight.needs import Needs
-from slipway.check.preflight.room import Room, UnknownLimitError, limit, unknown_limit
-from slipway.check.preflight.standing import own_ids
+from slipway.check.preflight.quota_headroom import QuotaHeadroom, UnknownLimitError, limit, unknown_limit
 
 
 class CountedQuota(BaseModel):
-    """A row; the head of counted_quotas.yaml says what each field means."""
+    """A row of `quotas` in the catalogue.
+
+    CloudFormation and the services' own API agree on the names of the properties that `where` and `amount` read. File
+    systems of Intelligent-Tiering have no capacity of their own, and other quotas (Amazon FSx API reference,
+    StorageType).
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     check: str
+    """Id of the check that asks."""
+
     quota: str
+    """Key in slipway/facts/data/quotas.yaml."""
+
     type: str
+    """CloudFormation's type of what counts."""
+
     listing: tuple[str, str, str]
+    """boto3's service, its operation, the list in its answer, with what counts in the account."""
+
     id: str
+    """A listed thing's physical id in CloudFormation, a JMESPath expression."""
+
     where: str | None = None
+    """Which of that type count, a JMESPath expression on the properties; all when left out."""
+
     amount: str | None = None
+    """What each counts, a JMESPath expression on the properties; 1 when left out."""
 
     def amount_of(self, thing: Any) -> int:
         """Return how much a thing takes of the quota, 0 when it does not count.
@@ -44,8 +61,8 @@ class CountedQuota(BaseModel):
 @cache
 def counted_quotas() -> tuple[CountedQuota, ...]:
     """Return all rows."""
-    rows = yaml.safe_load(Path(__file__).with_name("counted_quotas.yaml").read_text(encoding="utf-8"))
-    return tuple(CountedQuota.model_validate(row) for row in rows)
+    entries = resource_types().items()
+    return tuple(CountedQuota.model_validate({"type": name, **row}) for name, entry in entries for row in entry.quotas)
 
 
 def room_for_all(check: str, needs: Needs, account: Account) -> Iterator[Answer]:
@@ -80,7 +97,7 @@ def _room(row: CountedQuota, amounts: list[tuple[str, int]], needs: Needs, accou
     used = sum(
         row.amount_of(thing) for thing in account.listing(service, operation, items) if _id(row, thing) not in own
     )
-    return Room(row.check, quota, subject, sum(amount for _, amount in amounts), used, stacks).answer(
+    return QuotaHeadroom(row.check, quota, subject, sum(amount for _, amount in amounts), used, stacks).answer(
         allowed, needs.region
     )
 

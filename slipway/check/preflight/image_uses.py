@@ -32,7 +32,7 @@ class ImageUse:
         name: id, parameter or pattern.
         instance_type: what is launched; none when the template does not say.
         cluster: ParallelCluster's tags that an image of the user's own must have, with their values; empty of others.
-        runtime: Neuron runtime library that the machines' containers have, where the template says it.
+        runtime: Neuron runtime library that the instance_groups' containers have, where the template says it.
     """
 
     stack: str

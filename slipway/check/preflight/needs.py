@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from slipway.assembly.instances import Machines, machines
+from slipway.assembly.instances import InstanceGroup, instance_groups
 from slipway.assembly.stacks import CLUSTER_TYPE, ENVIRONMENT_TAG, NoAssemblyError, Stack, read_stacks
 from slipway.check.preflight.errors import RefusedError
 from slipway.config.problems import near_names
@@ -21,14 +21,14 @@ class Needs:
         environment: the environment's name.
         region: AWS Region of all stacks.
         stacks: the chosen stacks.
-        machines: the EC2 instances that these can launch.
+        instance_groups: the EC2 instances that these can launch.
         assembly: the folder of the cloud assembly.
     """
 
     environment: str
     region: str
     stacks: tuple[Stack, ...]
-    machines: tuple[Machines, ...]
+    instance_groups: tuple[InstanceGroup, ...]
     assembly: Path
 
     def resources(self, *types: str) -> Iterator[tuple[Stack, str, Mapping[str, Any]]]:
@@ -68,7 +68,7 @@ def read_needs(assembly: Path, only: Sequence[str] = ()) -> Needs:
     chosen = _chosen(stacks, environment, only)
     names = {stack.name for stack in chosen}
     # A queue's subnet may be in another stack than the queue, so all are read before any is left out.
-    launched = tuple(found for found in machines(stacks) if found.stack in names)
+    launched = tuple(found for found in instance_groups(stacks) if found.stack in names)
     return Needs(environment, region, chosen, launched, assembly)
 
 

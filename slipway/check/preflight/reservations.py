@@ -28,10 +28,10 @@ class Reservation:
         instance_type: EC2 instance type.
         platform: in EC2's words; nodes of Ubuntu and Amazon Linux are `Linux/UNIX`.
         tenancy: `default`, or `dedicated`.
-        match: `open` when every instance of the account that fits takes a place, `targeted` when it must be named.
+        match: `open` when every instance of the account that fits takes a slot, `targeted` when it must be named.
         kind: `default` for an On-Demand Capacity Reservation.
-        total: places.
-        available: places that no instance has.
+        total: slots.
+        available: slots that no instance has.
         start: when a block begins; none where it began when it was made.
         end: when it ends; none where it stays until it is cancelled.
     """
@@ -69,7 +69,7 @@ def read_reservation(account: Account, reservation_id: str) -> Reservation | Non
     return _reservation(found[0]) if found else None
 
 
-def standing_reservations(account: Account) -> list[Any]:
+def live_reservations(account: Account) -> list[Any]:
     """Return the active On-Demand Capacity Reservations that the account pays for, as EC2 describes them.
 
     Raises:

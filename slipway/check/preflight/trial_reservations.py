@@ -19,7 +19,7 @@ CreateCapacityReservation, EndDate)."""
 
 _NO_CAPACITY = frozenset({"InsufficientInstanceCapacity", "InsufficientReservedInstanceCapacity"})
 _GONE = frozenset({"cancelled", "expired", "failed"})
-_STANDING = ["active", "pending"]
+_LIVE = ["active", "pending"]
 _TRIAL_TAG = "slipway:trial"
 """Tag whose value no other reservation has: it finds one whose id EC2 could not answer any more."""
 
@@ -116,7 +116,7 @@ def _cancel_unanswered(account: Account, trial: str) -> None:
     Raises:
         NotCancelledError: one stands and cannot be cancelled, or EC2 does not say whether one stands.
     """
-    filters = [{"Name": f"tag:{_TRIAL_TAG}", "Values": [trial]}, {"Name": "state", "Values": _STANDING}]
+    filters = [{"Name": f"tag:{_TRIAL_TAG}", "Values": [trial]}, {"Name": "state", "Values": _LIVE}]
     last: Exception | None = None
     # More than once: EC2 lists what was just made with some delay.
     for _ in _tries():

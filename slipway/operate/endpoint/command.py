@@ -118,7 +118,7 @@ def load(
     """
     from slipway.operate.endpoint.errors import RefusedError  # noqa: PLC0415
     from slipway.operate.endpoint.load.plan import Plan, parse_levels  # noqa: PLC0415
-    from slipway.operate.endpoint.load.session import Wish, choose_form, run  # noqa: PLC0415
+    from slipway.operate.endpoint.load.session import LoadOptions, choose_form, run  # noqa: PLC0415
 
     try:
         address = _address(
@@ -132,7 +132,7 @@ def load(
             max_tokens=max_tokens,
         )
         form = choose_form(as_json=as_json, as_csv=as_csv)
-        stopped = run(address, plan, Wish(form, asks=environment is not None and not yes))
+        stopped = run(address, plan, LoadOptions(form, asks=environment is not None and not yes))
     except RefusedError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(REFUSED) from error

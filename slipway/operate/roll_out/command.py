@@ -46,12 +46,12 @@ def roll_out(
     """
     # What these import takes seconds that no other command should wait for.
     from slipway.operate.roll_out.errors import FailedError, RefusedError  # noqa: PLC0415
+    from slipway.operate.roll_out.request import Request  # noqa: PLC0415
     from slipway.operate.roll_out.run import run  # noqa: PLC0415
-    from slipway.operate.roll_out.wish import Wish  # noqa: PLC0415
 
     try:
-        wish = Wish(version, back, canary, promote, abort)
-        run(environment, wish, yes=yes, timeout_seconds=timeout_minutes * 60)
+        request = Request(version, back, canary, promote, abort)
+        run(environment, request, yes=yes, timeout_seconds=timeout_minutes * 60)
     except RefusedError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(REFUSED) from error

@@ -16,17 +16,17 @@ from slipway.operate.roll_out.environment import Place, find_place
 from slipway.operate.roll_out.errors import RefusedError
 from slipway.operate.roll_out.published import ModelBucket
 from slipway.operate.roll_out.report import Report
+from slipway.operate.roll_out.request import Request, chosen_model
 from slipway.operate.roll_out.service import ServiceDescription
 from slipway.operate.roll_out.state import Step
-from slipway.operate.roll_out.wish import Wish, chosen_model
 
 
-def run(environment: str, wish: Wish, *, yes: bool, timeout_seconds: float) -> None:
-    """Carry a wish out, or say what is served.
+def run(environment: str, request: Request, *, yes: bool, timeout_seconds: float) -> None:
+    """Carry a request out, or say what is served.
 
     Args:
         environment: a name in environments/, or a file that ends in .yaml.
-        wish: what is asked for.
+        request: what is asked for.
         yes: ask nothing.
         timeout_seconds: how long each update is followed.
 
@@ -37,14 +37,14 @@ def run(environment: str, wish: Wish, *, yes: bool, timeout_seconds: float) -> N
     place = find_place(environment)
     try:
         endpoint = open_endpoint(place.region, place.stack)
-        if wish.changes_nothing:
-            if wish.model not in place.fixed and wish.model is not None:
-                chosen_model(wish, endpoint.stack, place.fixed)
-            Report(endpoint.stack, endpoint.bucket, place.fixed, endpoint.tasks).print(wish.model, Console())
+        if request.changes_nothing:
+            if request.model not in place.fixed and request.model is not None:
+                chosen_model(request, endpoint.stack, place.fixed)
+            Report(endpoint.stack, endpoint.bucket, place.fixed, endpoint.tasks).print(request.model, Console())
             return
-        model = chosen_model(wish, endpoint.stack, place.fixed)
+        model = chosen_model(request, endpoint.stack, place.fixed)
         state = endpoint.stack.state(model)
-        steps = wish.steps(state, partial(_pin, endpoint, model))
+        steps = request.steps(state, partial(_pin, endpoint, model))
         if not steps:
             typer.echo(f"{state} already")
             return

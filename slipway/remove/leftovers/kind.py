@@ -1,17 +1,15 @@
-"""The kinds of things that can be left, as rows: the files in kinds/.
+"""The kinds of things that can be left: the `listings` of slipway/catalogue/services.
 
 One table serves two readers. The rehearsal lists everything that an emulated account has (`path`); `slipway leftovers`
 and `slipway destroy` look in a real one for what was an environment's (`left`). A new kind is a row.
 """
 
 from functools import cache
-from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict
 
-_FOLDER = Path(__file__).with_name("kinds")
+from slipway.catalogue import listings
 
 
 class _Row(BaseModel):
@@ -150,6 +148,5 @@ class Kind(ListCall):
 
 @cache
 def kinds() -> tuple[Kind, ...]:
-    """Return the rows of all files in kinds/."""
-    files = sorted(_FOLDER.glob("*.yaml"))
-    return tuple(Kind.model_validate(row) for file in files for row in yaml.safe_load(file.read_text(encoding="utf-8")))
+    """Return the rows of all services."""
+    return tuple(Kind.model_validate(row) for row in listings())

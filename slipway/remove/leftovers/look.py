@@ -17,13 +17,15 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from slipway.assembly.stacks import ENVIRONMENT_TAG
+from slipway.catalogue import known
 from slipway.remove.documented_leftovers import rules
 from slipway.remove.leftovers.calls import UNANSWERED, answers, listed, words_of
 from slipway.remove.leftovers.cost import monthly_cost
+from slipway.remove.leftovers.deployed import Deployed, find_deployed
 from slipway.remove.leftovers.findings import Findings, Leftover, NotLookedAt, Shared
 from slipway.remove.leftovers.item import Item, make_item, read_tags
 from slipway.remove.leftovers.kind import First, Kind, Left, kinds
-from slipway.remove.leftovers.other_regions import standing_elsewhere
+from slipway.remove.leftovers.other_regions import deployed_elsewhere
 from slipway.remove.leftovers.ownership import (
     CLUSTER_TAGS,
     KUBERNETES_TAG,
@@ -35,7 +37,6 @@ from slipway.remove.leftovers.ownership import (
     sign,
 )
 from slipway.remove.leftovers.removal import commands
-from slipway.remove.leftovers.standing import Standing, find_standing
 
 _AT_ONCE = 8
 """Lists that are asked for side by side."""
@@ -106,20 +107,20 @@ def look(subject: Subject, clients: Clients) -> Findings:
     items = with_tags(items, index)
     owned = {item.kind.kind + item.id: (item, why) for item in items if (why := sign(item, subject))}
     stacks = [item for item, _ in owned.values() if item.kind.kind == _STACKS]
-    standing = find_standing(clients["cloudformation"], stacks, subject)
+    deployed = find_deployed(clients["cloudformation"], stacks, subject)
     # What somebody put into a VPC that stands is in use there, and is no leftover.
-    left_vpcs = {item.id for item, _ in owned.values() if item.kind.kind == _VPC} - standing.ids
+    left_vpcs = {item.id for item, _ in owned.values() if item.kind.kind == _VPC} - deployed.ids
     for item in items:
         if item.facts.get("vpc") in left_vpcs and ENVIRONMENT_TAG not in item.tags:
             owned.setdefault(item.kind.kind + item.id, (item, f"it is in VPC {item.facts['vpc']}"))
-    left = search.without_doubtful(_without_standing(list(owned.values()), standing), subject)
+    left = search.without_doubtful(_without_deployed(list(owned.values()), deployed), subject)
     return Findings(
         environment=subject.environment,
         account=clients.account,
         region=subject.region,
-        standing=standing.stacks,
+        standing=deployed.stacks,
         leftovers=tuple(_leftover(item, why, subject) for item, why in left),
-        tagged_only=tuple(sorted(_tagged_only(index, subject, standing))),
+        tagged_only=tuple(sorted(_tagged_only(index, subject, deployed))),
         shared=tuple(_shared(items, owned)),
         commands=commands([item for item, _ in left], subject.region, search.ask),
         not_looked_at=tuple(search.silent),
@@ -184,7 +185,7 @@ class _Search:
     def without_doubtful(self, left: list[tuple[Item, str]], subject: Subject) -> list[tuple[Item, str]]:
         """Leave out what may be the environment's in another Region, and note it."""
         doubtful = [item for item, _ in left if item.left.all_regions]
-        stacks = tuple(standing_elsewhere(self.clients["ec2"], subject, self._note)) if doubtful else ()
+        stacks = tuple(deployed_elsewhere(self.clients["ec2"], subject, self._note)) if doubtful else ()
         if not stacks:
             return left
         why = f"{', '.join(stacks)} stands, and this may be a part of it: its list has all Regions"
@@ -232,12 +233,12 @@ def _clusters_of_others(items: list[Item], subject: Subject) -> Iterator[str]:
             yield name
 
 
-def _without_standing(owned: list[tuple[Item, str]], standing: Standing) -> list[tuple[Item, str]]:
-    hosts = {item.id for item, _ in owned if item.kind.kind in _HOSTS and standing.owns(item, ())}
+def _without_deployed(owned: list[tuple[Item, str]], deployed: Deployed) -> list[tuple[Item, str]]:
+    hosts = {item.id for item, _ in owned if item.kind.kind in _HOSTS and deployed.owns(item, ())}
     return [
         (item, why)
         for item, why in owned
-        if not standing.owns(item, hosts) and not (item.kind.kind == _STACKS and item.id in standing.stacks)
+        if not deployed.owns(item, hosts) and not (item.kind.kind == _STACKS and item.id in deployed.stacks)
     ]
 
 
@@ -265,7 +266,8 @@ def _documented(item: Item, subject: Subject) -> str | None:
         if row.left_by == "a Slurm cluster" and row.kind == item.kind.kind and fnmatchcase(item.id, row.name):
             return row.reason
     type_ = subject.kept.get((item.tags.get(STACK_TAG, ""), item.tags.get(LOGICAL_ID_TAG, "")))
-    return next((row.reason for row in rules().kept_data if row.type == type_), None)
+    kept = known(type_).kept_when_persistent if type_ else None
+    return kept.reason if kept else None
 
 
 def _shared(items: list[Item], owned: Mapping[str, Any]) -> Iterator[Shared]:
@@ -278,12 +280,12 @@ def _shared(items: list[Item], owned: Mapping[str, Any]) -> Iterator[Shared]:
                 yield Shared(kind=item.kind.kind, id=item.id, reason=row.reason)
 
 
-def _tagged_only(index: Index, subject: Subject, standing: Standing) -> Iterator[str]:
+def _tagged_only(index: Index, subject: Subject, deployed: Deployed) -> Iterator[str]:
     """Yield what the index knows of kinds that are in no row; what is in a row was asked for by its list."""
     known = [_any_of(kind.left) for kind in kinds() if kind.left and kind.left.arn]
     for arn, tags in index.items():
         is_another = tags.get(ENVIRONMENT_TAG, subject.environment) != subject.environment
-        stands = tags.get(STACK_ID_TAG) in standing.ids
+        stands = tags.get(STACK_ID_TAG) in deployed.ids
         if not is_another and not stands and not any(fnmatchcase(arn, pattern) for pattern in known):
             yield arn
 

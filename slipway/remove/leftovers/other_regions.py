@@ -12,10 +12,10 @@ import boto3
 from slipway.assembly.stacks import ENVIRONMENT_TAG
 from slipway.remove.leftovers.calls import UNANSWERED
 from slipway.remove.leftovers.ownership import Subject
-from slipway.remove.stacks import standing_stacks
+from slipway.remove.stacks import deployed_stacks
 
 
-def standing_elsewhere(ec2: Any, subject: Subject, note: Callable[[str, Exception], None]) -> Iterator[str]:
+def deployed_elsewhere(ec2: Any, subject: Subject, note: Callable[[str, Exception], None]) -> Iterator[str]:
     """Yield the stacks of the environment's tag, or of a cluster's name, with their Region.
 
     Args:
@@ -25,7 +25,7 @@ def standing_elsewhere(ec2: Any, subject: Subject, note: Callable[[str, Exceptio
     """
     for region in _other_regions(ec2, subject.region, note):
         try:
-            stacks = standing_stacks(boto3.client("cloudformation", region_name=region))
+            stacks = deployed_stacks(boto3.client("cloudformation", region_name=region))
         except UNANSWERED as error:
             note(f"stacks in {region}", error)
             continue

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from slipway.remove.documented_leftovers import rules
 from slipway.remove.scope import Scope
-from slipway.remove.stacks import StandingStack
+from slipway.remove.stacks import DeployedStack
 from slipway.remove.teardown.account import Account
 from slipway.remove.teardown.compute_nodes import by_state
 from slipway.remove.teardown.exports import Export
@@ -57,7 +57,7 @@ def announcement(scope: Scope, found: Inspection, account: Account) -> Iterator[
     )
 
 
-def _stacks(found: Inspection) -> list[StandingStack]:
+def _stacks(found: Inspection) -> list[DeployedStack]:
     return sorted(found.stacks.values(), key=lambda stack: stack.name)
 
 

@@ -11,7 +11,7 @@ from slipway.remove.errors import UnfinishedError
 POLL_SECONDS = 15.0
 """How often EC2 is asked. A Trainium node takes a quarter of an hour and more to terminate."""
 
-_STANDING = ("pending", "running", "shutting-down", "stopping", "stopped")
+_LIVE = ("pending", "running", "shutting-down", "stopping", "stopped")
 _MOST_AT_ONCE = 100
 _MOST_NAMED = 8
 
@@ -42,12 +42,12 @@ def compute_nodes(ec2: Any, cluster: str) -> list[ComputeNode]:
         {"Name": "tag:parallelcluster:cluster-name", "Values": [cluster]},
         {"Name": "tag:parallelcluster:node-type", "Values": ["Compute"]},
     ]
-    return [_node(instance) for instance in standing_instances(ec2, filters)]
+    return [_node(instance) for instance in live_instances(ec2, filters)]
 
 
-def standing_instances(ec2: Any, filters: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def live_instances(ec2: Any, filters: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield EC2's rows of the instances that meet the filters and are not terminated."""
-    states = {"Name": "instance-state-name", "Values": list(_STANDING)}
+    states = {"Name": "instance-state-name", "Values": list(_LIVE)}
     for page in ec2.get_paginator("describe_instances").paginate(Filters=[*filters, states]):
         for reservation in page["Reservations"]:
             yield from reservation["Instances"]

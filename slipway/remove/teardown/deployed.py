@@ -11,25 +11,25 @@ from typing import Any
 from slipway.assembly.stacks import Stack
 from slipway.remove.errors import RefusedError
 from slipway.remove.scope import Scope, find_clusters, find_lost
-from slipway.remove.stacks import StandingStack
+from slipway.remove.stacks import DeployedStack
 
 _WITHOUT_TEMPLATE = "REVIEW_IN_PROGRESS"
 """State of a stack whose first change set was never executed: it has no template, and no resources."""
 
 
-def refuse_unnamed_losses(scope: Scope, standing: Mapping[str, StandingStack], cloudformation: Any) -> None:
+def refuse_unnamed_losses(scope: Scope, deployed: Mapping[str, DeployedStack], cloudformation: Any) -> None:
     """Compare the deployed templates with the assembly.
 
     Args:
         scope: what belongs to the environment, by its assembly.
-        standing: its stacks that stand, by name.
+        deployed: its stacks that stand, by name.
         cloudformation: boto3 client.
 
     Raises:
         RefusedError: more data would be lost than the assembly says.
         ClientError: CloudFormation does not tell a template.
     """
-    stacks = tuple(_deployed(scope.stacks, standing, cloudformation))
+    stacks = tuple(_deployed(scope.stacks, deployed, cloudformation))
     named = {str(resource) for resource in scope.lost} | set(_volumes(scope.stacks))
     unnamed = [
         *(str(resource) for resource in find_lost(stacks) if str(resource) not in named),
@@ -43,10 +43,10 @@ def refuse_unnamed_losses(scope: Scope, standing: Mapping[str, StandingStack], c
         )
 
 
-def _deployed(stacks: Iterable[Stack], standing: Mapping[str, StandingStack], cloudformation: Any) -> Iterator[Stack]:
+def _deployed(stacks: Iterable[Stack], deployed: Mapping[str, DeployedStack], cloudformation: Any) -> Iterator[Stack]:
     for stack in stacks:
-        if stack.name in standing and standing[stack.name].status != _WITHOUT_TEMPLATE:
-            answer = cloudformation.get_template(StackName=standing[stack.name].id)
+        if stack.name in deployed and deployed[stack.name].status != _WITHOUT_TEMPLATE:
+            answer = cloudformation.get_template(StackName=deployed[stack.name].id)
             yield replace(stack, template=answer["TemplateBody"])  # boto3 reads JSON, which is what the CDK deploys
 
 

@@ -113,8 +113,8 @@ class InferenceServices:
         deadline = time.monotonic() + timeout_seconds
         for group in (hosts for hosts in self.hosts() if hosts.count or hosts.has_warm_pool):
             self._empty(group)
-        while standing := [hosts for hosts in self.hosts() if hosts.count]:
-            counts = ", ".join(f"{hosts.count} in {hosts.group}" for hosts in standing)
+        while deployed := [hosts for hosts in self.hosts() if hosts.count]:
+            counts = ", ".join(f"{hosts.count} in {hosts.group}" for hosts in deployed)
             if time.monotonic() >= deadline:
                 raise UnfinishedError(
                     f"after {timeout_seconds / 60:.0f} minutes there are still inference hosts: {counts}. No stack was "

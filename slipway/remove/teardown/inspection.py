@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from slipway.assembly.stacks import ENVIRONMENT_TAG
 from slipway.remove.errors import RefusedError
 from slipway.remove.scope import Scope
-from slipway.remove.stacks import StandingStack, physical_ids, standing_stacks, with_nested
+from slipway.remove.stacks import DeployedStack, deployed_stacks, physical_ids, with_nested
 from slipway.remove.teardown.account import Account
 from slipway.remove.teardown.compute_nodes import ComputeNode, compute_nodes
 from slipway.remove.teardown.copies import FILE_SYSTEM, DataHolders, find_data_holders
@@ -40,7 +40,7 @@ class Inspection:
         protected_load_balancers: ARNs of the load balancers with deletion protection.
     """
 
-    stacks: dict[str, StandingStack]
+    stacks: dict[str, DeployedStack]
     stack_ids: tuple[str, ...]
     data: DataHolders
     lost_file_systems: tuple[str, ...]
@@ -86,7 +86,7 @@ def inspect(scope: Scope, account: Account) -> Inspection:
             its names is somebody else's, or is being deployed; or what is deployed deletes data that the assembly
             keeps.
     """
-    everything = standing_stacks(account.cloudformation)
+    everything = deployed_stacks(account.cloudformation)
     strays = [
         name
         for name, stack in everything.items()
@@ -125,7 +125,7 @@ def inspect(scope: Scope, account: Account) -> Inspection:
         lost_buckets=_lost(scope, stacks, account, BUCKET),
         exports=find_exports(account, lost),
         nodes=nodes | {name: job_nodes(account, name) for name in scope.kubernetes_clusters},
-        jobs={cluster: jobs(account, cluster) for cluster, standing in nodes.items() if standing},
+        jobs={cluster: jobs(account, cluster) for cluster, deployed in nodes.items() if deployed},
         made_by_kubernetes={
             name: made_by(account, name) for name in scope.kubernetes_clusters if cluster_stands(account, name)
         },
@@ -147,7 +147,7 @@ def _protected_load_balancers(account: Account, stack_ids: Iterable[str]) -> Ite
                 yield arn
 
 
-def _lost(scope: Scope, stacks: dict[str, StandingStack], account: Account, type_: str) -> tuple[str, ...]:
+def _lost(scope: Scope, stacks: dict[str, DeployedStack], account: Account, type_: str) -> tuple[str, ...]:
     """Return the physical ids of what holds data and is deleted with its stack, of one resource type."""
     lost = [resource for resource in scope.lost if resource.type == type_ and resource.stack in stacks]
     ids = {

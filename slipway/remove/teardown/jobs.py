@@ -12,7 +12,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from slipway.remove.teardown.account import Account
-from slipway.remove.teardown.compute_nodes import standing_instances
+from slipway.remove.teardown.compute_nodes import live_instances
 
 POLL_SECONDS = 1.0
 """How often Systems Manager is asked."""
@@ -73,7 +73,7 @@ def jobs(account: Account, cluster: str) -> tuple[Job, ...] | None:
         {"Name": "tag:parallelcluster:cluster-name", "Values": [cluster]},
         {"Name": "tag:parallelcluster:node-type", "Values": ["HeadNode"]},
     ]
-    for instance in standing_instances(account.ec2, filters):
+    for instance in live_instances(account.ec2, filters):
         if instance["State"]["Name"] == "running":
             try:
                 return _read(_run(account.ssm, instance["InstanceId"]))

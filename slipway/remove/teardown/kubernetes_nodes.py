@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError
 
 from slipway.remove.errors import UnfinishedError
 from slipway.remove.teardown.account import Account
-from slipway.remove.teardown.compute_nodes import ComputeNode, by_state, standing_instances
+from slipway.remove.teardown.compute_nodes import ComputeNode, by_state, live_instances
 
 POLL_SECONDS = 15.0
 """How often EC2 and EKS are asked."""
@@ -84,7 +84,7 @@ def job_nodes(account: Account, cluster: str) -> list[ComputeNode]:
         {"Name": "tag:eks:cluster-name", "Values": [cluster]},
         {"Name": "tag:eks:nodegroup-name", "Values": list(names)},
     ]
-    return [_node(instance, names) for instance in standing_instances(account.ec2, filters)]
+    return [_node(instance, names) for instance in live_instances(account.ec2, filters)]
 
 
 def _node(instance: dict[str, Any], names: dict[str, str]) -> ComputeNode:

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from slipway.assembly.stacks import ENVIRONMENT_TAG
+from slipway.catalogue import known
 from slipway.remove.documented_leftovers import rules
 from slipway.remove.leftovers.environment import subject_of
 from slipway.remove.leftovers.findings import Findings
 from slipway.remove.leftovers.look import Clients, look
 from slipway.remove.scope import Scope
-from slipway.remove.stacks import LOG_GROUP, SkippedResource, skipped_resources, standing_stacks
+from slipway.remove.stacks import LOG_GROUP, SkippedResource, deployed_stacks, skipped_resources
 from slipway.remove.teardown.account import Account
 from slipway.remove.teardown.copies import find_copies
 from slipway.remove.teardown.inspection import Inspection
@@ -37,12 +38,12 @@ class Remainder:
 
 def find_remains(scope: Scope, before: Inspection, account: Account) -> list[Remainder]:
     """Ask CloudFormation and the services what is left of an environment."""
-    standing = standing_stacks(account.cloudformation)
+    deployed = deployed_stacks(account.cloudformation)
     return [
         *(
-            Remainder(f"stack {name}", f"it is in {standing[name].status}", documented=False)
+            Remainder(f"stack {name}", f"it is in {deployed[name].status}", documented=False)
             for name in scope.stack_names
-            if name in standing
+            if name in deployed
         ),
         *(
             _skipped(scope, resource)
@@ -83,9 +84,9 @@ def _skipped(scope: Scope, resource: SkippedResource) -> Remainder:
         if fnmatchcase(resource.physical_id, row.name):
             return Remainder(what, row.reason, documented=True)
     chosen = {(kept.stack, kept.logical_id) for kept in scope.kept}
-    for data in rules().kept_data:
-        if data.type == resource.type and (resource.stack, resource.logical_id) in chosen:
-            return Remainder(what, data.reason, documented=True)
+    data = known(resource.type).kept_when_persistent
+    if data and (resource.stack, resource.logical_id) in chosen:
+        return Remainder(what, data.reason, documented=True)
     for cluster in scope.clusters:
         keeps_volumes = resource.stack == cluster.name and "Retain" in cluster.volumes.values()
         if keeps_volumes and resource.type == "AWS::EC2::Volume":

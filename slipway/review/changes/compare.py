@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from slipway.assembly.stacks import Stack
+from slipway.catalogue import known, resource_types
 from slipway.review.changes.causes import cause
 from slipway.review.changes.data_loss import loses_data
 from slipway.review.changes.differ import Answer, Impact, ask
-from slipway.review.changes.facts import facts
 from slipway.review.changes.model import Changes, Effect, PropertyChange, ResourceChange
 from slipway.review.changes.names import taken_name
 from slipway.review.changes.notes import notes
-from slipway.review.changes.permissions.compare import broadenings
-from slipway.review.changes.permissions.protections import stack_broadenings
+from slipway.review.changes.permissions.compare import wider_access
+from slipway.review.changes.permissions.protections import stack_wider_access
 from slipway.review.changes.properties import Difference, differences
 from slipway.review.changes.references import marked, renamed
 from slipway.review.changes.renames import find_renames
@@ -55,7 +55,7 @@ def compare(base: tuple[Stack, ...], head: tuple[Stack, ...]) -> Changes:
         added_stacks=tuple(name for name in new if name not in old),
         removed_stacks=tuple(name for name in old if name not in new),
         resources=resources,
-        broadenings=(*broadenings(comparison.before, comparison.after), *stack_broadenings(base, head)),
+        broadenings=(*wider_access(comparison.before, comparison.after), *stack_wider_access(base, head)),
         asset_changes=tuple(comparison.asset_changes()),
         skipped_stacks=skipped_stacks(base, head, {change.stack for change in resources}),
     )
@@ -85,12 +85,12 @@ class _Comparison:
             names.get(key, key): resource.with_template(renamed(resource.template, names))
             for key, resource in old.items()
         }
-        original = {new: name for name, new in names.items() if old[name].type not in facts().hashed_names}
+        original = {new: name for name, new in names.items() if not known(old[name].type).logical_id_has_hash}
         answer = ask(
             {key: _with_logical_id(row, original.get(key)) for key, row in before.items()},
             {key: _with_logical_id(row, row.logical_id if key in original else None) for key, row in after.items()},
             _replacing(),
-            facts().moving_attributes,
+            {name: entry.moving_attributes for name, entry in resource_types().items() if entry.moving_attributes},
         )
         return cls(before, after, original, answer)
 
@@ -149,12 +149,13 @@ def _with_logical_id(resource: Resource, logical_id: str | None) -> Mapping[str,
 
 
 def _replacing() -> dict[str, tuple[str, ...]]:
-    types = dict.fromkeys(row.type for row in facts().replacing)
-    return {"*": (_LOGICAL_ID,), **{name: tuple(_replacing_paths(name)) for name in types}}
+    entries = resource_types().items()
+    known_here = {name: tuple(row.path for row in entry.replacing_properties) for name, entry in entries}
+    return {"*": (_LOGICAL_ID,), **{name: paths for name, paths in known_here.items() if paths}}
 
 
 def _replacing_paths(resource_type: str) -> frozenset[str]:
-    return frozenset(row.path for row in facts().replacing if row.type == resource_type)
+    return frozenset(row.path for row in known(resource_type).replacing_properties)
 
 
 def _differences(before: Resource, after: Resource, moved: frozenset[str]) -> Iterator[Difference]:

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from slipway.assembly.stacks import CLUSTER_TYPE
-from slipway.remove.documented_leftovers import rules
-from slipway.review.changes.facts import facts
+from slipway.catalogue import known
 from slipway.review.changes.model import Effect
 from slipway.review.changes.resources import Resource
 
@@ -31,14 +30,14 @@ def loses_data(before: Resource, after: Resource | None, effect: Effect) -> bool
 
 def holds_data(resource: Resource) -> bool:
     """Tell whether a resource holds users' data."""
-    return resource.type in rules().holds_data or resource.type in {row.type for row in facts().holds_data}
+    return known(resource.type).holds_data is not None
 
 
 def _is_kept(before: Resource, after: Resource | None, effect: Effect) -> bool:
     # The documents do not say whether a policy counts that comes with the replacement itself: so both must have one.
     if effect == "replace" and after is not None and after.logical_id == before.logical_id:
         return all(side.template.get("UpdateReplacePolicy") in _KEPT for side in (before, after))
-    default = facts().default_deletion_policy.get(before.type)
+    default = known(before.type).default_deletion_policy
     return before.template.get("DeletionPolicy", default) in _KEPT
 
 

@@ -1,4 +1,4 @@
-"""What CloudFormation's own differ does not know: the rows of facts.yaml."""
+"""What CloudFormation's own differ does not know: the rows of facts.yaml, and those of each type in the catalogue."""
 
 from functools import cache
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Literal
 import yaml
 from pydantic import BaseModel, ConfigDict
 
+from slipway.catalogue import known
 from slipway.review.changes.model import Effect
 
 _ROWS = Path(__file__).with_name("facts.yaml")
@@ -16,32 +17,8 @@ class _Row(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class _Sourced(_Row):
-    source: str
-    """Where that is documented: an address, or a file of the project."""
-
-
-class ReplacingProperty(_Sourced):
-    """A property whose change replaces the resource, which the differ does not know: it knows no nested ones."""
-
-    type: str
-    path: str
-    """The property's path."""
-
-
-class DataHolder(_Row):
-    """A type that holds data beside those that `slipway destroy` asks about."""
-
-    type: str
-    reason: str
-    """What its data are."""
-
-
-class Note(_Sourced):
+class Note(_Row):
     """A sentence to say about a change."""
-
-    type: str
-    """Shell-style pattern of the type."""
 
     paths: tuple[str, ...] = ()
     """Shell-style patterns; one of the changed properties matches. All changes when empty."""
@@ -62,38 +39,31 @@ class Note(_Sourced):
     """What top-level properties of the resource were before."""
 
     note: str
+    source: str
+    """Where that is documented: an address, or a file of the project."""
 
 
 class Facts(_Row):
     """All rows."""
 
-    ignored_types: frozenset[str]
-    """Types that are nothing but a record of the CDK's."""
-
-    hashed_names: frozenset[str]
-    """Types whose logical id holds the hash of a file, so that another content looks like another resource."""
-
-    started_by_hash: frozenset[str]
-    """Types that start something from the file whose hash they hold: another content is a change of the resource."""
-
     sets: frozenset[str]
     """Properties whose items have no order."""
 
-    moving_attributes: dict[str, tuple[str, ...]]
-    """Attributes, by type, that get a new value with every update of the resource."""
+    every_resource: tuple[Note, ...]
+    """Notes on a change of any resource."""
 
-    names: dict[str, tuple[str, ...]]
-    """Paths of the properties, by type, that tell a resource from all others in AWS when the template chooses them."""
-
-    default_deletion_policy: dict[str, str]
-    """What CloudFormation does, by type, when a template without a DeletionPolicy lets go of a resource."""
-
-    replacing: tuple[ReplacingProperty, ...]
-    holds_data: tuple[DataHolder, ...]
-    notes: tuple[Note, ...]
+    every_custom_resource: tuple[Note, ...]
 
 
 @cache
 def facts() -> Facts:
     """Return the rows of facts.yaml."""
     return Facts.model_validate(yaml.safe_load(_ROWS.read_text(encoding="utf-8")))
+
+
+@cache
+def notes_of(resource_type: str) -> tuple[Note, ...]:
+    """Return what may be said about a change of a resource type."""
+    custom = facts().every_custom_resource if resource_type.startswith("Custom::") else ()
+    own = (Note.model_validate(row) for row in known(resource_type).change_notes)
+    return (*facts().every_resource, *custom, *own)

@@ -53,7 +53,7 @@ class ResourceChange(BaseModel):
     """What to know about this change that CloudFormation does not say, a sentence each."""
 
 
-class Broadening(BaseModel):
+class WiderAccess(BaseModel):
     """Someone or something may do more than before, or less protects what is there."""
 
     model_config = ConfigDict(frozen=True)
@@ -78,7 +78,7 @@ class Changes(BaseModel):
     added_stacks: tuple[str, ...] = ()
     removed_stacks: tuple[str, ...] = ()
     resources: tuple[ResourceChange, ...] = ()
-    broadenings: tuple[Broadening, ...] = ()
+    broadenings: tuple[WiderAccess, ...] = ()
     asset_changes: tuple[str, ...] = ()
     """Resources of which nothing but the content of a file that is uploaded changes, as `stack/logical id`."""
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from slipway.review.changes.facts import facts
+from slipway.catalogue import known
 from slipway.review.changes.references import marked
 from slipway.review.changes.resources import Resource
 
@@ -17,7 +17,7 @@ def same_name(before: Resource, after: Resource, moved: frozenset[str]) -> str |
         after: one of the head.
         moved: references that get a new value: what is in another cluster or network is another one.
     """
-    paths = facts().names.get(before.type, ())
+    paths = known(before.type).unique_name
     if before.type != after.type or not paths:
         return None
     old, new = before.properties, marked(after.properties, moved)

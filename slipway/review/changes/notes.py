@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from slipway.review.changes.data_loss import holds_data
-from slipway.review.changes.facts import Note, facts
+from slipway.review.changes.facts import Note, notes_of
 from slipway.review.changes.model import Effect, PropertyChange
 from slipway.review.changes.names import same_name
 from slipway.review.changes.resources import Resource
@@ -27,12 +27,12 @@ def notes(
         changed: its properties that change.
         moved: references that get a new value.
     """
-    rows = tuple(row.note for row in facts().notes if _applies(row, before, effect, changed))
+    rows = tuple(row.note for row in notes_of(before.type) if _applies(row, before, effect, changed))
     return (*rows, *_general(before, after, effect, moved))
 
 
 def _applies(row: Note, before: Resource, effect: Effect, changed: tuple[PropertyChange, ...]) -> bool:
-    if not fnmatchcase(before.type, row.type) or (row.effects and effect not in row.effects):
+    if row.effects and effect not in row.effects:
         return False
     if any(before.properties.get(name) != value for name, value in row.having.items()):
         return False

@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from slipway.assembly.stacks import Stack
+from slipway.catalogue import known
 from slipway.review.changes.facts import facts
 from slipway.review.changes.references import Reader, rewritten
 
@@ -60,7 +61,7 @@ class Resource:
     @cached_property
     def settled(self) -> dict[str, Any]:
         """The same without hashes of files that nothing is started from: what differs here, somebody changed."""
-        if self.type in facts().started_by_hash:
+        if known(self.type).started_by_hash:
             return self.ordered
         settled: dict[str, Any] = _in_order(rewritten(self.template, lambda text: _ASSET_HASH.sub("<asset>", text)))
         return settled
@@ -76,7 +77,7 @@ def read_resources(stacks: tuple[Stack, ...]) -> dict[str, Resource]:
     found = {}
     for stack in stacks:
         for logical_id, row in stack.template.get("Resources", {}).items():
-            if row["Type"] in facts().ignored_types:
+            if known(row["Type"]).ignored:
                 continue
             template = {name: reader.read(row[name], stack.name) for name in _ATTRIBUTES if name in row}
             if "Condition" in row:

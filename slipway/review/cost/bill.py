@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from slipway import facts
+from slipway.catalogue import Charge
 from slipway.review.cost.model import HOURS_PER_MONTH, CostLine
 
 
@@ -57,7 +58,7 @@ def priced(bill: Bill, origin: Origin) -> CostLine:
     )
 
 
-def by_use(charge: facts.Charge, origin: Origin) -> CostLine:
+def by_use(charge: Charge, origin: Origin) -> CostLine:
     """Return the line of something that bills by requests, bytes or seconds, with the price where it is known."""
     price = facts.price(charge.item, origin.region) if charge.item else None
     return CostLine(

@@ -7,8 +7,9 @@ from functools import partial
 from typing import Any
 
 from slipway import facts
-from slipway.assembly.instances import Machines, machines
+from slipway.assembly.instances import InstanceGroup, instance_groups
 from slipway.assembly.stacks import Stack
+from slipway.catalogue import billings
 from slipway.review.cost.bill import Bill, Origin, by_use, priced
 from slipway.review.cost.hosts import MACHINES, Launched
 from slipway.review.cost.model import Cost, CostLine
@@ -24,8 +25,8 @@ def estimate(stacks: tuple[Stack, ...]) -> Cost:
     Args:
         stacks: the stacks of one assembly, all of one Region.
     """
-    launched: dict[str, dict[str, list[Machines]]] = defaultdict(lambda: defaultdict(list))
-    for group in machines(stacks):
+    launched: dict[str, dict[str, list[InstanceGroup]]] = defaultdict(lambda: defaultdict(list))
+    for group in instance_groups(stacks):
         launched[group.stack][group.logical_id].append(group)
     lines: list[CostLine] = []
     free: Counter[str] = Counter()
@@ -61,7 +62,7 @@ def _dates(lines: list[CostLine], region: str) -> Iterator[date]:
 
 
 def _lines(origin: Origin, properties: Mapping[str, Any], launched: Launched) -> Iterator[CostLine]:
-    billing = facts.billings().get(origin.resource_type)
+    billing = billings().get(origin.resource_type)
     if billing is None:
         yield priced(Bill(origin.resource_type, None, note="nobody has said how this type bills"), origin)
         return

@@ -10,8 +10,8 @@ from collections.abc import Set
 from pathlib import Path
 from typing import Any
 
-from slipway import facts
 from slipway.assembly.stacks import STACK, read_artifacts, read_stacks
+from slipway.catalogue import create_seconds
 from slipway.review.deploy_time.chains import Resources, longest_chain, seconds_of, waits_for
 from slipway.review.deploy_time.model import DeployTime, Step
 from slipway.review.deploy_time.turns import Turn, take_turns
@@ -62,7 +62,7 @@ def _steps(assembly: Path, stack: str, resources: Resources, only: Set[tuple[str
 
 def _step(assembly: Path, stack: str, logical_id: str, resource: Any, *, counts: bool) -> Step:
     nested = _nested_seconds(assembly, stack, resource)
-    known = facts.create_seconds(resource["Type"]) if nested is None else nested
+    known = create_seconds(resource["Type"]) if nested is None else nested
     seconds = SECONDS_WITHOUT_ESTIMATE if known is None else known
     return Step(
         stack=stack,

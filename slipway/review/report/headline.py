@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from slipway.review.plan import ClusterUpdate, Comparison, Plan
-from slipway.review.report import broader
+from slipway.review.report import wider_access
 from slipway.review.report.causes import Cause, causes, own_path
 from slipway.review.report.cost_rows import Total, totals
 from slipway.review.report.wording import EFFECT_WORDS, VERDICT_WORDS, count, duration, per_hour
@@ -58,7 +58,7 @@ def figures(plan: Plan) -> tuple[Figure, ...]:
             "resource whose data goes" if lost == 1 else "resources whose data goes",
             "bad" if lost else "good",
         ),
-        Figure(broader.SHORT_TITLE, f"{wider:,}", "", broader.TITLE.lower(), "bad" if wider else "good"),
+        Figure(wider_access.SHORT_TITLE, f"{wider:,}", "", wider_access.TITLE.lower(), "bad" if wider else "good"),
     )
 
 
@@ -85,7 +85,7 @@ def summary(plan: Plan) -> str:
     pieces = (
         f"{count(lost, 'resource')} {'loses' if lost == 1 else 'lose'} data" if lost else "",
         f"{replaced:,} replaced" if replaced else "",
-        *broader.counted(changes),
+        *wider_access.counted(changes),
         f"{warning[:1].lower()}{warning[1:]}",
         new_findings,
         f"{count(touched, 'resource')} touched" if touched else "",
@@ -123,9 +123,11 @@ def _alarming(comparison: Comparison) -> list[tuple[str, str]]:
     gone = [cause for cause in found if cause.is_alarming and cause not in worst]
     sentences = _few([_sentence(cause) for cause in worst], "resource loses data or is replaced", "stacks")
     wider = [
-        (f"{broader.in_a_word(one)}: {one.what}", "access") for _, group in broader.by_kind(changes) for one in group
+        (f"{wider_access.in_a_word(one)}: {one.what}", "access")
+        for _, group in wider_access.by_kind(changes)
+        for one in group
     ]
-    sentences += _few(wider, broader.TITLE.lower(), "access")
+    sentences += _few(wider, wider_access.TITLE.lower(), "access")
     if warning := _warning(comparison.cluster_update):
         sentences.append((warning, "cluster"))
     return sentences + _few([_sentence(cause) for cause in gone], "resource is deleted or left behind", "stacks")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from slipway.review.changes.model import PropertyChange
 from slipway.review.deploy_time.model import DeployTime
 from slipway.review.plan import Comparison, Plan
-from slipway.review.report import broader
+from slipway.review.report import wider_access
 from slipway.review.report.causes import Cause, causes, effects_counted, own_path
 from slipway.review.report.cost_rows import CostRow, cost_rows
 from slipway.review.report.markdown_text import code, in_html, prose
@@ -46,11 +46,11 @@ def blocks(plan: Plan) -> Iterator[Block]:
 def _compared(comparison: Comparison) -> Iterator[Block]:
     changes = comparison.changes
     access = tuple(
-        f"- **{kind}**: {prose(broadening.what)} ({code(broadening.resource)} in {prose(broadening.stack)})"
-        for kind, group in broader.by_kind(changes)
-        for broadening in group
+        f"- **{kind}**: {prose(wider.what)} ({code(wider.resource)} in {prose(wider.stack)})"
+        for kind, group in wider_access.by_kind(changes)
+        for wider in group
     )
-    yield Block(f"{broader.TITLE}: {len(access):,}", "line of access", access, _RANKS["access"])
+    yield Block(f"{wider_access.TITLE}: {len(access):,}", "line of access", access, _RANKS["access"])
     if comparison.cluster_update:
         verdict = comparison.cluster_update
         lines = tuple(f"- {prose(line)}" for line in verdict.lines)

@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 
 from slipway.review.deploy_time.model import DeployTime, Step
 from slipway.review.plan import Plan, Verdict
-from slipway.review.report import broader
+from slipway.review.report import wider_access
 from slipway.review.report.architecture.difference import Mark, marks, with_removed
 from slipway.review.report.architecture.model import Architecture, Part
 from slipway.review.report.causes import Cause, causes, own_path
@@ -109,7 +109,7 @@ def page(plan: Plan, architecture: Architecture, base_architecture: Architecture
             stacks=_stacks(plan, drawn),
             rows=cost_rows(plan.cost, plan.comparison.cost if plan.comparison else None),
             periods=[(_period(name), hours) for name, hours in PERIODS],
-            broader=broader,
+            wider_access=wider_access,
             totals=totals(plan.cost, plan.comparison.cost if plan.comparison else None),
             times=_times(plan),
             not_checked=not_checked(plan),
@@ -160,7 +160,7 @@ def _sections(plan: Plan) -> list[_Section]:
     sections = [("summary", "Summary"), ("architecture", "Architecture")]
     sections.append(("stacks", "Changes by stack" if comparison else "Stacks"))
     if comparison:
-        sections.append(("access", broader.SHORT_TITLE))
+        sections.append(("access", wider_access.SHORT_TITLE))
         if comparison.cluster_update:
             sections.append(("cluster", "Cluster update"))
     sections += [("security", "Security"), ("cost", "Cost"), ("time", "Deploy time"), ("unchecked", "Not checked")]

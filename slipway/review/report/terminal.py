@@ -7,7 +7,7 @@ from rich.text import Text
 
 from slipway.review.changes.model import Effect
 from slipway.review.plan import Comparison, Plan, Verdict
-from slipway.review.report import broader
+from slipway.review.report import wider_access
 from slipway.review.report.causes import Cause, causes, own_path
 from slipway.review.report.cost_rows import PERIODS, cost_rows, totals
 from slipway.review.report.headline import summary
@@ -75,11 +75,11 @@ def _print_comparison(comparison: Comparison, console: Console) -> None:
         names = ", ".join(asset.partition("/")[2] for asset in changes.asset_changes)
         _say(console, f"  Only uploaded files change in {count(len(changes.asset_changes), 'resource')}: {names}")
     if changes.broadenings:
-        _head(console, broader.TITLE)
-        for kind, group in broader.by_kind(changes):
+        _head(console, wider_access.TITLE)
+        for kind, group in wider_access.by_kind(changes):
             _say(console, f"  {kind}:")
-            for broadening in group:
-                _say(console, f"  - {broadening.what} ({broadening.stack}, {broadening.resource})", "red")
+            for wider in group:
+                _say(console, f"  - {wider.what} ({wider.stack}, {wider.resource})", "red")
     if comparison.cluster_update:
         _head(console, "Cluster update")
         verdict = comparison.cluster_update.verdict

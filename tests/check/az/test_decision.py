@@ -138,7 +138,7 @@ def test_offers_of_blocks_decide_where_nodes_are_bought_in_blocks(tmp_path: Path
     decision = decide(wanted, evidence)
     assert decision.training == "usw2-az1"
     assert "it has Capacity Blocks of trn1.32xlarge" in decision.reasons
-    assert decide(wanted, replace(evidence, standing=frozenset({"usw2-az4"}))).training == "usw2-az4"
+    assert decide(wanted, replace(evidence, deployed=frozenset({"usw2-az4"}))).training == "usw2-az4"
 
 
 def without_zones(**queue: object) -> Values:

@@ -5,19 +5,18 @@ import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
-import yaml
 
+from slipway.catalogue import listings
 from slipway.check.deploy_role.needs import read_needs
 from slipway.check.deploy_role.policies import MANAGED_POLICY_CHARACTERS, Document, destroyer_policy
 from tests.assembly import PROJECT, Assembly
 
-TEARDOWN = (PROJECT / "slipway" / "remove",)
-KINDS = PROJECT / "slipway" / "remove" / "leftovers" / "kinds"
+REMOVE = PROJECT / "slipway" / "remove"
+TEARDOWN = (REMOVE, REMOVE / "teardown")
 SERVICES = {
     **{
         name: name
@@ -70,7 +69,7 @@ def operations(value: Any) -> Iterator[str]:
         yield from (text for key, text in value.items() if key == "operation" and isinstance(text, str))
         for item in value.values():
             yield from operations(item)
-    elif isinstance(value, list):
+    elif isinstance(value, tuple | list):
         for item in value:
             yield from operations(item)
 
@@ -83,10 +82,10 @@ def test_every_call_of_the_teardown_is_allowed(document: Document) -> None:
     assert not sorted(action for action in wanted if not allows(document, action))
 
 
-@pytest.mark.parametrize("path", sorted(KINDS.glob("*.yaml")), ids=lambda path: path.stem)
-def test_every_look_for_leftovers_is_allowed(document: Document, path: Path) -> None:
-    rows = yaml.safe_load(path.read_text(encoding="utf-8"))
-    wanted = {(row["service"], operation) for row in rows for operation in operations(row)}
+@pytest.mark.parametrize("service", sorted({row["service"] for row in listings()}))
+def test_every_look_for_leftovers_is_allowed(document: Document, service: str) -> None:
+    rows = [row for row in listings() if row["service"] == service]
+    wanted = {(service, operation) for row in rows for operation in operations(row)}
 
     refused = [action for pair in wanted if (action := iam_action(*pair)) and not allows(document, action)]
 

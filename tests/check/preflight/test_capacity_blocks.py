@@ -22,7 +22,7 @@ def aws(aws: Aws) -> Aws:
 def needs(needs_of: NeedsFactory) -> Needs:
     """The queue that is bought as a block alone."""
     needs = needs_of("ultracluster")
-    return replace(needs, machines=tuple(m for m in needs.machines if m.purchase == "capacity_block"))
+    return replace(needs, instance_groups=tuple(m for m in needs.instance_groups if m.purchase == "capacity_block"))
 
 
 def offer(offer_id: str, zone: str, usd: str) -> Mapping[str, Any]:
@@ -115,7 +115,7 @@ def test_more_nodes_than_a_block_has_are_asked_for_in_a_block_of_the_largest_siz
     needs: Needs, aws: Aws, ask: Ask
 ) -> None:
     aws.replies["ec2.DescribeCapacityReservations"] = reservations()
-    many = replace(needs, machines=tuple(replace(machine, peak_count=100) for machine in needs.machines))
+    many = replace(needs, instance_groups=tuple(replace(group, peak_count=100) for group in needs.instance_groups))
     (answer,) = ask("PF10", many, aws)
     (call,) = [call for call in aws.calls if call.operation == "DescribeCapacityBlockOfferings"]
     assert call.parameters["InstanceCount"] == 64
@@ -135,8 +135,8 @@ def test_a_type_without_an_on_demand_price_needs_a_block(
 ) -> None:
     unpriced = next(row for row in facts.prices().values() if row.usd is None)
     monkeypatch.setattr(facts, "on_demand_price", lambda *_: unpriced)
-    machine = replace(needs.machines[0], purchase="on_demand", capacity_reservation=None)
-    (answer,) = ask("PF10", replace(needs, machines=(machine,)), aws)
+    group = replace(needs.instance_groups[0], purchase="on_demand", capacity_reservation=None)
+    (answer,) = ask("PF10", replace(needs, instance_groups=(group,)), aws)
     assert answer.status == "warning"
     assert "AWS publishes no on-demand price of it in us-west-2" in answer.message
 

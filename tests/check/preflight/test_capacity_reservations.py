@@ -32,7 +32,7 @@ def test_reservations_that_fit_pass(needs: Needs, aws: Aws, ask: Ask) -> None:
     assert {answer.status for answer in answers} == {"passed"}
     assert len(answers) == 4
     assert all(answer.stacks == ("slipway-ultracluster-training",) for answer in answers)
-    assert "1603 places, 0 of them used by others; 0 nodes always run, 1603 at most" in [
+    assert "1603 slots, 0 of them used by others; 0 nodes always run, 1603 at most" in [
         answer.message for answer in answers
     ]
 
@@ -79,7 +79,7 @@ def test_an_unknown_reservation_fails_with_the_command_that_lists_the_others(nee
             {"InstanceMatchCriteria": "open"},
             (
                 "warning",
-                "any trn1.32xlarge that the account starts in usw2-az4 takes a place",
+                "any trn1.32xlarge that the account starts in usw2-az4 takes a slot",
                 f"modify-capacity-reservation --region us-west-2 --capacity-reservation-id {ON_DEMAND} "
                 "--instance-match-criteria targeted",
             ),
@@ -106,19 +106,19 @@ def test_what_does_not_fit_is_told(
 
 
 @pytest.mark.parametrize(
-    ("places", "said"),
+    ("slots", "said"),
     [
-        ((8, 8), ("failed", "too few places: 8 places, 0 of them used by others; 16 nodes always run, 16 at most")),
-        ((16, 4), ("failed", "others use places: 16 places, 12 of them used by others")),
-        ((20, 16), ("passed", "20 places, 4 of them used by others")),
-        ((20, 20), ("passed", "20 places")),
+        ((8, 8), ("failed", "too few slots: 8 slots, 0 of them used by others; 16 nodes always run, 16 at most")),
+        ((16, 4), ("failed", "others use slots: 16 slots, 12 of them used by others")),
+        ((20, 16), ("passed", "20 slots, 4 of them used by others")),
+        ((20, 20), ("passed", "20 slots")),
     ],
 )
-def test_places_are_counted(places: tuple[int, int], said: tuple[str, str], needs: Needs, aws: Aws, ask: Ask) -> None:
-    (total, free), (status, message) = places, said
+def test_places_are_counted(slots: tuple[int, int], said: tuple[str, str], needs: Needs, aws: Aws, ask: Ask) -> None:
+    (total, free), (status, message) = slots, said
     block = reservation(BLOCK, TotalInstanceCount=total, AvailableInstanceCount=free)
     aws.replies["ec2.DescribeCapacityReservations"] = reservations(reservation(ON_DEMAND), block)
-    (answer,) = about(ask("PF09", needs, aws), f"places of {BLOCK}")
+    (answer,) = about(ask("PF09", needs, aws), f"slots of {BLOCK}")
     assert answer.status == status
     assert message in answer.message
 
@@ -129,21 +129,21 @@ def test_our_own_instances_take_places_from_nobody(needs: Needs, aws: Aws, ask: 
     nodes = [{"InstanceId": f"i-{n}", "CapacityReservationId": BLOCK, "Tags": tags} for n in range(16)]
     aws.replies["ec2.DescribeCapacityReservations"] = reservations(reservation(ON_DEMAND), block)
     aws.replies["ec2.DescribeInstances"] = {"Reservations": [{"Instances": nodes}]}
-    (answer,) = about(ask("PF09", needs, aws), f"places of {BLOCK}")
+    (answer,) = about(ask("PF09", needs, aws), f"slots of {BLOCK}")
     assert (answer.status, "0 of them used by others" in answer.message) == ("passed", True)
 
 
 def test_places_that_others_use_warn_while_nothing_always_runs(needs: Needs, aws: Aws, ask: Ask) -> None:
     taken = reservation(ON_DEMAND, AvailableInstanceCount=1)
     aws.replies["ec2.DescribeCapacityReservations"] = reservations(taken, reservation(BLOCK))
-    (answer,) = about(ask("PF09", needs, aws), f"places of {ON_DEMAND}")
+    (answer,) = about(ask("PF09", needs, aws), f"slots of {ON_DEMAND}")
     assert (answer.status, "Launches above 1 fail" in answer.message) == ("warning", True)
 
 
 def test_fewer_places_than_nodes_are_refused_by_parallelcluster(needs: Needs, aws: Aws, ask: Ask) -> None:
     few = reservation(ON_DEMAND, TotalInstanceCount=1000, AvailableInstanceCount=1000)
     aws.replies["ec2.DescribeCapacityReservations"] = reservations(few, reservation(BLOCK))
-    (answer,) = about(ask("PF09", needs, aws), f"places of {ON_DEMAND}")
+    (answer,) = about(ask("PF09", needs, aws), f"slots of {ON_DEMAND}")
     assert answer.status == "failed"
     assert answer.message.endswith("ParallelCluster refuses the cluster")
     assert answer.fix == "lower max_count to 1000, or reserve 603 more"
@@ -151,11 +151,11 @@ def test_fewer_places_than_nodes_are_refused_by_parallelcluster(needs: Needs, aw
 
 def in_group(needs: Needs) -> Needs:
     grouped = (
-        replace(machine, capacity_reservation=GROUP)
-        for machine in needs.machines
-        if machine.capacity_reservation == ON_DEMAND
+        replace(group, capacity_reservation=GROUP)
+        for group in needs.instance_groups
+        if group.capacity_reservation == ON_DEMAND
     )
-    return replace(needs, machines=tuple(grouped))
+    return replace(needs, instance_groups=tuple(grouped))
 
 
 def group_of_two() -> dict[str, object]:
@@ -178,10 +178,10 @@ def test_the_places_of_a_group_count_together(needs: Needs, aws: Aws, ask: Ask) 
     aws.replies["resource-groups.ListGroupResources"] = group_of_two()
     answers = ask("PF09", in_group(needs), aws)
     assert {answer.status for answer in answers} == {"passed"}
-    assert "1800 places, 0 of them" in about(answers, "places of")[0].message
+    assert "1800 slots, 0 of them" in about(answers, "slots of")[0].message
     few = [reservation(name, TotalInstanceCount=9, AvailableInstanceCount=9) for name in (ON_DEMAND, "cr-2")]
     aws.replies["ec2.DescribeCapacityReservations"] = reservations(*few)
-    (answer,) = about(ask("PF09", in_group(needs), aws), "places of")
+    (answer,) = about(ask("PF09", in_group(needs), aws), "slots of")
     assert (answer.status, "Launches above 18 fail" in answer.message) == ("warning", True)
 
 
@@ -210,9 +210,9 @@ def test_one_reservation_of_a_group_that_fits_is_enough(
         reservation(ON_DEMAND), reservation("cr-2", **changes)
     )
     said = {answer.subject.split()[0]: answer.status for answer in ask("PF09", in_group(needs), aws)}
-    assert said == {ON_DEMAND: "passed", "cr-2": "warning", "places": "passed"}
-    (places,) = about(ask("PF09", in_group(needs), aws), "places of")
-    assert places.message.startswith("1603 places")
+    assert said == {ON_DEMAND: "passed", "cr-2": "warning", "slots": "passed"}
+    (slots,) = about(ask("PF09", in_group(needs), aws), "slots of")
+    assert slots.message.startswith("1603 slots")
     aws.replies["ec2.DescribeCapacityReservations"] = reservations(
         *(reservation(name, **changes) for name in (ON_DEMAND, "cr-2"))
     )

@@ -33,7 +33,7 @@ def test_spot_capacity_fails_without_its_role(needs_of: NeedsFactory, aws: Aws, 
     aws.replies["iam.GetRole"] = Refusal("NoSuchEntity")
     needs = needs_of("default")
     assert "AWSServiceRoleForEC2Spot" not in {answer.subject for answer in ask("PF13", needs, aws)}
-    spot = replace(needs, machines=tuple(replace(machine, purchase="spot") for machine in needs.machines))
+    spot = replace(needs, instance_groups=tuple(replace(group, purchase="spot") for group in needs.instance_groups))
     (answer,) = [answer for answer in ask("PF13", spot, aws) if answer.subject == "AWSServiceRoleForEC2Spot"]
     assert answer.status == "failed"
     assert answer.fix == "aws iam create-service-linked-role --aws-service-name spot.amazonaws.com"
@@ -42,7 +42,7 @@ def test_spot_capacity_fails_without_its_role(needs_of: NeedsFactory, aws: Aws, 
 def test_auto_scaling_makes_the_role_for_the_spot_nodes_of_eks(needs_of: NeedsFactory, aws: Aws, ask: Ask) -> None:
     aws.replies["iam.GetRole"] = Refusal("NoSuchEntity")
     needs = needs_of("kubernetes")
-    spot = replace(needs, machines=tuple(replace(machine, purchase="spot") for machine in needs.machines))
+    spot = replace(needs, instance_groups=tuple(replace(group, purchase="spot") for group in needs.instance_groups))
     assert "AWSServiceRoleForEC2Spot" not in {answer.subject for answer in ask("PF13", spot, aws)}
 
 

@@ -11,7 +11,7 @@ from botocore.parsers import ResponseParserError
 
 from slipway.check.preflight import trial_reservations
 from slipway.check.preflight.check import CHECKS, run
-from slipway.check.preflight.checks.prove_capacity import announcement, wishes
+from slipway.check.preflight.checks.prove_capacity import announcement, trial_requests
 from slipway.check.preflight.needs import Needs
 from tests.check.preflight.aws import Aws, Refusal
 from tests.check.preflight.conftest import Ask, NeedsFactory
@@ -34,7 +34,7 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 def needs(needs_of: NeedsFactory) -> Needs:
     """The Trainium queue alone."""
     needs = needs_of("default")
-    return replace(needs, machines=tuple(m for m in needs.machines if m.instance_type == "trn1.32xlarge"))
+    return replace(needs, instance_groups=tuple(m for m in needs.instance_groups if m.instance_type == "trn1.32xlarge"))
 
 
 def operations(aws: Aws) -> list[str]:
@@ -58,7 +58,7 @@ def test_capacity_is_reserved_and_cancelled(needs: Needs, aws: Aws, ask: Ask) ->
 
 
 def test_what_always_runs_is_reserved_at_once(needs_of: NeedsFactory) -> None:
-    found = {wish.instance_type: wish for wish in wishes(needs_of("kubernetes"))}
+    found = {request.instance_type: request for request in trial_requests(needs_of("kubernetes"))}
     assert found["m6i.xlarge"].instances == 2
     assert found["m6i.xlarge"].zone_ids == ("usw2-az4", "usw2-az1")
     assert found["trn1.32xlarge"].instances == 1
@@ -66,11 +66,11 @@ def test_what_always_runs_is_reserved_at_once(needs_of: NeedsFactory) -> None:
 
 def test_reserved_and_spot_machines_are_not_proven(needs_of: NeedsFactory) -> None:
     needs = needs_of("ultracluster")
-    reserved = tuple(machine for machine in needs.machines if machine.capacity_reservation)
-    spot = tuple(replace(machine, purchase="spot") for machine in needs.machines)
+    reserved = tuple(group for group in needs.instance_groups if group.capacity_reservation)
+    spot = tuple(replace(group, purchase="spot") for group in needs.instance_groups)
     assert reserved
-    assert wishes(replace(needs, machines=(*reserved, *spot))) == ()
-    assert announcement(replace(needs, machines=reserved)) is None
+    assert trial_requests(replace(needs, instance_groups=(*reserved, *spot))) == ()
+    assert announcement(replace(needs, instance_groups=reserved)) is None
 
 
 def test_what_it_costs_is_told_before(needs: Needs) -> None:
@@ -103,8 +103,8 @@ def test_the_next_zone_is_tried(needs: Needs, aws: Aws, ask: Ask) -> None:
         return {"CapacityReservation": {"CapacityReservationId": TRIAL, "State": "active"}}
 
     aws.replies["ec2.CreateCapacityReservation"] = only_in_az1
-    both = replace(needs.machines[0], availability_zone_ids=("usw2-az4", "usw2-az1"))
-    (answer,) = ask("PF20", replace(needs, machines=(both,)), aws)
+    both = replace(needs.instance_groups[0], availability_zone_ids=("usw2-az4", "usw2-az1"))
+    (answer,) = ask("PF20", replace(needs, instance_groups=(both,)), aws)
     assert answer.status == "passed"
     assert "EC2 has them in usw2-az1 now" in answer.message
 
@@ -240,8 +240,8 @@ def test_nothing_more_is_reserved_while_one_stands(needs: Needs, aws: Aws, ask: 
         "ec2.CancelCapacityReservation": Refusal("UnauthorizedOperation"),
         "ec2.DescribeCapacityReservations": {"CapacityReservations": [reservation(TRIAL)]},
     }
-    other = replace(needs.machines[0], instance_type="trn1.2xlarge")
-    answers = ask("PF20", replace(needs, machines=(*needs.machines, other)), aws)
+    other = replace(needs.instance_groups[0], instance_type="trn1.2xlarge")
+    answers = ask("PF20", replace(needs, instance_groups=(*needs.instance_groups, other)), aws)
     assert [answer.status for answer in answers] == ["failed", "not_checked"]
     assert operations(aws).count("CreateCapacityReservation") == 1
 
@@ -255,7 +255,7 @@ def test_nothing_more_is_reserved_after_an_interruption(needs: Needs, aws: Aws) 
         return Refusal("InsufficientInstanceCapacity")
 
     aws.replies["ec2.CreateCapacityReservation"] = interrupted
-    both = replace(needs.machines[0], availability_zone_ids=("usw2-az4", "usw2-az1"))
-    (answer,) = run(CHECKS["PF20"], replace(needs, machines=(both,)), account)
+    both = replace(needs.instance_groups[0], availability_zone_ids=("usw2-az4", "usw2-az1"))
+    (answer,) = run(CHECKS["PF20"], replace(needs, instance_groups=(both,)), account)
     assert answer.status == "not_checked"
     assert operations(aws) == ["CreateCapacityReservation"]

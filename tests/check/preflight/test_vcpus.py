@@ -72,9 +72,11 @@ def test_what_always_runs_must_fit(aws: Aws, ask: Ask, needs_of: NeedsFactory) -
 def test_a_node_must_fit_beside_what_always_runs(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
     """The head node (8 vCPUs) always runs: a queue of 16 never starts a node in a quota of 20."""
     needs = needs_of("default")
-    head, node = (next(m for m in needs.machines if m.purpose.startswith(what)) for what in ("head node", "queue cpu"))
-    both = replace(needs, machines=(head, replace(node, idle_count=0, peak_count=2)))
-    always, one = (facts.instance_type(machine.instance_type).vcpus for machine in both.machines)
+    head, node = (
+        next(m for m in needs.instance_groups if m.purpose.startswith(what)) for what in ("head node", "queue cpu")
+    )
+    both = replace(needs, instance_groups=(head, replace(node, idle_count=0, peak_count=2)))
+    always, one = (facts.instance_type(group.instance_type).vcpus for group in both.instance_groups)
     for allowed, status in ((always + one - 1, "failed"), (always + one, "warning")):
         aws.replies["service-quotas.GetServiceQuota"] = limits({"on_demand_standard": allowed})
         (answer,) = ask("PF06", both, aws)
@@ -123,8 +125,8 @@ def test_instances_of_a_reservation_are_not_said_to_fail(aws: Aws, ask: Ask, nee
 
 def test_instances_of_capacity_blocks_count_against_no_quota(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
     needs = needs_of("ultracluster")
-    blocks = replace(needs, machines=tuple(m for m in needs.machines if m.purchase == "capacity_block"))
-    assert blocks.machines
+    blocks = replace(needs, instance_groups=tuple(m for m in needs.instance_groups if m.purchase == "capacity_block"))
+    assert blocks.instance_groups
     assert ask("PF06", blocks, aws) == []
     # 1603 reserved, 256 and 4 on demand; the block's 16 are not in the sum.
     answers = {answer.subject: answer for answer in ask("PF06", needs, aws)}
@@ -135,7 +137,7 @@ def test_what_others_run_beyond_the_limit_takes_nothing_from_a_reservation(
     aws: Aws, ask: Ask, needs_of: NeedsFactory
 ) -> None:
     needs = needs_of("ultracluster")
-    reserved = replace(needs, machines=tuple(m for m in needs.machines if m.capacity_reservation))
+    reserved = replace(needs, instance_groups=tuple(m for m in needs.instance_groups if m.capacity_reservation))
     aws.replies |= {
         "service-quotas.GetServiceQuota": limits({"on_demand_trn": 64}),
         "ec2.DescribeInstances": running("trn1.32xlarge"),

@@ -21,7 +21,7 @@ def in_days(days: float) -> datetime:
 def reservation(reservation_id: str, **changes: Any) -> dict[str, Any]:
     """Return a reservation as EC2 describes it."""
     block = reservation_id == BLOCK
-    places = 16 if block else 1603
+    slots = 16 if block else 1603
     return {
         "CapacityReservationId": reservation_id,
         "State": "active",
@@ -31,8 +31,8 @@ def reservation(reservation_id: str, **changes: Any) -> dict[str, Any]:
         "Tenancy": "default",
         "InstanceMatchCriteria": "targeted",
         "ReservationType": "capacity-block" if block else "default",
-        "TotalInstanceCount": places,
-        "AvailableInstanceCount": places,
+        "TotalInstanceCount": slots,
+        "AvailableInstanceCount": slots,
         **({"StartDate": in_days(-1), "EndDate": in_days(10)} if block else {}),
         **changes,
     }

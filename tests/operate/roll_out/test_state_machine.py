@@ -18,9 +18,9 @@ from slipway.operate.roll_out.endpoint import Endpoint
 from slipway.operate.roll_out.environment import Place
 from slipway.operate.roll_out.errors import FailedError, RefusedError
 from slipway.operate.roll_out.published import ModelBucket, PublishedModel
+from slipway.operate.roll_out.request import Request
 from slipway.operate.roll_out.service import find_stack
 from slipway.operate.roll_out.state import State, digest_of, pinned, prefix_of
-from slipway.operate.roll_out.wish import Wish
 from tests.operate.roll_out.endpoint import COMPILED, SOURCE
 from tests.operate.roll_out.fake_cloudformation import BROKEN, FakeCloudFormation
 from tests.operate.roll_out.template import inference_template
@@ -74,11 +74,11 @@ class RollOuts(RuleBasedStateMachine):
         self.cloud = FakeCloudFormation(template, random.Random(seed))
         self.asked = State(None, None)
 
-    def ask(self, wish: Wish, kill_after: int | None) -> State | None:
+    def ask(self, request: Request, kill_after: int | None) -> State | None:
         """Run the command; answer what is served then, none when it was refused and nothing was changed."""
         before = self.state()
         try:
-            self.command(wish, kill_after)
+            self.command(request, kill_after)
         except RefusedError:
             assert self.state() == before
             return None
@@ -89,11 +89,11 @@ class RollOuts(RuleBasedStateMachine):
             self.cloud.settle()
             # The same is asked for again: it goes on, or there is nothing left to do, or the version is broken.
             with suppress(RefusedError, FailedError):
-                self.command(wish, None)
+                self.command(request, None)
         self.cloud.settle()
         return self.state()
 
-    def command(self, wish: Wish, kill_after: int | None) -> None:
+    def command(self, request: Request, kill_after: int | None) -> None:
         endpoint = Endpoint(
             "111122223333", find_stack(self.cloud, STACK), EveryVersion(None, "models", "111122223333"), self.cloud
         )
@@ -104,7 +104,7 @@ class RollOuts(RuleBasedStateMachine):
                 patch.object(run, "find_place", lambda _: place),
                 patch.object(run, "open_endpoint", lambda *_: endpoint),
             ):
-                run.run("fake", wish, yes=True, timeout_seconds=60)
+                run.run("fake", request, yes=True, timeout_seconds=60)
         finally:
             self.cloud.kill_after = None
 
@@ -115,7 +115,7 @@ class RollOuts(RuleBasedStateMachine):
     @rule(version=VERSIONS, kill=KILL)
     def roll_out(self, version: str, kill: int | None) -> None:
         before = self.state()
-        after = self.ask(Wish(version), kill)
+        after = self.ask(Request(version), kill)
         if after is None:
             assert pin(version) == before.candidate != before.served
         elif version == BROKEN or pin(version) == before.served:
@@ -127,7 +127,7 @@ class RollOuts(RuleBasedStateMachine):
     @rule(kill=KILL)
     def go_back(self, kill: int | None) -> None:
         before = self.state()
-        after = self.ask(Wish(MODEL, back=True), kill)
+        after = self.ask(Request(MODEL, back=True), kill)
         if after is None:
             assert before.previous == before.candidate
         elif kill is None:
@@ -137,7 +137,7 @@ class RollOuts(RuleBasedStateMachine):
     def try_on_a_part(self, version: str, percent: int, kill: int | None) -> None:
         before = self.state()
         was_dead = self.cloud.candidate is None
-        after = self.ask(Wish(version, canary=percent), kill)
+        after = self.ask(Request(version, canary=percent), kill)
         if after is None:
             assert before.served in (None, pin(version)) or (was_dead and percent > before.percent)
         elif version == BROKEN:
@@ -151,7 +151,7 @@ class RollOuts(RuleBasedStateMachine):
     def move_the_weights(self, percent: int, kill: int | None) -> None:
         before = self.state()
         was_dead = self.cloud.candidate is None
-        after = self.ask(Wish(MODEL, canary=percent), kill)
+        after = self.ask(Request(MODEL, canary=percent), kill)
         if after is None:
             assert before.candidate == before.served or (was_dead and percent > before.percent)
         else:
@@ -161,7 +161,7 @@ class RollOuts(RuleBasedStateMachine):
     @rule(kill=KILL)
     def promote(self, kill: int | None) -> None:
         before = self.state()
-        after = self.ask(Wish(MODEL, promote=True), kill)
+        after = self.ask(Request(MODEL, promote=True), kill)
         if before.candidate == before.served:
             assert after == State(before.served, before.previous)
         else:
@@ -171,7 +171,7 @@ class RollOuts(RuleBasedStateMachine):
     @rule(kill=KILL)
     def abort(self, kill: int | None) -> None:
         before = self.state()
-        after = self.ask(Wish(MODEL, abort=True), kill)
+        after = self.ask(Request(MODEL, abort=True), kill)
         assert after == State(before.served, before.previous)
 
     @precondition(lambda self: self.cloud.candidate is not None)

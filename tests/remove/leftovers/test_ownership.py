@@ -135,7 +135,7 @@ def test_a_region_that_does_not_tell_is_named(only: Only, monkeypatch: pytest.Mo
     def refuse(_cloudformation: Any) -> None:
         raise ClientError({"Error": {"Code": "AccessDenied", "Message": "not for you"}}, "DescribeStacks")
 
-    monkeypatch.setattr("slipway.remove.leftovers.other_regions.standing_stacks", refuse)
+    monkeypatch.setattr("slipway.remove.leftovers.other_regions.deployed_stacks", refuse)
 
     left = found()
 

@@ -10,7 +10,7 @@ from moto.cloudformation.models import cloudformation_backends
 from typer.testing import CliRunner, Result
 
 from slipway.cli import app
-from slipway.remove.stacks import standing_stacks
+from slipway.remove.stacks import deployed_stacks
 from slipway.remove.teardown import inspection
 from slipway.remove.teardown.account import Account
 from slipway.remove.teardown.deployed import refuse_unnamed_losses
@@ -45,7 +45,7 @@ def test_nodes_go_before_stacks(
     assert result.exit_code == 0, result.output
     assert seen == [{"terminated"}]
     assert pcluster_calls(programs.folder)
-    assert standing_stacks(deployed.cloudformation) == {}
+    assert deployed_stacks(deployed.cloudformation) == {}
     assert result.output.endswith("environment tiny is destroyed\n")
 
 
@@ -76,7 +76,7 @@ def test_without_a_yes_nothing_is_changed(
 
     assert result.exit_code == 2
     assert "Nothing was changed" in result.output
-    assert len(standing_stacks(deployed.cloudformation)) == 3
+    assert len(deployed_stacks(deployed.cloudformation)) == 3
 
 
 @pytest.mark.parametrize(("typed", "exit_code"), [("tiny\n", 0), ("y\n", 2)])
@@ -145,7 +145,7 @@ def test_nodes_that_never_go_end_it_before_any_stack_is_deleted(
     assert result.exit_code == 1
     assert "No stack was deleted. Run this again" in result.output
     assert programs.attempts == 0
-    assert standing_stacks(deployed.cloudformation)[protected].protected
+    assert deployed_stacks(deployed.cloudformation)[protected].protected
 
 
 def test_nodes_of_a_cluster_whose_stack_is_gone_are_terminated(
@@ -215,7 +215,7 @@ def test_an_account_that_refuses_to_list_stacks_is_left_alone(
     def refuse(_cloudformation: object) -> None:
         raise ClientError({"Error": {"Code": "AccessDenied", "Message": "not for you."}}, "DescribeStacks")
 
-    monkeypatch.setattr(inspection, "standing_stacks", refuse)
+    monkeypatch.setattr(inspection, "deployed_stacks", refuse)
 
     result = slipway_destroy(assembly, "--yes")
 
@@ -279,7 +279,7 @@ def test_a_file_that_keeps_data_and_is_not_deployed_keeps_nothing(
 
     assert result.exit_code == (2 if lost else 0), result.output
     assert (f"AWS::S3::Bucket Data in {NETWORK} would be lost: what is deployed deletes it" in result.output) == lost
-    assert (NETWORK in standing_stacks(deployed.cloudformation)) == lost
+    assert (NETWORK in deployed_stacks(deployed.cloudformation)) == lost
 
 
 def test_a_volume_that_the_deployed_cluster_deletes_is_no_kept_one(

@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from slipway.cli import app
 from slipway.remove.errors import UnfinishedError
-from slipway.remove.stacks import standing_stacks
+from slipway.remove.stacks import deployed_stacks
 from slipway.remove.teardown import kubernetes_nodes, lambda_interfaces
 from slipway.remove.teardown.account import Account
 from slipway.remove.teardown.kubernetes_nodes import end_job_nodes, job_node_groups, job_nodes
@@ -184,7 +184,7 @@ def test_nodes_of_jobs_go_before_stacks_and_core_nodes_stay(
     assert f"{KUBERNETES}: 2 nodes shutting-down" in result.output
     assert seen == [{**dict.fromkeys(nodes, "terminated"), **dict.fromkeys(core, "running")}]
     assert set(scaling) == {"Trn1-3c4d"}
-    assert standing_stacks(cluster.cloudformation) == {}
+    assert deployed_stacks(cluster.cloudformation) == {}
 
 
 def test_running_nodes_are_named_and_refused(cluster: Account, assembly: Path, programs: FakePrograms) -> None:
@@ -305,14 +305,14 @@ def test_a_load_balancer_of_a_cluster_that_is_gone_goes_before_the_network(
     cluster.eks.delete_cluster(name=KUBERNETES)
     cluster.cloudformation.delete_stack(StackName=KUBERNETES)
     load_balancer(cluster)
-    standing: list[int] = []
-    programs.before_each = lambda: standing.append(len(made_by(cluster, KUBERNETES)))
+    deployed: list[int] = []
+    programs.before_each = lambda: deployed.append(len(made_by(cluster, KUBERNETES)))
 
     result = destroy(assembly, "--yes")
 
     assert result.exit_code == 0, result.output
-    assert standing == [0]
-    assert NETWORK not in standing_stacks(cluster.cloudformation)
+    assert deployed == [0]
+    assert NETWORK not in deployed_stacks(cluster.cloudformation)
 
 
 def lambda_interface(account: Account) -> str:

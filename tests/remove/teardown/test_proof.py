@@ -8,7 +8,7 @@ from slipway.remove.leftovers import look
 from slipway.remove.leftovers.findings import NotLookedAt
 from slipway.remove.leftovers.item import Item
 from slipway.remove.leftovers.kind import Kind
-from slipway.remove.stacks import LOG_GROUP, SkippedResource, standing_stacks
+from slipway.remove.stacks import LOG_GROUP, SkippedResource, deployed_stacks
 from slipway.remove.teardown import inspection
 from slipway.remove.teardown.account import Account
 from slipway.remove.teardown.teardown import Teardown
@@ -108,7 +108,7 @@ def test_what_could_not_be_looked_at_is_no_proof(
     assert result.exit_code == 2
     assert "not looked at: EBS volume: not for you" in result.output
     assert "nobody can tell whether all is gone" in result.output
-    assert standing_stacks(deployed.cloudformation) == {}
+    assert deployed_stacks(deployed.cloudformation) == {}
 
 
 def test_a_backup_that_somebody_made_while_nodes_terminated_stays(

@@ -3,7 +3,7 @@
 from typing import Any
 
 from slipway.assembly.stacks import Stack
-from slipway.review.changes.permissions.compare import broadenings
+from slipway.review.changes.permissions.compare import wider_access
 from slipway.review.changes.resources import read_resources
 
 ROLE: dict[str, Any] = {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": {"Statement": []}}}
@@ -12,7 +12,7 @@ ROLE: dict[str, Any] = {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePoli
 def broader(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     """Return the sentences about two sets of resources."""
     sides = (Stack("one", "us-west-2", {"Resources": row}, {}, termination_protection=True) for row in (before, after))
-    return [row.what for row in broadenings(*(read_resources((side,)) for side in sides))]
+    return [row.what for row in wider_access(*(read_resources((side,)) for side in sides))]
 
 
 def resource(resource_type: str, **properties: Any) -> dict[str, Any]:

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from slipway.catalogue import resource_types
 from slipway.review.changes.compare import compare
-from slipway.review.changes.facts import facts
+from slipway.review.changes.facts import notes_of
 from slipway.review.changes.model import ResourceChange
 from tests.conftest import AssemblyFactory
 from tests.review.changes import cluster_pairs, noise_pairs, storage_pairs
@@ -85,6 +86,10 @@ def test_a_new_name_of_a_chart_leaves_the_old_release(assemblies: AssemblyFactor
 
 
 def test_every_row_has_its_source_and_its_sentence() -> None:
-    for row in (*facts().notes, *facts().replacing):
-        assert row.source.startswith(("https://", "docs/", "slipway/"))
-    assert all(row.note.endswith(".") for row in facts().notes)
+    notes = [note for name in (*resource_types(), "Custom::Any") for note in notes_of(name)]
+    replacing = [row for entry in resource_types().values() for row in entry.replacing_properties]
+
+    assert len(notes) > len(replacing) > 0
+    for source in (*(note.source for note in notes), *(row.source for row in replacing)):
+        assert source.startswith(("https://", "docs/", "slipway/"))
+    assert all(note.note.endswith(".") for note in notes)

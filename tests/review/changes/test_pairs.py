@@ -7,8 +7,8 @@ import pytest
 
 from emulator.stacks.registry import replacing_properties
 from slipway.assembly.stacks import CLUSTER_TYPE
+from slipway.catalogue import resource_types
 from slipway.review.changes.compare import compare
-from slipway.review.changes.facts import facts
 from slipway.review.changes.model import Changes
 from slipway.review.changes.references import Reader
 from tests.conftest import AssemblyFactory
@@ -48,7 +48,11 @@ def test_the_resource_schemas_agree(pair: Pair, assemblies: AssemblyFactory) -> 
     """What cfn-lint's copies of the schemas say replaces a resource; the rehearsal goes by them."""
     folder = assemblies(pair.environment).directory
     base, head = pair.sides(folder)
-    of_facts = {(row.type, row.path.partition(".")[0]) for row in facts().replacing}
+    of_facts = {
+        (name, row.path.partition(".")[0])
+        for name, entry in resource_types().items()
+        for row in entry.replacing_properties
+    }
     before = {(stack.name, key): row for stack in base for key, row in stack.template["Resources"].items()}
     old, new = Reader(base), Reader(head)
     region = head[0].region

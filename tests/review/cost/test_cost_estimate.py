@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slipway import facts
+from slipway import catalogue
 from slipway.assembly.stacks import CLUSTER_TYPE, Stack, read_stacks
 from slipway.review.cost.estimate import estimate
 from slipway.review.cost.hosts import MACHINES
@@ -58,11 +58,11 @@ def with_queue(stacks: tuple[Stack, ...], **changes: int) -> tuple[Stack, ...]:
 def test_every_type_of_every_environment_has_a_row(each_assembly: Assembly) -> None:
     types = {each["Type"] for template in each_assembly.templates().values() for each in template["Resources"].values()}
 
-    assert types <= facts.billings().keys()
+    assert types <= catalogue.billings().keys()
 
 
 def test_what_is_measured_has_somebody_who_measures_it() -> None:
-    measured = {name for name, billing in facts.billings().items() if billing.measured}
+    measured = {name for name, billing in catalogue.billings().items() if billing.measured}
 
     assert measured == MEASURED.keys() | MACHINES.keys()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from slipway import facts
+from slipway import catalogue
 from slipway.assembly.stacks import STACK, NoAssemblyError
 from slipway.review.deploy_time.estimate import SECONDS_WITHOUT_ESTIMATE, estimate
 from tests.assembly import Assembly
@@ -58,7 +58,7 @@ def test_the_chain_takes_as_long_as_the_deployment(each_assembly: Assembly) -> N
 
     assert sum(step.seconds for step in time.chain) == time.seconds
     assert time.seconds <= time.one_stack_after_another_seconds
-    assert all(step.seconds == facts.create_seconds(step.type) for step in time.chain if step.is_known)
+    assert all(step.seconds == catalogue.create_seconds(step.type) for step in time.chain if step.is_known)
 
 
 def test_every_type_of_every_environment_has_a_create_time_or_is_named(each_assembly: Assembly) -> None:
@@ -90,10 +90,10 @@ def test_a_nested_stack_takes_as_long_as_its_template(tmp_path: Path) -> None:
     nested = {"Type": "AWS::CloudFormation::Stack", "Metadata": {"aws:asset:path": "nested.json"}}
     provider = {"Type": "AWS::CloudFormation::Stack", "Properties": {"TemplateURL": "https://bucket/cluster.yaml"}}
 
-    assert estimate(written(tmp_path, {"one": {"Nested": nested}})).seconds == facts.create_seconds(
+    assert estimate(written(tmp_path, {"one": {"Nested": nested}})).seconds == catalogue.create_seconds(
         "AWS::EC2::NatGateway"
     )
-    assert estimate(written(tmp_path, {"one": {"Provider": provider}})).seconds == facts.create_seconds(
+    assert estimate(written(tmp_path, {"one": {"Provider": provider}})).seconds == catalogue.create_seconds(
         "AWS::CloudFormation::Stack"
     )
 

@@ -2,7 +2,7 @@
 
 from datetime import date
 
-from slipway.review.changes.model import Broadening, Changes, PropertyChange, ResourceChange
+from slipway.review.changes.model import Changes, PropertyChange, ResourceChange, WiderAccess
 from slipway.review.cost.model import Cost, CostLine
 from slipway.review.deploy_time.model import DeployTime, Step
 from slipway.review.plan import ClusterUpdate, Comparison, Plan
@@ -170,13 +170,13 @@ REMOVED = ResourceChange(
     effect="remove",
     loses_data=False,
 )
-BROADENING = Broadening(
+BROADENING = WiderAccess(
     stack=INFERENCE,
     resource="EndpointSecurityGroup3A4D971B",
     kind="security_group",
     what="Ingress tcp 443 from 0.0.0.0/0",
 )
-UNPROTECTED = Broadening(
+UNPROTECTED = WiderAccess(
     stack=STORAGE, resource=FILE_SYSTEM, kind="protection", what="Backups are kept for 0 days instead of 7"
 )
 CHANGES = Changes(

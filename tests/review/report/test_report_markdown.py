@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from slipway.review.changes.model import Broadening, PropertyChange
+from slipway.review.changes.model import PropertyChange, WiderAccess
 from slipway.review.plan import Comparison, Plan
 from slipway.review.report.markdown import LONGEST, markdown
 from slipway.review.report.markdown_text import code, in_html, prose
@@ -187,7 +187,7 @@ def test_no_value_of_a_plan_makes_html(path: str, before: str, note: str, what: 
             "properties": (PropertyChange(path=path, before=before, after={"key": before}, effect="update"),),
         }
     )
-    broadening = Broadening(stack=what, resource=path, kind="iam", what=what)
+    broadening = WiderAccess(stack=what, resource=path, kind="iam", what=what)
     plan = compared(resources=(REPLACED, change), broadenings=(broadening,)).model_copy(
         update={"environment": environment}
     )

@@ -96,16 +96,16 @@ class Publication:
         self.tell(f"not compiled: {reason}. No engine serves the model as it is")
         return None
 
-    def _export(self, model: ModelFolder, source: Source, exporter: Exporter, wish: Export) -> Path:
-        """Compile the model below the run's folder; another checkpoint or another wish is another folder."""
+    def _export(self, model: ModelFolder, source: Source, exporter: Exporter, request: Export) -> Path:
+        """Compile the model below the run's folder; another checkpoint or another request is another folder."""
         try:
             exporters = user_folder(Path(self.environment.runs_directory)) / EXPORTERS
         except NotOwn as problem:
             raise PublishRefused([str(problem)]) from None
         python = exporter_environment(exporter, exporters, self.tell)
-        shape = f"b{wish.batch_size}-s{wish.sequence_length}-c{wish.tensor_parallel_size}"
+        shape = f"b{request.batch_size}-s{request.sequence_length}-c{request.tensor_parallel_size}"
         output = Path(self.run.directory) / f"exported-{source.content_sha256[:12]}-{exporter.name}-{shape}"
-        return ModelExport(model.path, wish, exporter, python, self.tell).into(output)
+        return ModelExport(model.path, request, exporter, python, self.tell).into(output)
 
     def _manifest(
         self, model: ModelFolder, source: Source, compiled: Compiled | None, files: Mapping[str, PublishedFile]

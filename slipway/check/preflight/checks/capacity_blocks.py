@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from slipway import facts
-from slipway.assembly.instances import Machines
+from slipway.assembly.instances import InstanceGroup
 from slipway.check.preflight.account import UNANSWERED, Account
 from slipway.check.preflight.answer import Answer
 from slipway.check.preflight.block_offers import MOST_INSTANCES, SHORTEST_HOURS, BlockOffer, block_offers
@@ -34,25 +34,25 @@ _GONE = frozenset({"expired", "cancelled", "cancelling", "failed", "payment-fail
     ),
 )
 def capacity_blocks(needs: Needs, account: Account) -> Iterator[Answer]:
-    """Look at the blocks that queues name, and at the offers for machines that nothing was bought for yet."""
-    for machine in needs.machines:
+    """Look at the blocks that queues name, and at the offers for instance_groups that nothing was bought for yet."""
+    for group in needs.instance_groups:
         try:
-            yield from _of_machine(machine, needs, account)
+            yield from _of_machine(group, needs, account)
         except UNANSWERED as error:
-            yield not_checked("PF10", f"{machine.instance_type} for {machine.purpose}", error)
+            yield not_checked("PF10", f"{group.instance_type} for {group.purpose}", error)
 
 
-def _of_machine(machine: Machines, needs: Needs, account: Account) -> Iterator[Answer]:
-    if machine.purchase == "capacity_block":
-        named = machine.capacity_reservation
+def _of_machine(group: InstanceGroup, needs: Needs, account: Account) -> Iterator[Answer]:
+    if group.purchase == "capacity_block":
+        named = group.capacity_reservation
         block = read_reservation(account, named) if named else None
         usable = block if block and block.state not in _GONE else None
-        yield _window(usable, machine) if usable else _offers(machine, needs, account, "no block is bought for it")
-    elif machine.purchase == "on_demand" and not machine.capacity_reservation:
-        why = _not_on_demand(machine.instance_type, needs.region)
+        yield _window(usable, group) if usable else _offers(group, needs, account, "no block is bought for it")
+    elif group.purchase == "on_demand" and not group.capacity_reservation:
+        why = _not_on_demand(group.instance_type, needs.region)
         if why:
             # A warning: those who have their own contract with AWS may get it on demand.
-            yield _offers(machine, needs, account, why).model_copy(update={"status": "warning"})
+            yield _offers(group, needs, account, why).model_copy(update={"status": "warning"})
 
 
 def _not_on_demand(instance_type: str, region: str) -> str | None:
@@ -65,9 +65,9 @@ def _not_on_demand(instance_type: str, region: str) -> str | None:
     return f"AWS publishes no on-demand price of it in {region} (facts of {price.as_of})"
 
 
-def _window(block: Reservation, machine: Machines) -> Answer:
+def _window(block: Reservation, group: InstanceGroup) -> Answer:
     now = datetime.now(UTC)
-    answer = partial(_Answer, subject=f"{block.id} for {machine.purpose}", stacks=(machine.stack,))
+    answer = partial(_Answer, subject=f"{block.id} for {group.purpose}", stacks=(group.stack,))
     if block.start and block.start > now:
         return answer(
             status="warning",
@@ -90,22 +90,22 @@ def _window(block: Reservation, machine: Machines) -> Answer:
     return answer(status="passed", message=f"the block runs{until}")
 
 
-def _offers(machine: Machines, needs: Needs, account: Account, why: str) -> Answer:
-    instances = min(machine.peak_count, MOST_INSTANCES)
-    offers = block_offers(account, machine.instance_type, instances)
-    zones = machine.availability_zone_ids
+def _offers(group: InstanceGroup, needs: Needs, account: Account, why: str) -> Answer:
+    instances = min(group.peak_count, MOST_INSTANCES)
+    offers = block_offers(account, group.instance_type, instances)
+    zones = group.availability_zone_ids
     fitting = [offer for offer in offers if not zones or offer.zone_id in zones]
     answer = partial(
-        _Answer, status="failed", subject=f"{machine.instance_type} for {machine.purpose}", stacks=(machine.stack,)
+        _Answer, status="failed", subject=f"{group.instance_type} for {group.purpose}", stacks=(group.stack,)
     )
-    wanted = f"{instances} {machine.instance_type} for {SHORTEST_HOURS} hours"
-    if instances < machine.peak_count:
-        why = f"{why}; a block has at most {MOST_INSTANCES} instances, so {machine.peak_count} need several"
+    wanted = f"{instances} {group.instance_type} for {SHORTEST_HOURS} hours"
+    if instances < group.peak_count:
+        why = f"{why}; a block has at most {MOST_INSTANCES} instances, so {group.peak_count} need several"
     if not offers:
         return answer(
             message=f"{why}; EC2 offers no block of {wanted} in {needs.region}",
             fix="ask again later, or for fewer nodes:\naws ec2 describe-capacity-block-offerings --region "
-            f"{needs.region} --instance-type {machine.instance_type} --instance-count <nodes> "
+            f"{needs.region} --instance-type {group.instance_type} --instance-count <nodes> "
             f"--capacity-duration-hours {SHORTEST_HOURS}",
         )
     best = (fitting or offers)[:_SHOWN]

@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import NamedTuple
 
-from slipway.assembly.instances import Machines
+from slipway.assembly.instances import InstanceGroup
 from slipway.assembly.stacks import CLUSTER_TYPE
 from slipway.check.preflight.account import UNANSWERED, Account
 from slipway.check.preflight.answer import Answer, Status
 from slipway.check.preflight.check import check, not_checked
+from slipway.check.preflight.deployed import DEPLOYED_ACTIONS
 from slipway.check.preflight.needs import Needs
-from slipway.check.preflight.places import places
 from slipway.check.preflight.reservations import (
     LINUX,
     SHARED,
@@ -22,7 +22,7 @@ from slipway.check.preflight.reservations import (
     reservation_ids,
 )
 from slipway.check.preflight.running import RUNNING_ACTIONS
-from slipway.check.preflight.standing import STANDING_ACTIONS
+from slipway.check.preflight.slots import slots
 
 _Answer = partial(Answer, check="PF09")
 
@@ -47,7 +47,7 @@ class _Found(NamedTuple):
     prevents="Nodes do not start because the reservation that their queue names is gone, elsewhere, or for other ones.",
     actions=(
         *RUNNING_ACTIONS,
-        *STANDING_ACTIONS,
+        *DEPLOYED_ACTIONS,
         "ec2:DescribeCapacityReservations",
         "resource-groups:GetGroupConfiguration",
         # It wants those of CloudFormation and of tags as well (Resource Groups API reference).
@@ -57,15 +57,15 @@ class _Found(NamedTuple):
 )
 def capacity_reservations(needs: Needs, account: Account) -> Iterator[Answer]:
     """Look at every reservation and every resource group of reservations that the environment names."""
-    for target in dict.fromkeys(m.capacity_reservation for m in needs.machines if m.capacity_reservation):
-        users = tuple(m for m in needs.machines if m.capacity_reservation == target)
+    for target in dict.fromkeys(m.capacity_reservation for m in needs.instance_groups if m.capacity_reservation):
+        users = tuple(m for m in needs.instance_groups if m.capacity_reservation == target)
         try:
             yield from _of_target(target, users, needs, account)
         except UNANSWERED as error:
             yield not_checked("PF09", target, error)
 
 
-def _of_target(target: str, users: tuple[Machines, ...], needs: Needs, account: Account) -> Iterator[Answer]:
+def _of_target(target: str, users: tuple[InstanceGroup, ...], needs: Needs, account: Account) -> Iterator[Answer]:
     ids = reservation_ids(account, target)
     if not ids:
         yield _no_group(target, users, needs.region, there=ids is not None)
@@ -82,22 +82,22 @@ def _of_target(target: str, users: tuple[Machines, ...], needs: Needs, account: 
 
 
 def _places(
-    target: str, there: list[Reservation], users: tuple[Machines, ...], needs: Needs, account: Account
+    target: str, there: list[Reservation], users: tuple[InstanceGroup, ...], needs: Needs, account: Account
 ) -> Iterator[Answer]:
     slurm = {(stack.name, logical_id) for stack, logical_id, _ in needs.resources(CLUSTER_TYPE)}
     types = dict.fromkeys(user.instance_type for user in users)
     for instance_type in types:
         alike = [user for user in users if user.instance_type == instance_type]
-        # Of a group, those in another zone or for another platform have no place for the nodes.
+        # Of a group, those in another zone or for another platform have no slot for the nodes.
         active = [r for r in there if r.state == "active" and any(_serves(r, user, needs.region) for user in alike)]
         # ParallelCluster refuses too high counts for a reservation, not for a group (CapacityReservationSizeValidator).
         exact = not is_group(target) and any((user.stack, user.logical_id) in slurm for user in alike)
         if active:
-            subject = f"places of {target}" + (f" for {instance_type}" if len(types) > 1 else "")
-            yield places(active, alike, needs, account, exact=exact).model_copy(update={"subject": subject})
+            subject = f"slots of {target}" + (f" for {instance_type}" if len(types) > 1 else "")
+            yield slots(active, alike, needs, account, exact=exact).model_copy(update={"subject": subject})
 
 
-def _no_group(target: str, users: tuple[Machines, ...], region: str, *, there: bool) -> Answer:
+def _no_group(target: str, users: tuple[InstanceGroup, ...], region: str, *, there: bool) -> Answer:
     return _Answer(
         status="failed",
         subject=target,
@@ -111,7 +111,7 @@ def _no_group(target: str, users: tuple[Machines, ...], region: str, *, there: b
     )
 
 
-def _no_pool(target: str, users: tuple[Machines, ...], region: str) -> Answer:
+def _no_pool(target: str, users: tuple[InstanceGroup, ...], region: str) -> Answer:
     return _Answer(
         status="failed",
         subject=target,
@@ -126,7 +126,7 @@ def _no_pool(target: str, users: tuple[Machines, ...], region: str) -> Answer:
 
 
 def _judge(
-    reservation_id: str, reservation: Reservation | None, users: tuple[Machines, ...], region: str, *, served: bool
+    reservation_id: str, reservation: Reservation | None, users: tuple[InstanceGroup, ...], region: str, *, served: bool
 ) -> Iterator[Answer]:
     subject = f"{reservation_id} for {', '.join(dict.fromkeys(user.purpose for user in users))}"
     answer = partial(_Answer, subject=subject, stacks=_stacks(users))
@@ -149,12 +149,12 @@ def _judge(
         )
 
 
-def _serves(reservation: Reservation, user: Machines, region: str) -> bool:
+def _serves(reservation: Reservation, user: InstanceGroup, region: str) -> bool:
     """Tell whether a user's nodes start in a reservation, now or when it begins."""
     return all(found.status != "failed" for found in _wrong(reservation, (user,), region))
 
 
-def _wrong(reservation: Reservation, users: tuple[Machines, ...], region: str) -> Iterator[_Found]:
+def _wrong(reservation: Reservation, users: tuple[InstanceGroup, ...], region: str) -> Iterator[_Found]:
     yield from _wrong_state(reservation, users[0], region)
     yield from _wrong_kind(reservation, users[0], region)
     for user in users:
@@ -163,25 +163,25 @@ def _wrong(reservation: Reservation, users: tuple[Machines, ...], region: str) -
         yield _Found(
             "warning",
             f"it is open: any {reservation.instance_type} that the account starts in {reservation.zone_id} takes a "
-            "place of it",
+            "slot of it",
             f"aws ec2 modify-capacity-reservation --region {region} --capacity-reservation-id {reservation.id} "
             "--instance-match-criteria targeted",
         )
 
 
-def _wrong_kind(reservation: Reservation, user: Machines, region: str) -> Iterator[_Found]:
+def _wrong_kind(reservation: Reservation, user: InstanceGroup, region: str) -> Iterator[_Found]:
     another = f"write one of these as capacity_reservation_id:\n{_list_command(user.instance_type, region)}"
     if reservation.platform != LINUX:
         yield _Found("failed", f"it is for the platform {reservation.platform}, but the nodes are {LINUX}", another)
     if reservation.tenancy != SHARED:
         yield _Found(
             "failed",
-            f"its tenancy is {reservation.tenancy}, but the nodes' is {SHARED}: they get no place of it",
+            f"its tenancy is {reservation.tenancy}, but the nodes' is {SHARED}: they get no slot of it",
             another,
         )
 
 
-def _wrong_state(reservation: Reservation, user: Machines, region: str) -> Iterator[_Found]:
+def _wrong_state(reservation: Reservation, user: InstanceGroup, region: str) -> Iterator[_Found]:
     if reservation.state in _NOT_YET:
         when = f", it starts at {reservation.start:%Y-%m-%d %H:%M} UTC" if reservation.start else ""
         yield _Found(
@@ -198,13 +198,13 @@ def _wrong_state(reservation: Reservation, user: Machines, region: str) -> Itera
     elif reservation.kind == "default" and reservation.end and reservation.end < datetime.now(UTC) + _ENDS_SOON:
         yield _Found(
             "warning",
-            f"it ends at {reservation.end:%Y-%m-%d %H:%M} UTC; from then on no new node gets a place of it",
+            f"it ends at {reservation.end:%Y-%m-%d %H:%M} UTC; from then on no new node gets a slot of it",
             f"aws ec2 modify-capacity-reservation --region {region} --capacity-reservation-id {reservation.id} "
             "--end-date-type unlimited",
         )
 
 
-def _wrong_use(reservation: Reservation, user: Machines, region: str) -> Iterator[_Found]:
+def _wrong_use(reservation: Reservation, user: InstanceGroup, region: str) -> Iterator[_Found]:
     if user.instance_type != reservation.instance_type:
         yield _Found(
             "failed",
@@ -237,5 +237,5 @@ def _list_command(instance_type: str, region: str) -> str:
     )
 
 
-def _stacks(users: tuple[Machines, ...]) -> tuple[str, ...]:
+def _stacks(users: tuple[InstanceGroup, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(user.stack for user in users))

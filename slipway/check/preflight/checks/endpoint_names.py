@@ -10,8 +10,8 @@ from botocore.exceptions import ClientError
 from slipway.check.preflight.account import Account
 from slipway.check.preflight.answer import Answer
 from slipway.check.preflight.check import check
+from slipway.check.preflight.deployed import DEPLOYED_ACTIONS, own_ids
 from slipway.check.preflight.needs import Needs
-from slipway.check.preflight.standing import STANDING_ACTIONS, own_ids
 
 _Answer = partial(Answer, check="PF15")
 
@@ -23,7 +23,7 @@ _SOON = timedelta(days=30)
     "certificates and hosted zones",
     stage="existence",
     prevents="The load balancer gets no HTTPS listener, clients refuse its certificate, or its name is taken.",
-    actions=(*STANDING_ACTIONS, "acm:DescribeCertificate", "route53:GetHostedZone", "route53:ListResourceRecordSets"),
+    actions=(*DEPLOYED_ACTIONS, "acm:DescribeCertificate", "route53:GetHostedZone", "route53:ListResourceRecordSets"),
 )
 def endpoint_names(needs: Needs, account: Account) -> Iterator[Answer]:
     """Look at each certificate that a listener names and at each hosted zone that a record is written into."""

@@ -38,7 +38,7 @@ def launch_permission(needs: Needs, account: Account) -> Iterator[Answer]:
     That says nothing about free capacity. Nodes are started by roles of the environment, so what the caller's own
     policies forbid is no failure; service control policies hold for all of them.
     """
-    stacks = {m.instance_type: tuple(dict.fromkeys(_stacks(needs, m.instance_type))) for m in needs.machines}
+    stacks = {m.instance_type: tuple(dict.fromkeys(_stacks(needs, m.instance_type))) for m in needs.instance_groups}
     for instance_type, users in stacks.items():
         answer = partial(_Answer, subject=f"launch of {instance_type} with the environment's tags", stacks=users)
         try:
@@ -48,7 +48,7 @@ def launch_permission(needs: Needs, account: Account) -> Iterator[Answer]:
 
 
 def _stacks(needs: Needs, instance_type: str) -> Iterator[str]:
-    return (machine.stack for machine in needs.machines if machine.instance_type == instance_type)
+    return (group.stack for group in needs.instance_groups if group.instance_type == instance_type)
 
 
 def _tags(needs: Needs, users: tuple[str, ...]) -> dict[str, str]:

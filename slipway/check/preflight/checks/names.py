@@ -2,20 +2,17 @@
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict
 
+from slipway.catalogue import resource_types
 from slipway.check.deploy_role.names import alike_names
 from slipway.check.preflight.account import Account
 from slipway.check.preflight.answer import Answer, Status
 from slipway.check.preflight.check import check
+from slipway.check.preflight.deployed import DEPLOYED_ACTIONS, deployed_stacks, is_own, own_ids
 from slipway.check.preflight.needs import Needs
-from slipway.check.preflight.standing import STANDING_ACTIONS, is_own, own_ids, standing_stacks
-
-_ROWS = Path(__file__).parents[1] / "physical_names.yaml"
 
 _STUCK: dict[str, tuple[Status, str, str]] = {
     "ROLLBACK_COMPLETE": (
@@ -58,21 +55,29 @@ _NOT_YET = "REVIEW_IN_PROGRESS"
 
 
 class PhysicalName(BaseModel):
-    """A row; the head of physical_names.yaml says what each field means."""
+    """A name that a template fixes, and that AWS refuses a second time."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     type: str
     property: str
+    """The property with the name."""
+
     listing: tuple[str, str, str]
+    """boto3's service, its operation, and the names in its answer as a JMESPath expression."""
+
     arguments: dict[str, str]
+    """What to ask with; {name} is the name."""
+
     remove: str
+    """The command that removes what has the name; {name} and {region} are filled in."""
 
 
 @cache
 def physical_names() -> tuple[PhysicalName, ...]:
     """Return all rows."""
-    return tuple(PhysicalName.model_validate(row) for row in yaml.safe_load(_ROWS.read_text(encoding="utf-8")))
+    entries = resource_types().items()
+    return tuple(PhysicalName(type=name, **entry.fixed_name) for name, entry in entries if entry.fixed_name)
 
 
 @check(
@@ -80,28 +85,28 @@ def physical_names() -> tuple[PhysicalName, ...]:
     "Names and states of what stands",
     stage="existence",
     prevents="`AlreadyExists`, or a stack in a state that no deployment can update.",
-    actions=(*STANDING_ACTIONS, "eks:ListClusters", "logs:DescribeLogGroups"),
+    actions=(*DEPLOYED_ACTIONS, "eks:ListClusters", "logs:DescribeLogGroups"),
 )
 def names(needs: Needs, account: Account) -> Iterator[Answer]:
     """Look for stacks, clusters and fixed names that exist and are not this environment's, or begin like its names."""
-    standing = standing_stacks(account)
+    deployed = deployed_stacks(account)
     for stack in needs.stacks:
-        yield _stack(stack.name, stack.name, standing.get(stack.name), needs, ours=False)
+        yield _stack(stack.name, stack.name, deployed.get(stack.name), needs, ours=False)
     own = own_ids(needs, account)
     for stack, _, properties in needs.resources("Custom::PclusterCluster"):
         name = properties["ClusterName"]
-        yield _stack(name, stack.name, standing.get(name), needs, ours=name in own)
-    yield from _alike(standing, own, needs)
+        yield _stack(name, stack.name, deployed.get(name), needs, ours=name in own)
+    yield from _alike(deployed, own, needs)
     for row in physical_names():
         yield from _names(row, own, needs, account)
 
 
-def _alike(standing: Mapping[str, Mapping[str, Any]], own: frozenset[str], needs: Needs) -> Iterator[Answer]:
+def _alike(deployed: Mapping[str, Mapping[str, Any]], own: frozenset[str], needs: Needs) -> Iterator[Answer]:
     """Yield the stacks of others whose resources have names that the policies of this environment cover."""
     ours = [stack.name for stack in needs.stacks]
     others = [
         name
-        for name, stack in standing.items()
+        for name, stack in deployed.items()
         if name not in ours and not {name, stack.get("StackId")} & own and not is_own(stack, needs.environment)
     ]
     for name, beginning in alike_names(ours, others):

@@ -37,9 +37,9 @@ def permissions(needs: Needs, account: Account) -> Iterator[Answer]:
     bootstrap = command(needs.assembly, account)
     for role in missing:
         yield _Answer(status="failed", subject=role, message="the bootstrap's role is not there", fix=bootstrap)
-    standing = tuple(role for role in roles if role not in missing)
-    if standing:
-        yield from _caller(standing, account)
+    deployed = tuple(role for role in roles if role not in missing)
+    if deployed:
+        yield from _caller(deployed, account)
     for role in _closed(execution_roles(needs.assembly), account):
         if _exists(role, account):
             yield from _execution(role, needs, account)

@@ -76,9 +76,9 @@ def _spending(limit: float, idle: float, peak: float, unpriced: list[str]) -> st
 )
 def prices(needs: Needs, account: Account) -> Iterator[Answer]:
     """Compare the facts' hourly prices of the instance types on demand with AWS's price list."""
-    bought = {machine.instance_type for machine in needs.machines if machine.purchase == "on_demand"}
+    bought = {group.instance_type for group in needs.instance_groups if group.purchase == "on_demand"}
     for name in sorted(bought & set(facts.instance_types())):
-        stacks = tuple(sorted({machine.stack for machine in needs.machines if machine.instance_type == name}))
+        stacks = tuple(sorted({group.stack for group in needs.instance_groups if group.instance_type == name}))
         yield _compared(name, needs.region, _list_price(name, needs.region, account)).model_copy(
             update={"stacks": stacks}
         )

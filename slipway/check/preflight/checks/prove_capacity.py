@@ -29,7 +29,7 @@ _SECONDS_EXPECTED = 10
 
 
 @dataclass(frozen=True)
-class Wish:
+class TrialRequest:
     """Instances that are to be reserved.
 
     Attributes:
@@ -45,28 +45,28 @@ class Wish:
     stacks: tuple[str, ...]
 
 
-def wishes(needs: Needs) -> tuple[Wish, ...]:
+def trial_requests(needs: Needs) -> tuple[TrialRequest, ...]:
     """Return what can be proven: instances on demand without a reservation, in zones that the templates name."""
-    found: dict[tuple[str, tuple[str, ...]], Wish] = {}
-    for machine in needs.machines:
-        if machine.purchase != "on_demand" or machine.capacity_reservation or not machine.availability_zone_ids:
+    found: dict[tuple[str, tuple[str, ...]], TrialRequest] = {}
+    for group in needs.instance_groups:
+        if group.purchase != "on_demand" or group.capacity_reservation or not group.availability_zone_ids:
             continue
-        key = (machine.instance_type, machine.availability_zone_ids)
-        known = found.get(key, Wish(machine.instance_type, 0, machine.availability_zone_ids, ()))
-        stacks = tuple(dict.fromkeys((*known.stacks, machine.stack)))
-        found[key] = Wish(machine.instance_type, known.instances + machine.idle_count, key[1], stacks)
-    return tuple(Wish(w.instance_type, max(w.instances, 1), w.zone_ids, w.stacks) for w in found.values())
+        key = (group.instance_type, group.availability_zone_ids)
+        known = found.get(key, TrialRequest(group.instance_type, 0, group.availability_zone_ids, ()))
+        stacks = tuple(dict.fromkeys((*known.stacks, group.stack)))
+        found[key] = TrialRequest(group.instance_type, known.instances + group.idle_count, key[1], stacks)
+    return tuple(TrialRequest(w.instance_type, max(w.instances, 1), w.zone_ids, w.stacks) for w in found.values())
 
 
 def announcement(needs: Needs) -> str | None:
     """Say what the check will reserve and about what that costs; none when there is nothing to prove."""
-    wanted = wishes(needs)
+    wanted = trial_requests(needs)
     if not wanted:
         return None
-    costs = [usd_per_second(wish.instance_type, wish.instances, needs.region) for wish in wanted]
+    costs = [usd_per_second(request.instance_type, request.instances, needs.region) for request in wanted]
     known = [cost for cost in costs if cost is not None]
     per_second, dearest = sum(known), max(known, default=0.0)
-    unpriced = [wish.instance_type for wish, cost in zip(wanted, costs, strict=True) if cost is None]
+    unpriced = [request.instance_type for request, cost in zip(wanted, costs, strict=True) if cost is None]
     listed = ", ".join(map(_subject, wanted))
     without = f", without {', '.join(unpriced)}, of which the price is not known" if unpriced else ""
     return (
@@ -93,8 +93,8 @@ def announcement(needs: Needs) -> str | None:
 def prove_capacity(needs: Needs, account: Account) -> Iterator[Answer]:
     """Reserve what always runs, or one of each type, zone after zone until one has it, and cancel at once."""
     stands = False
-    for wish in wishes(needs):
-        answer = partial(_Answer, subject=_subject(wish), stacks=wish.stacks)
+    for request in trial_requests(needs):
+        answer = partial(_Answer, subject=_subject(request), stacks=request.stacks)
         if stands:
             yield answer(
                 status="not_checked",
@@ -103,17 +103,17 @@ def prove_capacity(needs: Needs, account: Account) -> Iterator[Answer]:
             )
             continue
         try:
-            yield _prove(wish, needs.environment, account, answer)
+            yield _prove(request, needs.environment, account, answer)
         except NotCancelledError as error:
             stands = True
             yield answer(status="failed", message=str(error), fix=str(error).rpartition("\n")[2])
 
 
-def _subject(wish: Wish) -> str:
-    return f"{wish.instances} {wish.instance_type} in {' or '.join(wish.zone_ids)}"
+def _subject(request: TrialRequest) -> str:
+    return f"{request.instances} {request.instance_type} in {' or '.join(request.zone_ids)}"
 
 
-def _prove(wish: Wish, environment: str, account: Account, answer: partial[Answer]) -> Answer:
+def _prove(request: TrialRequest, environment: str, account: Account, answer: partial[Answer]) -> Answer:
     """Try zone after zone.
 
     Raises:
@@ -121,11 +121,11 @@ def _prove(wish: Wish, environment: str, account: Account, answer: partial[Answe
     """
     tags = {ENVIRONMENT_TAG: environment, "slipway:purpose": "preflight"}
     undecided: list[str] = []
-    for zone_id in wish.zone_ids:
+    for zone_id in request.zone_ids:
         if account.interrupted.is_set():
             return answer(status="not_checked", message="interrupted", fix="run the preflight again")
         try:
-            trial = try_reservation(account, wish.instance_type, wish.instances, zone_id, tags)
+            trial = try_reservation(account, request.instance_type, request.instances, zone_id, tags)
         except UNANSWERED as error:
             if isinstance(error, ClientError) and error.response["Error"]["Code"] in _ABOVE_LIMIT:
                 return answer(
@@ -133,7 +133,7 @@ def _prove(wish: Wish, environment: str, account: Account, answer: partial[Answe
                     message=f"the account may not have so many: {error}",
                     fix=f"raise the vCPU quota: slipway preflight -e {environment} --check PF06",
                 )
-            return not_checked("PF20", _subject(wish), error)
+            return not_checked("PF20", _subject(request), error)
         if trial.there:
             return answer(status="passed", message=f"EC2 has them in {zone_id} now; {_cost(trial)}")
         if trial.there is None:
@@ -145,7 +145,7 @@ def _prove(wish: Wish, environment: str, account: Account, answer: partial[Answe
             fix="run the preflight again",
         )
     try:
-        others = [zone for zone in _offering_zones(wish.instance_type, account) if zone not in wish.zone_ids]
+        others = [zone for zone in _offering_zones(request.instance_type, account) if zone not in request.zone_ids]
     except UNANSWERED:
         others = []
     elsewhere = f" Other zones that offer the type: {', '.join(others)} (`slipway az` compares them)." if others else ""

@@ -3,24 +3,22 @@
 from collections.abc import Iterator
 from datetime import date
 from functools import cache, partial
-from pathlib import Path
 
-import yaml
 from botocore.exceptions import ClientError
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import BaseModel, ConfigDict
 
+from slipway import catalogue
 from slipway.assembly.stacks import CLUSTER_TYPE
 from slipway.check.preflight.account import Account
 from slipway.check.preflight.answer import Answer
 from slipway.check.preflight.check import check
 from slipway.check.preflight.needs import Needs
 
-_FILE = Path(__file__).parents[1] / "service_linked_roles.yaml"
 _Answer = partial(Answer, check="PF13")
 
 
 class ServiceLinkedRole(BaseModel):
-    """A row of service_linked_roles.yaml."""
+    """A role of a service in slipway/catalogue/services."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -34,7 +32,7 @@ class ServiceLinkedRole(BaseModel):
     """Resource types that need it, or `spot`: Slurm's nodes that are bought as Spot capacity."""
 
     made_when_first_used: bool
-    """Whether the service makes it itself for a deployer who may."""
+    """Whether the service makes it itself when the deployer may call iam:CreateServiceLinkedRole."""
 
     source: str
     """Where AWS says so."""
@@ -46,8 +44,7 @@ class ServiceLinkedRole(BaseModel):
 @cache
 def service_linked_roles() -> tuple[ServiceLinkedRole, ...]:
     """Return all rows."""
-    rows = yaml.safe_load(_FILE.read_text(encoding="utf-8"))
-    return TypeAdapter(tuple[ServiceLinkedRole, ...]).validate_python(rows)
+    return tuple(ServiceLinkedRole.model_validate(row) for row in catalogue.service_linked_roles())
 
 
 @check(
@@ -89,9 +86,9 @@ def _users(needs: Needs) -> dict[str, list[str]]:
             users.setdefault(resource["Type"], []).append(stack.name)
     slurm = {(stack.name, logical_id) for stack, logical_id, _ in needs.resources(CLUSTER_TYPE)}
     users["spot"] = [
-        machine.stack
-        for machine in needs.machines
-        if machine.purchase == "spot" and (machine.stack, machine.logical_id) in slurm
+        group.stack
+        for group in needs.instance_groups
+        if group.purchase == "spot" and (group.stack, group.logical_id) in slurm
     ]
     return users
 

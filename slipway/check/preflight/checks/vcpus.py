@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from slipway import facts
-from slipway.assembly.instances import Machines
+from slipway.assembly.instances import InstanceGroup
 from slipway.check.preflight.account import Account
 from slipway.check.preflight.answer import Answer
 from slipway.check.preflight.check import check
 from slipway.check.preflight.needs import Needs
-from slipway.check.preflight.reservations import standing_reservations
-from slipway.check.preflight.room import LIMIT_ACTIONS, Room, UnknownLimitError, limit, unknown_limit
+from slipway.check.preflight.quota_headroom import LIMIT_ACTIONS, QuotaHeadroom, UnknownLimitError, limit, unknown_limit
+from slipway.check.preflight.reservations import live_reservations
 from slipway.check.preflight.running import RUNNING_ACTIONS, is_ours, running_instances
 
 _LETTERS = re.compile(r"[a-z]+")
@@ -38,35 +38,35 @@ def vcpu_quotas(needs: Needs, account: Account) -> Iterator[Answer]:
     When only all nodes at their highest counts do not fit it warns: jobs run, but a queue never reaches its size.
     Nodes of Capacity Blocks count against no quota.
     """
-    by_quota: dict[str, list[Machines]] = defaultdict(list)
-    for machine in needs.machines:
-        if machine.purchase == "capacity_block":
+    by_quota: dict[str, list[InstanceGroup]] = defaultdict(list)
+    for group in needs.instance_groups:
+        if group.purchase == "capacity_block":
             continue
-        if machine.instance_type in facts.instance_types():
-            by_quota[_quota_key(machine)].append(machine)
+        if group.instance_type in facts.instance_types():
+            by_quota[_quota_key(group)].append(group)
         else:
-            yield _unknown_type(machine)
+            yield _unknown_type(group)
     for key, launched in by_quota.items():
         quota = facts.quota(key)
         subject = f"{quota.name} in {needs.region}"
-        stacks = tuple(sorted({machine.stack for machine in launched}))
+        stacks = tuple(sorted({group.stack for group in launched}))
         try:
             allowed = limit(quota, account)
         except UnknownLimitError as error:
             yield unknown_limit("PF06", subject, error, stacks)
             continue
         used = _used_by_others(quota, needs, account) + _unused_places(quota, needs, account)
-        room = Room("PF06", quota, subject, _vcpus(launched, "peak_count"), used, stacks)
-        yield _answer(room, launched, allowed, needs.region)
+        headroom = QuotaHeadroom("PF06", quota, subject, _vcpus(launched, "peak_count"), used, stacks)
+        yield _answer(headroom, launched, allowed, needs.region)
 
 
-def _answer(room: Room, launched: list[Machines], allowed: int, region: str) -> Answer:
-    """Return whether the machines of one quota fit."""
-    bought = [machine for machine in launched if not machine.capacity_reservation]
-    now_and_then = (machine for machine in bought if machine.peak_count and not machine.idle_count)
+def _answer(headroom: QuotaHeadroom, launched: list[InstanceGroup], allowed: int, region: str) -> Answer:
+    """Return whether the instance_groups of one quota fit."""
+    bought = [group for group in launched if not group.capacity_reservation]
+    now_and_then = (group for group in bought if group.peak_count and not group.idle_count)
     least = _vcpus(bought, "idle_count") + max(map(_vcpu_of, now_and_then), default=0)
-    never_starts = least > 0 and least + room.used > allowed
-    answer = room.answer(allowed, region, what="peak", worst="failed" if never_starts else "warning")
+    never_starts = least > 0 and least + headroom.used > allowed
+    answer = headroom.answer(allowed, region, what="peak", worst="failed" if never_starts else "warning")
     said = [f"{_listed(launched)}; {answer.message}"]
     if answer.status == "failed":
         said.append(f"not even the {least:,} vCPU that must always fit do")
@@ -75,25 +75,25 @@ def _answer(room: Room, launched: list[Machines], allowed: int, region: str) -> 
     return answer.model_copy(update={"message": ". ".join(said)})
 
 
-def _listed(launched: list[Machines]) -> str:
+def _listed(launched: list[InstanceGroup]) -> str:
     """Return the sum that makes the peak, for example `4 x trn1.32xlarge (128 vCPU)`."""
     counts: dict[str, int] = defaultdict(int)
-    for machine in launched:
-        counts[machine.instance_type] += machine.peak_count
+    for group in launched:
+        counts[group.instance_type] += group.peak_count
     return " + ".join(f"{count} x {name} ({facts.instance_type(name).vcpus} vCPU)" for name, count in counts.items())
 
 
-def _quota_key(machine: Machines) -> str:
-    instance_type = facts.instance_type(machine.instance_type)
-    return instance_type.spot_quota if machine.purchase == "spot" else instance_type.on_demand_quota
+def _quota_key(group: InstanceGroup) -> str:
+    instance_type = facts.instance_type(group.instance_type)
+    return instance_type.spot_quota if group.purchase == "spot" else instance_type.on_demand_quota
 
 
-def _vcpu_of(machine: Machines) -> int:
-    return facts.instance_type(machine.instance_type).vcpus
+def _vcpu_of(group: InstanceGroup) -> int:
+    return facts.instance_type(group.instance_type).vcpus
 
 
-def _vcpus(launched: list[Machines], count: str) -> int:
-    return sum(getattr(machine, count) * _vcpu_of(machine) for machine in launched)
+def _vcpus(launched: list[InstanceGroup], count: str) -> int:
+    return sum(getattr(group, count) * _vcpu_of(group) for group in launched)
 
 
 def _used_by_others(quota: facts.Quota, needs: Needs, account: Account) -> int:
@@ -112,15 +112,15 @@ def _used_by_others(quota: facts.Quota, needs: Needs, account: Account) -> int:
 def _unused_places(quota: facts.Quota, needs: Needs, account: Account) -> int:
     """Return the vCPUs of what is reserved and not used: it counts as if it ran. Types without facts are left out.
 
-    Reservations that the environment's own nodes can get a place of are left out: their need is in the sum.
+    Reservations that the environment's own nodes can get a slot of are left out: their need is in the sum.
     """
     if quota.quota_code in _spot_codes():
         return 0
-    launched = {machine.instance_type for machine in needs.machines}
-    reserved = {machine.instance_type for machine in needs.machines if machine.capacity_reservation}
+    launched = {group.instance_type for group in needs.instance_groups}
+    reserved = {group.instance_type for group in needs.instance_groups if group.capacity_reservation}
     return sum(
         found["AvailableInstanceCount"] * _running_vcpus(found)
-        for found in standing_reservations(account)
+        for found in live_reservations(account)
         if _of_quota(found, quota)
         and found["InstanceType"] not in (launched if found["InstanceMatchCriteria"] == "open" else reserved)
     )
@@ -144,12 +144,12 @@ def _running_vcpus(instance: Mapping[str, Any]) -> int:
     return int(options.get("CoreCount", 0) * options.get("ThreadsPerCore", 1))
 
 
-def _unknown_type(machine: Machines) -> Answer:
+def _unknown_type(group: InstanceGroup) -> Answer:
     return Answer(
         check="PF06",
         status="not_checked",
-        subject=f"{machine.instance_type} for {machine.purpose}",
+        subject=f"{group.instance_type} for {group.purpose}",
         message="the facts do not have this instance type, so not its vCPUs and its quota",
-        fix=f"add a row {machine.instance_type} to slipway/facts/data/instance_types.yaml",
-        stacks=(machine.stack,),
+        fix=f"add a row {group.instance_type} to slipway/facts/data/instance_types.yaml",
+        stacks=(group.stack,),
     )

@@ -60,27 +60,27 @@ def _zone_message(zone: Any, region: str, there: dict[str, Any]) -> str:
 )
 def offerings(needs: Needs, account: Account) -> Iterator[Answer]:
     """Compare the zones of everything that is launched with those where EC2 has its type."""
-    for machine in needs.machines:
-        if not machine.availability_zone_ids:
+    for group in needs.instance_groups:
+        if not group.availability_zone_ids:
             continue
         where = account.listing(
             "ec2",
             "describe_instance_type_offerings",
             "InstanceTypeOfferings",
             LocationType="availability-zone-id",
-            Filters=[{"Name": "instance-type", "Values": [machine.instance_type]}],
+            Filters=[{"Name": "instance-type", "Values": [group.instance_type]}],
         )
         offered = sorted(offering["Location"] for offering in where)
-        missing = sorted(set(machine.availability_zone_ids) - set(offered))
+        missing = sorted(set(group.availability_zone_ids) - set(offered))
         # One zone of several that lacks the type takes capacity away; all of them take the nodes.
-        none_left = set(missing) == set(machine.availability_zone_ids)
+        none_left = set(missing) == set(group.availability_zone_ids)
         yield Answer(
             check="PF04",
             status="passed" if not missing else "failed" if none_left else "warning",
-            subject=f"{machine.instance_type} for {machine.purpose}",
-            message=_offering_message(machine.instance_type, missing, offered, needs.region),
+            subject=f"{group.instance_type} for {group.purpose}",
+            message=_offering_message(group.instance_type, missing, offered, needs.region),
             fix=_choose_zones(needs) if missing else None,
-            stacks=(machine.stack,),
+            stacks=(group.stack,),
         )
 
 
@@ -104,7 +104,7 @@ def _choose_zones(needs: Needs) -> str:
 )
 def instance_facts(needs: Needs, account: Account) -> Iterator[Answer]:
     """Compare what Slipway believes of the instance types with what EC2 says of them."""
-    wanted = sorted({machine.instance_type for machine in needs.machines} & set(facts.instance_types()))
+    wanted = sorted({group.instance_type for group in needs.instance_groups} & set(facts.instance_types()))
     if not wanted:
         return
     # A filter, because asking for a type that the Region does not know is an error.
@@ -125,7 +125,7 @@ def instance_facts(needs: Needs, account: Account) -> Iterator[Answer]:
             else f"choose another instance type than {name}, or another Region"
             if name not in described
             else None,
-            stacks=tuple(sorted({machine.stack for machine in needs.machines if machine.instance_type == name})),
+            stacks=tuple(sorted({group.stack for group in needs.instance_groups if group.instance_type == name})),
         )
 
 

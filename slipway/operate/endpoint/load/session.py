@@ -41,7 +41,7 @@ def choose_form(*, as_json: bool, as_csv: bool) -> Form:
 
 
 @dataclass(frozen=True)
-class Wish:
+class LoadOptions:
     """What the command line asks for.
 
     Attributes:
@@ -53,7 +53,7 @@ class Wish:
     asks: bool
 
 
-def run(address: Address, plan: Plan, wish: Wish) -> bool:
+def run(address: Address, plan: Plan, options: LoadOptions) -> bool:
     """Measure an endpoint and print the numbers.
 
     Returns:
@@ -64,7 +64,7 @@ def run(address: Address, plan: Plan, wish: Wish) -> bool:
         KeyboardInterrupt: the user ended it; what there was is printed.
     """
     target = _only_target(address)
-    if wish.asks:
+    if options.asks:
         _confirm(target, plan)
     bars = report.BarsOfLevels(Console(stderr=True))
     test = LoadTest(target, plan, bars)
@@ -76,7 +76,7 @@ def run(address: Address, plan: Plan, wish: Wish) -> bool:
         raise
     finally:
         if test.levels:
-            _print(test, wish.form)
+            _print(test, options.form)
     return test.stopped is not None
 
 

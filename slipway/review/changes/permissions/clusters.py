@@ -1,56 +1,63 @@
-"""What the settings of a cluster let somebody do and did not before: the rows of clusters.yaml."""
+"""What the settings of a cluster let somebody do and did not before: by resource type."""
 
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import cache
 from ipaddress import ip_network
-from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import BaseModel, ConfigDict
 
-from slipway.review.changes.model import Broadening
+from slipway.catalogue import known
+from slipway.review.changes.model import WiderAccess
 from slipway.review.changes.permissions.addresses import holds
 from slipway.review.changes.permissions.paths import paths
 from slipway.review.changes.permissions.words import words
 from slipway.review.changes.resources import Resource
 
-_ROWS = Path(__file__).with_name("clusters.yaml")
-
 
 class Setting(BaseModel):
-    """A row of clusters.yaml."""
+    """A setting of a cluster that lets somebody do more."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    type: str
     path: str
+    """Shell-style pattern of the path in the resource's properties."""
+
     read: Literal["ranges", "items", "becomes"]
+    """How two values compare.
+
+    * ranges: address ranges, one as text or several in a list; more addresses are more, loopback addresses are nobody
+    * items: a list; an item more is more (its properties in one)
+    * becomes: one value, `value`, is more than any other
+    """
+
     value: str | bool | None = None
     default: str | bool | None = None
+    """What counts when it is not there."""
+
     switch: str | None = None
+    """Path of another setting; this one counts for nothing while that one is false."""
+
     what: str
 
 
 @cache
-def _settings() -> tuple[Setting, ...]:
-    return TypeAdapter(tuple[Setting, ...]).validate_python(yaml.safe_load(_ROWS.read_text(encoding="utf-8")))
+def _settings(resource_type: str) -> tuple[Setting, ...]:
+    return tuple(Setting.model_validate(row) for row in known(resource_type).access)
 
 
-def cluster_broadenings(before: Mapping[str, Resource], after: Mapping[str, Resource]) -> Iterator[Broadening]:
+def cluster_wider_access(before: Mapping[str, Resource], after: Mapping[str, Resource]) -> Iterator[WiderAccess]:
     """Yield what clusters let somebody do by a setting that they did not have."""
     for key, resource in after.items():
         old = before.get(key)
-        for row in _settings():
-            if row.type != resource.type:
-                continue
+        for row in _settings(resource.type):
             mine = _values(row, resource)
             others = _values(row, old) if old else {}
             for path, value in mine.items():
                 for more in _more(row, others.get(path), value):
                     what = f"{row.what} {words(more)}".strip()
-                    yield Broadening(stack=resource.stack, resource=resource.logical_id, kind="cluster", what=what)
+                    yield WiderAccess(stack=resource.stack, resource=resource.logical_id, kind="cluster", what=what)
 
 
 def _values(row: Setting, resource: Resource) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 
-from slipway.review.changes.model import Broadening
+from slipway.review.changes.model import WiderAccess
 from slipway.review.changes.permissions.addresses import holds
 from slipway.review.changes.permissions.statements import ATTACHED, NOT, SEPARATOR, Statement, read_statements
 from slipway.review.changes.permissions.words import words
@@ -17,7 +17,7 @@ _WILDCARD = re.compile(r"\\\*|\\\?")
 _KINDS = {"AWS::IAM::Role": "role", "AWS::IAM::ManagedPolicy": "whoever has policy", "AWS::IAM::User": "user"}
 
 
-def iam_broadenings(before: Mapping[str, Resource], after: Mapping[str, Resource]) -> Iterator[Broadening]:
+def iam_wider_access(before: Mapping[str, Resource], after: Mapping[str, Resource]) -> Iterator[WiderAccess]:
     """Yield what is allowed now by no statement of before, and what was denied and is no more.
 
     A statement may move from policy to policy, be split, or become narrower: each action of each principal on each
@@ -30,11 +30,11 @@ def iam_broadenings(before: Mapping[str, Resource], after: Mapping[str, Resource
     )
     for statement in _of_effect(new, "Allow"):
         if (more := _beyond(statement, _of_effect(old, "Allow"))) is not None:
-            yield _broadening(after[more.owner], _sentence("Allow", more, after))
+            yield _wider_access(after[more.owner], _sentence("Allow", more, after))
     for statement in _of_effect(old, "Deny"):
         less = _beyond(statement, _of_effect(new, "Deny"))
         if less is not None and (less := _remaining(less, after)) is not None:
-            yield _broadening(before[less.owner], _sentence("No longer deny", less, after))
+            yield _wider_access(before[less.owner], _sentence("No longer deny", less, after))
 
 
 def _of_effect(statements: Iterable[Statement], effect: str) -> tuple[Statement, ...]:
@@ -130,8 +130,8 @@ def _remaining(statement: Statement, after: Mapping[str, Resource]) -> Statement
     return replace(statement, principals=principals, resources=resources) if principals and resources else None
 
 
-def _broadening(resource: Resource, what: str) -> Broadening:
-    return Broadening(stack=resource.stack, resource=resource.logical_id, kind="iam", what=what)
+def _wider_access(resource: Resource, what: str) -> WiderAccess:
+    return WiderAccess(stack=resource.stack, resource=resource.logical_id, kind="iam", what=what)
 
 
 def _sentence(verb: str, statement: Statement, after: Mapping[str, Resource]) -> str:

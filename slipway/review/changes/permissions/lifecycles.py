@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from slipway.review.changes.model import Broadening
+from slipway.review.changes.model import WiderAccess
 from slipway.review.changes.permissions.alternatives import alternatives, rows
 from slipway.review.changes.resources import Resource
 
@@ -40,7 +40,7 @@ class Deletion:
         return is_no_later and self.filters in ("", other.filters)
 
 
-def lifecycle_broadenings(before: Mapping[str, Resource], after: Mapping[str, Resource]) -> Iterator[Broadening]:
+def lifecycle_wider_access(before: Mapping[str, Resource], after: Mapping[str, Resource]) -> Iterator[WiderAccess]:
     """Yield what buckets that were there before delete, and did not delete or not so soon.
 
     https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-properties-s3-bucket-rule.html
@@ -52,7 +52,7 @@ def lifecycle_broadenings(before: Mapping[str, Resource], after: Mapping[str, Re
         for deletion in _deletions(bucket):
             if not any(other.covers(deletion) for other in old):
                 what = _sentence(deletion, old)
-                yield Broadening(stack=bucket.stack, resource=bucket.logical_id, kind="protection", what=what)
+                yield WiderAccess(stack=bucket.stack, resource=bucket.logical_id, kind="protection", what=what)
 
 
 def _deletions(bucket: Resource) -> Iterator[Deletion]:

@@ -1,75 +1,99 @@
-"""What protects less than before: the rows of protections.yaml, and the termination protection of stacks."""
+"""What protects less than before: by resource type, and the termination protection of stacks."""
 
 import json
 import re
 from collections.abc import Iterator, Mapping
-from fnmatch import fnmatchcase
 from functools import cache
 from math import inf, isinf
-from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import BaseModel, ConfigDict
 
 from slipway.assembly.stacks import Stack
-from slipway.review.changes.facts import facts
-from slipway.review.changes.model import Broadening
+from slipway.catalogue import known
+from slipway.review.changes.model import WiderAccess
 from slipway.review.changes.permissions.alternatives import alternatives
 from slipway.review.changes.permissions.paths import paths
 from slipway.review.changes.permissions.words import words
 from slipway.review.changes.references import references
 from slipway.review.changes.resources import Resource
 
-_ROWS = Path(__file__).with_name("protections.yaml")
-
 
 class Protection(BaseModel):
-    """A row of protections.yaml, which says what the columns mean."""
+    """What protects data, traffic or a trail of what happened, and how it gets weaker."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    type: str
     path: str
+    """Path of the setting, or of the DeletionPolicy and UpdateReplacePolicy. `[*]` is any item of a list, another `*`
+    is anything."""
+
     read: Literal["leaves", "becomes", "falls", "rises", "comes", "goes", "loses", "gains", "widens", "removed"]
+    """How two values compare.
+
+    * leaves: it was one of `values` and is none of them any more
+    * becomes: it is one of `values` and was none of them
+    * falls, rises: a number
+    * comes, goes: it was not there, or is no more
+    * loses, gains: a list has an item less or more
+    * widens: a list that limits something has an item more; without it there was no limit
+    * removed: the resource goes, while the one that `path` refers to stays
+    """
+
     values: tuple[str | bool | int, ...] = ()
     default: str | bool | float | None = None
+    """What counts when it is not there."""
+
     what: str
+    """The consequence; `{before}` and `{after}` are the values."""
+
+
+_OF_EVERY_TYPE = tuple(
+    Protection(
+        path=path,
+        read="leaves",
+        values=("Retain", "RetainExceptOnCreate", "Snapshot"),
+        what="Nothing keeps it any more when the stack lets go of it or replaces it",
+    )
+    for path in ("DeletionPolicy", "UpdateReplacePolicy")
+)
+"""Source: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-attribute-deletionpolicy.html"""
 
 
 @cache
-def _protections() -> tuple[Protection, ...]:
-    return TypeAdapter(tuple[Protection, ...]).validate_python(yaml.safe_load(_ROWS.read_text(encoding="utf-8")))
+def _protections(resource_type: str) -> tuple[Protection, ...]:
+    rows = known(resource_type).protections
+    return (*_OF_EVERY_TYPE, *(Protection.model_validate(row) for row in rows))
 
 
-def protection_broadenings(before: Mapping[str, Resource], after: Mapping[str, Resource]) -> Iterator[Broadening]:
+def protection_wider_access(before: Mapping[str, Resource], after: Mapping[str, Resource]) -> Iterator[WiderAccess]:
     """Yield what protects less than before; what goes or comes as a whole protects nothing any more, or not yet."""
     for key, old in before.items():
-        rows = [row for row in _protections() if fnmatchcase(old.type, row.type)]
+        rows = _protections(old.type)
         new = after.get(key)
         weaker = _removed(rows, old, after) if new is None else _weakened(rows, old, new)
         for what in weaker:
             owner = new or old
-            yield Broadening(stack=owner.stack, resource=owner.logical_id, kind="protection", what=what)
+            yield WiderAccess(stack=owner.stack, resource=owner.logical_id, kind="protection", what=what)
 
 
-def stack_broadenings(base: tuple[Stack, ...], head: tuple[Stack, ...]) -> Iterator[Broadening]:
+def stack_wider_access(base: tuple[Stack, ...], head: tuple[Stack, ...]) -> Iterator[WiderAccess]:
     """Yield the stacks that were protected from deletion and are no more."""
     protected = {stack.name for stack in base if stack.termination_protection}
     for stack in head:
         if stack.name in protected and not stack.termination_protection:
             what = "The stack can be deleted (no termination protection)"
-            yield Broadening(stack=stack.name, resource=stack.name, kind="protection", what=what)
+            yield WiderAccess(stack=stack.name, resource=stack.name, kind="protection", what=what)
 
 
-def _removed(rows: list[Protection], old: Resource, after: Mapping[str, Resource]) -> Iterator[str]:
+def _removed(rows: tuple[Protection, ...], old: Resource, after: Mapping[str, Resource]) -> Iterator[str]:
     for row in rows:
         guarded = {key for key, _ in references(old.properties.get(row.path))}
         if row.read == "removed" and guarded & after.keys():
             yield row.what
 
 
-def _weakened(rows: list[Protection], old: Resource, new: Resource) -> Iterator[str]:
+def _weakened(rows: tuple[Protection, ...], old: Resource, new: Resource) -> Iterator[str]:
     was, will = _settings(old), _settings(new)
     gone: list[str] = []
     for path in dict.fromkeys((*was, *will)):
@@ -98,7 +122,7 @@ def _pattern(path: str) -> re.Pattern[str]:
 
 def _settings(resource: Resource) -> dict[str, Any]:
     attributes = {name: value for name, value in resource.settled.items() if name.endswith("Policy")}
-    if default := facts().default_deletion_policy.get(resource.type):
+    if default := known(resource.type).default_deletion_policy:
         attributes.setdefault("DeletionPolicy", default)
     return dict(paths({**attributes, **resource.settled.get("Properties", {})}))
 

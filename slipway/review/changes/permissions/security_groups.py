@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from slipway.review.changes.model import Broadening
+from slipway.review.changes.model import WiderAccess
 from slipway.review.changes.permissions.addresses import holds
 from slipway.review.changes.permissions.alternatives import alternatives, rows
 from slipway.review.changes.permissions.words import words
@@ -93,7 +93,7 @@ class Rule:
         return f"{self.protocol} {first}" if first == last else f"{self.protocol} {first}-{last}"
 
 
-def security_group_broadenings(before: Mapping[str, Resource], after: Mapping[str, Resource]) -> Iterator[Broadening]:
+def security_group_wider_access(before: Mapping[str, Resource], after: Mapping[str, Resource]) -> Iterator[WiderAccess]:
     """Yield the rules that let through what no rule of before did.
 
     A group without any rule for what goes out lets out everything. The range of a VPC counts as the VPC too, so that a
@@ -105,7 +105,7 @@ def security_group_broadenings(before: Mapping[str, Resource], after: Mapping[st
     for rule in dict.fromkeys(_rules(after)):
         if not any(other.covers(rule) for other in old):
             owner = after[rule.owner]
-            yield Broadening(stack=owner.stack, resource=owner.logical_id, kind="security_group", what=rule.sentence)
+            yield WiderAccess(stack=owner.stack, resource=owner.logical_id, kind="security_group", what=rule.sentence)
 
 
 def _rules(resources: Mapping[str, Resource]) -> Iterator[Rule]:

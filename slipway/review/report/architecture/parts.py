@@ -1,4 +1,4 @@
-"""Parts of the picture, from resources and the rows of parts.yaml."""
+"""Parts of the picture, from resources and the rows of the catalogue."""
 
 import json
 import re
@@ -56,7 +56,7 @@ class _Source:
 
 
 def read_parts(resources: Resources, region: str) -> Iterator[Part]:
-    """Yield the parts that the rows of parts.yaml name, in the order of the rows, then of the templates."""
+    """Yield the parts that the catalogue names, in the order of drawing, then of the templates."""
     for resource_type, row in part_rows().items():
         ids = [name for name in resources.by_id if resources.type_of(name) == resource_type]
         for resource_id in _first_of_each_stack(ids) if row.once else ids:

@@ -12,7 +12,7 @@ from typing import Any
 from slipway_jobs.chain.scripts import OTHER_STAGES_HOURS, STOPPED_STATUS, grace_seconds, script
 from slipway_jobs.environment import Environment
 from slipway_jobs.kubernetes.manifests.names import CONTAINER, QUEUE_LABEL, job_set_name
-from slipway_jobs.kubernetes.manifests.places import single_place, watcher_place, worker_place
+from slipway_jobs.kubernetes.manifests.placement import single_placement, watcher_placement, worker_placement
 from slipway_jobs.kubernetes.manifests.pods import (
     KEPT_SECONDS,
     Pod,
@@ -131,7 +131,7 @@ def _single_pod(run: Run, environment: Environment, stage: Stage, submission: st
     return Pod(
         stage=stage,
         command=("/bin/bash", str(script(run, stage))),
-        place=single_place(run, environment),
+        placement=single_placement(run, environment),
         grace_seconds=grace_seconds(run, environment) + 60,
         deadline_seconds=OTHER_STAGES_HOURS * 3600,
         environment=_known_to_pods(submission, 1),
@@ -142,7 +142,7 @@ def _worker_pod(run: Run, environment: Environment, submission: str) -> Pod:
     return Pod(
         stage=WORK,
         command=("/bin/bash", str(script(run, "compile"))),
-        place=worker_place(run, environment),
+        placement=worker_placement(run, environment),
         grace_seconds=worker_grace_seconds(run, environment),
         deadline_seconds=worker_deadline_seconds(run, environment),
         environment=_known_to_pods(submission, run.recipe.hardware.nodes)
@@ -155,7 +155,7 @@ def _mpi_pod(run: Run, environment: Environment, submission: str) -> Pod:
     return Pod(
         stage=WORK,
         command=(run.kit_python, "-m", "slipway_jobs.kubernetes.mpi_run", str(run.file)),
-        place=watcher_place(run, environment),
+        placement=watcher_placement(run, environment),
         # It ends the launcher's pod first, and tidies up after it.
         grace_seconds=worker_grace_seconds(run, environment) + 120,
         deadline_seconds=None,

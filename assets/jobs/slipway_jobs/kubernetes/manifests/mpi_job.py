@@ -13,7 +13,7 @@ from typing import Any
 from slipway_jobs.chain.scripts import SSH_PORT, node_script, script
 from slipway_jobs.environment import Environment
 from slipway_jobs.kubernetes.manifests.names import QUEUE_LABEL, job_set_name
-from slipway_jobs.kubernetes.manifests.places import watcher_place, worker_place
+from slipway_jobs.kubernetes.manifests.placement import watcher_placement, worker_placement
 from slipway_jobs.kubernetes.manifests.pods import (
     KEPT_SECONDS,
     Pod,
@@ -91,7 +91,7 @@ def _launcher(run: Run, environment: Environment, submission: str, restart: int)
     return Pod(
         stage="train",
         command=("/bin/bash", str(script(run, "compile"))),
-        place=watcher_place(run, environment),
+        placement=watcher_placement(run, environment),
         grace_seconds=worker_grace_seconds(run, environment),
         deadline_seconds=worker_deadline_seconds(run, environment),
         environment={
@@ -109,7 +109,7 @@ def _worker(run: Run, environment: Environment) -> Pod:
     return Pod(
         stage="train",
         command=("/usr/sbin/sshd", "-De", "-f", f"{HOME}/.sshd_config"),
-        place=worker_place(run, environment),
+        placement=worker_placement(run, environment),
         grace_seconds=grace,
         # It starts before the launcher and has to outlive it.
         deadline_seconds=worker_deadline_seconds(run, environment) + grace,

@@ -9,7 +9,7 @@ from typing import Any
 from slipway_jobs.chain.scripts import CACHE_SECONDS, OTHER_STAGES_HOURS, START_SECONDS, grace_seconds
 from slipway_jobs.environment import Environment, Kubernetes
 from slipway_jobs.kubernetes.manifests.names import CONTAINER, RUN_LABEL, STAGE_LABEL, SUBMISSION_LABEL
-from slipway_jobs.kubernetes.manifests.places import Place
+from slipway_jobs.kubernetes.manifests.placement import Placement
 from slipway_jobs.run import Run
 
 IMAGE_USER = 1000
@@ -32,7 +32,7 @@ class Pod:
     command: Sequence[str]
     """What its container executes."""
 
-    place: Place
+    placement: Placement
     """Where it runs."""
 
     grace_seconds: int
@@ -103,8 +103,8 @@ def pod_spec(run: Run, environment: Environment, pod: Pod) -> dict[str, Any]:
         # Each service of the namespace would become environment variables.
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": pod.grace_seconds,
-        "nodeSelector": pod.place.node_selector(),
-        "tolerations": pod.place.tolerations(),
+        "nodeSelector": pod.placement.node_selector(),
+        "tolerations": pod.placement.tolerations(),
         # No fsGroup: it would change the group of each file on /fsx.
         "securityContext": {
             "runAsNonRoot": True,
@@ -138,7 +138,7 @@ def _container(run: Run, kubernetes: Kubernetes, pod: Pod) -> dict[str, Any]:
         "command": list(pod.command),
         "workingDir": run.directory,
         "env": [_variable(name, value) for name, value in variables.items()],
-        "resources": {"requests": dict(pod.place.resources), "limits": dict(pod.place.resources)},
+        "resources": {"requests": dict(pod.placement.resources), "limits": dict(pod.placement.resources)},
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
         "volumeMounts": [
             {"name": "fsx", "mountPath": FSX_DIRECTORY},
