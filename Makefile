@@ -220,9 +220,10 @@ training-lock: setup ## Lock all Python packages of the training stack STACK wit
 	@python -m slipway.training_lock "$$STACK"
 
 .PHONY: picture
-picture: setup .plan ## Draw docs/architecture.svg anew from the templates of the default environment
+picture: setup .plan ## Draw docs/architecture.svg and docs/plan.svg anew from the templates of the default environment
 	@node_modules/.bin/cdk synth --quiet --output .plan/default >/dev/null 2>.plan/log || { cat .plan/log >&2; exit 1; }
 	@python -m slipway.review.report.picture .plan/default > docs/architecture.svg
+	@python -m tests.review.report.example_plan > docs/plan.svg
 
 .PHONY: clean
 clean: ## Remove everything that was generated or installed

@@ -15,7 +15,8 @@ from slipway.review.report.picture.shapes import Layout, Rectangle
 from slipway.review.report.picture.svg import picture, stand_alone
 from slipway.review.report.picture.text import width, wrap
 from slipway.review.report.picture.wide import wide
-from tests.assembly import Assembly
+from tests.assembly import PROJECT, Assembly
+from tests.review.report.example_plan import example_plan
 
 
 @pytest.fixture
@@ -128,6 +129,12 @@ def test_the_picture_of_the_documentation_is_of_the_default_environment(default:
     assert drawn.read_text(encoding="utf-8") == stand_alone(read_architecture(read_stacks(default.directory))), (
         "run: python -m slipway.review.report.picture FOLDER > docs/architecture.svg, on the assembly of default"
     )
+
+
+def test_the_plan_in_the_readme_is_what_the_command_prints() -> None:
+    drawn = PROJECT / "docs" / "plan.svg"
+
+    assert drawn.read_text(encoding="utf-8") == example_plan() + "\n", "run: make picture"
 
 
 def test_every_title_fits_into_its_frame(each_assembly: Assembly) -> None:
