@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from fcntl import LOCK_EX, flock
 from functools import cache
 
 import botocore.session
@@ -25,11 +26,23 @@ AssemblyFactory = Callable[[str], Assembly]
 
 @pytest.fixture(scope="session")
 def assemblies(tmp_path_factory: pytest.TempPathFactory) -> AssemblyFactory:
-    """Return the assembly of an environment by name, synthesized when first asked for."""
+    """Return the assembly of an environment by name, synthesized by the first worker that asks for it.
+
+    Tests only read an assembly: another worker's tests do, too.
+    """
+    own = tmp_path_factory.getbasetemp()
+    shared = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "assemblies"
+    shared.mkdir(exist_ok=True)
 
     @cache
     def assembly(name: str) -> Assembly:
-        return synthesize(load(name), tmp_path_factory.mktemp(name))
+        with (shared / f"{name}.lock").open("w") as lock:
+            flock(lock, LOCK_EX)
+            written, folder = shared / f"{name}.written", shared / name
+            if not written.exists():
+                synthesize(load(name), folder)
+                written.touch()
+        return Assembly(load(name), folder)
 
     return assembly
 

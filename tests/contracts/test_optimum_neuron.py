@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 
 from slipway import facts
+from slipway_jobs.exporters import Exporter, exporters
 from slipway_jobs.publishing.export import DONE, ModelExport, differences
-from slipway_jobs.publishing.exporters import Exporter, exporters
 from slipway_jobs.recipe.model import Export
 from tests.contracts.real_packages import unpacked
 from tests.jobs.publishing_case import SERVICE, PublishCase, recipe

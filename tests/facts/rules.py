@@ -15,7 +15,7 @@ import yaml
 
 from slipway import catalogue, facts
 from slipway.facts.rows import DATA_DIRECTORY, Row, data_file, raw_rows, read_file
-from slipway_jobs.publishing.exporters import exporters
+from slipway_jobs.exporters import exporters
 
 YAML_FILES = sorted(path.name for path in DATA_DIRECTORY.glob("*.yaml"))
 VERSION = re.compile(r"^\d+(\.\d+)+$")

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from slipway_jobs.check.resolve import resolve
 from slipway_jobs.environment import Environment, read_environment
 from slipway_jobs.recipe.load import load_recipe
 from slipway_jobs.recipe.problems import RecipeProblems
-from slipway_jobs.recipe.resolve import resolve
 from slipway_jobs.run import Run
 from tests.assets.sandbox import ASSETS
 

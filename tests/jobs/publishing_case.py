@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from slipway_jobs.environment import Environment
+from slipway_jobs.exporters import Exporter, exporters
 from slipway_jobs.ownership import user_path
-from slipway_jobs.publishing.exporters import Exporter, exporters
 from slipway_jobs.publishing.stage import EXPORTERS, Publication
 from slipway_jobs.run import Run, read_run
 

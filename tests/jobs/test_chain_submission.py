@@ -10,9 +10,9 @@ import pytest
 
 from slipway_jobs.chain.record import read_chain
 from slipway_jobs.chain.slurm import SlurmError
-from slipway_jobs.chain.submission import Refused, cancel_run, plan, submit_run
 from slipway_jobs.environment import Environment, read_environment
 from slipway_jobs.run import STAGES, Run, Stage, read_run
+from slipway_jobs.submit.submission import Refused, cancel_run, plan, submit_run
 from tests.jobs.chain_case import FakeSlurm, environment_below, run_of
 
 

@@ -14,13 +14,13 @@ from typer.testing import CliRunner
 
 from slipway_jobs import ownership
 from slipway_jobs.chain import attempt
-from slipway_jobs.chain.submission import Refused, plan, submit_run
 from slipway_jobs.cli import app
 from slipway_jobs.environment import Environment
 from slipway_jobs.ownership import NotOwn, own_folder, require_own, user_folder, user_path
 from slipway_jobs.publishing import exporter_environment
 from slipway_jobs.publishing.refusal import PublishRefused
 from slipway_jobs.run import Run
+from slipway_jobs.submit.submission import Refused, plan, submit_run
 from tests.jobs.chain_case import FakeSlurm, environment_below, run_of
 from tests.jobs.publishing_case import EXPORT, PublishCase, recipe
 

@@ -12,9 +12,9 @@ import boto3
 import pytest
 from moto import mock_aws
 
+from slipway_jobs.exporters import Exporter, exporters
 from slipway_jobs.publishing.bounded_process import run_bounded
 from slipway_jobs.publishing.exporter_environment import exporter_environment
-from slipway_jobs.publishing.exporters import Exporter, exporters
 from slipway_jobs.publishing.manifest import MANIFEST_NAME, Manifest
 from slipway_jobs.publishing.refusal import PublishRefused
 from tests.jobs.publishing_case import BERT, BUCKET, EXPORT, LLAMA, SERVICE, PublishCase, objects, recipe

@@ -15,7 +15,7 @@ from neuron_constructs.cluster.node_scripts import neuron_lock
 from slipway import facts
 from slipway.training_lock import lock_training_stack
 from slipway_jobs import python_packages
-from slipway_jobs.publishing.exporters import exporters
+from slipway_jobs.exporters import exporters
 from slipway_jobs.python_packages import InstallationError, install_packages, write_lock
 from tests.assembly import PROJECT
 from tests.assets.package_source import PackageSource, serve, write_wheel

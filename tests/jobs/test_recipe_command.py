@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from slipway_jobs.recipe.command import check, recipes
+from slipway_jobs.check.command import check, recipes
 from tests.jobs.recipe_case import ENVIRONMENTS
 
 app = typer.Typer()

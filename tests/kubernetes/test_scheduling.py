@@ -9,11 +9,11 @@ import pytest
 
 from slipway import facts
 from slipway.config import Environment
+from slipway_jobs.check.resolve import resolve
 from slipway_jobs.environment import Environment as JobEnvironment
 from slipway_jobs.kubernetes.manifests import job_set, mpi_job
 from slipway_jobs.recipe.load import load_recipe
 from slipway_jobs.recipe.problems import RecipeProblems
-from slipway_jobs.recipe.resolve import resolve
 from slipway_jobs.run import Run, Stage
 from tests.jobs.chain_case import RECIPES
 from tests.kubernetes.job_nodes import environment_of, job_environment_of, nodes_of, types_of

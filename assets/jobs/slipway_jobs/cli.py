@@ -2,9 +2,9 @@
 
 import typer
 
-from slipway_jobs.chain.command import cancel, submit
+from slipway_jobs.check.command import check, recipes
 from slipway_jobs.ownership import close_to_others
-from slipway_jobs.recipe.command import check, recipes
+from slipway_jobs.submit.command import cancel, submit
 from slipway_jobs.watching.command import logs, status, tensorboard
 
 app = typer.Typer(

@@ -12,8 +12,8 @@ import pytest
 from neuron_constructs.kubernetes.software.job_namespace import job_rights
 from neuron_constructs.kubernetes.software.job_space import JobSpace
 from slipway_jobs.chain.scripts import STOPPED_STATUS
-from slipway_jobs.chain.submission import plan, submit_run
 from slipway_jobs.kubernetes import mpi_run
+from slipway_jobs.submit.submission import plan, submit_run
 from tests.jobs.chain_case import run_of
 from tests.jobs.kubernetes.api_server import ApiServer, Call
 from tests.jobs.kubernetes.shell import Shell

@@ -11,11 +11,11 @@ import pytest
 import trustme
 
 from slipway_jobs.chain.record import read_chain
-from slipway_jobs.chain.submission import plan, submit_run
 from slipway_jobs.kubernetes import api as api_module
 from slipway_jobs.kubernetes import scheduler
 from slipway_jobs.kubernetes.api import Api, Kind, Object
 from slipway_jobs.run import STAGES
+from slipway_jobs.submit.submission import plan, submit_run
 from tests.jobs.chain_case import run_of
 from tests.jobs.kubernetes.api_server import ApiServer
 from tests.jobs.kubernetes.shell import Shell

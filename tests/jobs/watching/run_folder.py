@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from slipway_jobs.chain.record import Attempt, Chain, Outcome, Submission, read_attempts, read_chain, write_attempts
+from slipway_jobs.check.resolve import resolve
 from slipway_jobs.environment import Environment
 from slipway_jobs.recipe.load import load_recipe
-from slipway_jobs.recipe.resolve import resolve
 from slipway_jobs.run import STAGES, Run, Stage
 
 JOBS = Path(__file__).parents[3] / "assets" / "jobs"

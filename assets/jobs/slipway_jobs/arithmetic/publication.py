@@ -9,7 +9,7 @@ from slipway_jobs.arithmetic.device_memory import GIB, RESERVE, Memory, exactly,
 from slipway_jobs.arithmetic.model_size import kv_width, model_size
 from slipway_jobs.arithmetic.placement import Placement
 from slipway_jobs.environment import Environment, InstanceType, Service
-from slipway_jobs.publishing.exporters import without_exporter
+from slipway_jobs.exporters import without_exporter
 from slipway_jobs.recipe.architecture import Llama
 from slipway_jobs.recipe.model import Export
 from slipway_jobs.recipe.problems import Finding, listed

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from slipway_jobs.environment import Environment, InstanceType, Service
-from slipway_jobs.publishing.exporters import Exporter, exporters, without_exporter
+from slipway_jobs.exporters import Exporter, exporters, without_exporter
 from slipway_jobs.publishing.model_folder import BYTES_OF, ModelFolder
 from slipway_jobs.publishing.refusal import PublishRefused
 from slipway_jobs.recipe.architecture import Architecture, Llama

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from slipway_jobs.exporters import Exporter
 from slipway_jobs.publishing.bounded_process import run_bounded
 from slipway_jobs.publishing.compatibility import EXPORT_PRECISION
-from slipway_jobs.publishing.exporters import Exporter
 from slipway_jobs.publishing.refusal import PublishRefused
 from slipway_jobs.recipe.model import Export
 

@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from slipway_jobs import python_packages
+from slipway_jobs.exporters import Exporter
 from slipway_jobs.publishing.bounded_process import run_bounded
-from slipway_jobs.publishing.exporters import Exporter
 from slipway_jobs.publishing.refusal import PublishRefused
 
 DONE = "done"

@@ -10,12 +10,12 @@ from typing import Any
 
 from slipway_jobs.arithmetic.publication import without_service
 from slipway_jobs.environment import Environment
+from slipway_jobs.exporters import Exporter
 from slipway_jobs.ownership import NotOwn, user_folder
 from slipway_jobs.publishing.bucket import VersionPrefix
 from slipway_jobs.publishing.compatibility import EXPORT_PRECISION, check_compatibility, device_bytes
 from slipway_jobs.publishing.export import ModelExport
 from slipway_jobs.publishing.exporter_environment import exporter_environment
-from slipway_jobs.publishing.exporters import Exporter
 from slipway_jobs.publishing.files import model_files
 from slipway_jobs.publishing.manifest import Compiled, Manifest, PublishedFile, Source, content_sha256
 from slipway_jobs.publishing.model_folder import ModelFolder, read_model_folder

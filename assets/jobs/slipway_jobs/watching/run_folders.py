@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from slipway_jobs.chain.record import read_chain
 from slipway_jobs.chain.scheduler import Scheduler
-from slipway_jobs.chain.scheduler_choice import scheduler_of
 from slipway_jobs.environment import ENVIRONMENT_FILE, Environment, environment_file, read_environment
 from slipway_jobs.run import RUN_FILE, Run, read_run
+from slipway_jobs.submit.scheduler_choice import scheduler_of
 
 
 class NoSuchRun(Exception):  # noqa: N818 (a user's mistake, not an error of the program)

@@ -10,8 +10,8 @@ from pathlib import Path
 from slipway_jobs.chain.record import Chain, read_attempts, read_chain
 from slipway_jobs.chain.scheduler import Answer, Scheduler
 from slipway_jobs.chain.scripts import stages
-from slipway_jobs.chain.submission import finished
 from slipway_jobs.run import STAGES, Run, Stage
+from slipway_jobs.submit.submission import finished
 from slipway_jobs.watching.metrics import StepMetrics, read_metrics
 from slipway_jobs.watching.price import Price, price_of
 from slipway_jobs.watching.report import Checkpoint, Cost, Progress, RunReport, StageReport

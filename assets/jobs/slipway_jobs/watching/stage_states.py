@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from slipway_jobs.chain.record import Attempt, Outcome, read_attempts
 from slipway_jobs.chain.scheduler import Answer
-from slipway_jobs.chain.submission import finished
 from slipway_jobs.run import Run, Stage
+from slipway_jobs.submit.submission import finished
 from slipway_jobs.watching.report import PodReport, StageReport, State
 
 # A stage that finished, and is not finished any more, is one whose work was removed afterwards.

@@ -11,17 +11,17 @@ from rich.console import Console
 from slipway_jobs.arithmetic.estimate import estimate
 from slipway_jobs.arithmetic.estimate_table import render as estimate_table
 from slipway_jobs.chain.scheduler import OutcomeUnknownError, SchedulerError
-from slipway_jobs.chain.scheduler_choice import scheduler_of
 from slipway_jobs.chain.scripts import stages
-from slipway_jobs.chain.submission import Plan, Refused, cancel_run, plan, refuse_unfinished, submit_run
+from slipway_jobs.check.command import RecipeArgument, SetOption, environment_or_exit, fail
+from slipway_jobs.check.resolve import resolve
 from slipway_jobs.environment import environment_file
-from slipway_jobs.recipe.command import RecipeArgument, SetOption, environment_or_exit, fail
 from slipway_jobs.recipe.load import load_recipe
 from slipway_jobs.recipe.model import Name
 from slipway_jobs.recipe.problems import RecipeProblems
-from slipway_jobs.recipe.resolve import resolve
 from slipway_jobs.recipe.shipped import recipe_path
 from slipway_jobs.run import Run
+from slipway_jobs.submit.scheduler_choice import scheduler_of
+from slipway_jobs.submit.submission import Plan, Refused, cancel_run, plan, refuse_unfinished, submit_run
 
 
 def submit(

@@ -15,14 +15,14 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from slipway_jobs.chain.changes import refused_changes, undone_stages
 from slipway_jobs.chain.record import Chain, Submission, read_chain, write_whole
 from slipway_jobs.chain.scheduler import Job, OutcomeUnknownError, Scheduler
-from slipway_jobs.chain.scheduler_choice import scheduler_of
 from slipway_jobs.chain.scripts import render, stages
 from slipway_jobs.environment import Environment
 from slipway_jobs.ownership import NotOwn, require_own, require_own_run
 from slipway_jobs.run import RUN_FILE, STAGES, Run, Stage, read_run
+from slipway_jobs.submit.changes import refused_changes, undone_stages
+from slipway_jobs.submit.scheduler_choice import scheduler_of
 
 ENVIRONMENT_COPY = "environment.json"
 """Name of the environment's file in a run's folder: no later update of the environment changes a running chain."""

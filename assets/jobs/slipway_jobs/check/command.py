@@ -13,11 +13,11 @@ from rich.text import Text
 
 from slipway_jobs.arithmetic.estimate import estimate
 from slipway_jobs.arithmetic.estimate_table import dollars, hours, render
+from slipway_jobs.check.resolve import resolve
 from slipway_jobs.environment import Environment, environment_file, read_environment
 from slipway_jobs.recipe.load import load_recipe
 from slipway_jobs.recipe.model import Recipe
 from slipway_jobs.recipe.problems import RecipeProblems
-from slipway_jobs.recipe.resolve import resolve
 from slipway_jobs.recipe.shipped import recipe_path, shipped_recipes
 
 RecipeArgument = Annotated[str, typer.Argument(metavar="RECIPE", help="A file, or the name of a shipped recipe.")]
