@@ -9,15 +9,24 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import wraps
 from types import FrameType
-from typing import IO, Any, NoReturn
+from typing import IO, Any, NoReturn, ParamSpec
 
 import typer
+
+from slipway.errors import RefusedError, SlipwayError
 
 FAILED = 2
 """Exit code when the system refuses what a command needs."""
 
+INTERRUPTED = 130
+"""Exit code of Ctrl-C."""
+
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+
+
+_P = ParamSpec("_P")
 
 
 class Program(typer.Typer):
@@ -60,6 +69,49 @@ def run(function: Callable[..., None]) -> NoReturn:
     program = Program(add_completion=False, pretty_exceptions_enable=False)
     program.command()(function)
     program()
+
+
+def reports_errors(interrupted: str = "") -> Callable[[Callable[_P, None]], Callable[_P, None]]:
+    """Have a command end with the message and the exit code of its error, and with 130 on Ctrl-C.
+
+    Args:
+        interrupted: what to say on Ctrl-C: what goes on, and how to continue.
+    """
+
+    def decorate(command: Callable[_P, None]) -> Callable[_P, None]:
+        @wraps(command)
+        def reported(*arguments: _P.args, **options: _P.kwargs) -> None:
+            try:
+                command(*arguments, **options)
+            except SlipwayError as error:
+                typer.echo(str(error), err=True)
+                raise typer.Exit(error.exit_code) from error
+            except KeyboardInterrupt as interrupt:
+                if interrupted:
+                    typer.echo(f"\n{interrupted}", err=True)
+                raise typer.Exit(INTERRUPTED) from interrupt
+
+        return reported
+
+    return decorate
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask before something is changed.
+
+    Args:
+        question: what to ask.
+        yes: whether `--yes` answers.
+
+    Raises:
+        RefusedError: the answer is no, or nobody answers.
+    """
+    try:
+        agreed = yes or typer.confirm(question)
+    except typer.Abort as error:
+        raise RefusedError("no answer; --yes asks nothing. Nothing was changed") from error
+    if not agreed:
+        raise RefusedError("not confirmed. Nothing was changed")
 
 
 def _sentence(error: OSError) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from slipway.assembly.stacks import ENVIRONMENT_TAG, NoAssemblyError, Stack, read_stacks
 from slipway.catalogue import known
-from slipway.remove.errors import RefusedError
+from slipway.errors import RefusedError
 
 EKS_CLUSTER = "AWS::EKS::Cluster"
 

@@ -7,17 +7,13 @@ from typing import Annotated
 import typer
 
 from slipway.assembly.choice import AssemblyOption, EnvironmentOption
+from slipway.console import reports_errors
 
 FOUND = 1
 """Exit code when the plan has something that `--fail-on` names, or the scanners would fail the synth."""
 
-NOT_PLANNED = 2
-"""Exit code when there is no plan."""
 
-INTERRUPTED = 130
-"""Exit code of Ctrl-C."""
-
-
+@reports_errors(interrupted="stopped; nothing was changed")
 def plan(
     *,
     environment: EnvironmentOption = None,
@@ -51,18 +47,10 @@ def plan(
     """
     # What these import takes seconds that no other command should wait for; synths start before the rest is imported.
     from slipway.review.base_and_head import Question  # noqa: PLC0415
-    from slipway.review.errors import NotPlannedError  # noqa: PLC0415
     from slipway.review.outputs import Outputs  # noqa: PLC0415
     from slipway.review.review import review  # noqa: PLC0415
 
-    try:
-        alarms = review(Question(environment, assembly, base, against), Outputs(markdown, json, html), fail_on)
-    except NotPlannedError as error:
-        print(error, file=sys.stderr)
-        raise typer.Exit(NOT_PLANNED) from error
-    except KeyboardInterrupt as interrupt:
-        print("\nstopped; nothing was changed", file=sys.stderr)
-        raise typer.Exit(INTERRUPTED) from interrupt
+    alarms = review(Question(environment, assembly, base, against), Outputs(markdown, json, html), fail_on)
     for alarm in alarms:
         print(alarm, file=sys.stderr)
     raise typer.Exit(FOUND if alarms else 0)

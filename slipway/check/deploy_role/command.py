@@ -6,11 +6,10 @@ from typing import Annotated
 import typer
 
 from slipway.assembly.choice import AssemblyOption, EnvironmentOption
-
-NOT_WRITTEN = 2
-"""Exit code when there is nothing to write policies for."""
+from slipway.console import reports_errors
 
 
+@reports_errors()
 def deploy_role(
     *,
     environment: EnvironmentOption = None,
@@ -33,18 +32,14 @@ def deploy_role(
 
     Exit codes: 0 written; 2 not.
     """
-    from slipway.check.deploy_role.run import NoPoliciesError, run  # noqa: PLC0415
+    from slipway.check.deploy_role.run import run  # noqa: PLC0415
 
-    try:
-        run(
-            environment,
-            assembly,
-            account=account,
-            github=github,
-            to_destroy=destroyer,
-            output=output,
-            tell=typer.echo,
-        )
-    except NoPoliciesError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(NOT_WRITTEN) from error
+    run(
+        environment,
+        assembly,
+        account=account,
+        github=github,
+        to_destroy=destroyer,
+        output=output,
+        tell=typer.echo,
+    )

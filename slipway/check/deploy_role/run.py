@@ -20,6 +20,7 @@ from slipway.check.deploy_role.policies import (
     execution_policies,
     github_trust_policy,
 )
+from slipway.errors import RefusedError
 
 SESSION_SECONDS = 10800
 """How long the workflows ask to be the deployer's role (.github/workflows); a role gives an hour unless told."""
@@ -35,7 +36,7 @@ _ACCOUNT = re.compile(r"[0-9]{12}")
 _REPOSITORY = re.compile(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+|[A-Za-z0-9-]+@[0-9]+/[A-Za-z0-9._-]+@[0-9]+")
 
 
-class NoPoliciesError(Exception):
+class NoPoliciesError(RefusedError):
     """Nothing was written; the message says why."""
 
 

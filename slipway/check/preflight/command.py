@@ -5,12 +5,10 @@ from typing import Annotated
 import typer
 
 from slipway.assembly.choice import AssemblyOption, EnvironmentOption
-from slipway.check.preflight.errors import RefusedError
-
-REFUSED = 2
-"""Exit code when nothing could be checked."""
+from slipway.console import reports_errors
 
 
+@reports_errors()
 def preflight(
     *,
     environment: EnvironmentOption = None,
@@ -42,15 +40,11 @@ def preflight(
     # What these import takes seconds that no other command should wait for.
     from slipway.check.preflight.run import choose, run  # noqa: PLC0415
 
-    try:
-        checks = choose(check or (), skip or (), capacity=prove_capacity)
-        if policy:
-            from slipway.check.preflight.policy import policy as written  # noqa: PLC0415
+    checks = choose(check or (), skip or (), capacity=prove_capacity)
+    if policy:
+        from slipway.check.preflight.policy import policy as written  # noqa: PLC0415
 
-            typer.echo(written(checks))
-            return
-        exit_code = run(environment, assembly, stack or (), checks, json_to=json_to, strict=strict, yes=yes)
-    except RefusedError as error:
-        typer.echo(f"slipway preflight: {error}", err=True)
-        raise typer.Exit(REFUSED) from error
+        typer.echo(written(checks))
+        return
+    exit_code = run(environment, assembly, stack or (), checks, json_to=json_to, strict=strict, yes=yes)
     raise typer.Exit(exit_code)

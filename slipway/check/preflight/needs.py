@@ -7,8 +7,8 @@ from typing import Any
 
 from slipway.assembly.instances import InstanceGroup, instance_groups
 from slipway.assembly.stacks import CLUSTER_TYPE, ENVIRONMENT_TAG, NoAssemblyError, Stack, read_stacks
-from slipway.check.preflight.errors import RefusedError
 from slipway.config.problems import near_names
+from slipway.errors import RefusedError
 
 EKS_CLUSTER = "AWS::EKS::Cluster"
 

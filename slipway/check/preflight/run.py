@@ -15,10 +15,10 @@ from slipway.assembly.choice import NotChosenError, chosen_assembly
 from slipway.check.preflight.account import UNANSWERED, Account
 from slipway.check.preflight.check import CHECKS, Check
 from slipway.check.preflight.checks.prove_capacity import announcement
-from slipway.check.preflight.errors import RefusedError
 from slipway.check.preflight.needs import Needs, read_needs
 from slipway.check.preflight.preflight import Preflight, preflight
 from slipway.check.preflight.report import print_preflight
+from slipway.errors import RefusedError
 
 _STANDARD_OUTPUT = "-"
 

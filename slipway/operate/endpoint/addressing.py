@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from slipway.errors import RefusedError
 from slipway.operate.endpoint.deployed import find_targets
-from slipway.operate.endpoint.errors import RefusedError
 from slipway.operate.endpoint.target import Target, Way, checked_base_url
 
 KEY_VARIABLE = "OPENAI_API_KEY"

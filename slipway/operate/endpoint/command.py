@@ -8,18 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slipway.assembly.choice import EnvironmentOption
+from slipway.console import reports_errors
 
 if TYPE_CHECKING:
     from slipway.operate.endpoint.addressing import Address
 
 FAILED = 1
 """Exit code when a check failed, or errors ended a load test."""
-
-REFUSED = 2
-"""Exit code when nothing could be asked."""
-
-INTERRUPTED = 130
-"""Exit code of Ctrl-C."""
 
 endpoint = typer.Typer(
     help="Ask an OpenAI-compatible endpoint as its users do. The key comes from the environment variable "
@@ -49,6 +44,7 @@ _Timeout = Annotated[
 
 
 @endpoint.command()
+@reports_errors()
 def check(
     *,
     environment: EnvironmentOption = None,
@@ -70,29 +66,23 @@ def check(
 
     # What these import takes time that no other command should wait for.
     from slipway.operate.endpoint.check import report, run  # noqa: PLC0415
-    from slipway.operate.endpoint.errors import RefusedError  # noqa: PLC0415
 
     console = Console(quiet=as_json, highlight=False)
     results = []
-    try:
-        address = _address(
-            environment=environment, url=url, model=model, connect_to=connect_to, ca_file=ca_file, timeout=timeout
-        )
-        for target in address.targets():
-            report.tell_target(console, target)
-            outcomes = asyncio.run(run.check(target, lambda outcome: report.tell(console, outcome)))
-            results.append((target, outcomes))
-    except RefusedError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(REFUSED) from error
-    except KeyboardInterrupt as interrupt:
-        raise typer.Exit(INTERRUPTED) from interrupt
+    address = _address(
+        environment=environment, url=url, model=model, connect_to=connect_to, ca_file=ca_file, timeout=timeout
+    )
+    for target in address.targets():
+        report.tell_target(console, target)
+        outcomes = asyncio.run(run.check(target, lambda outcome: report.tell(console, outcome)))
+        results.append((target, outcomes))
     if as_json:
         typer.echo(json.dumps(report.document(results), indent=2))
     raise typer.Exit(FAILED if report.has_failed(results) else 0)
 
 
 @endpoint.command()
+@reports_errors()
 def load(
     *,
     environment: EnvironmentOption = None,
@@ -116,28 +106,21 @@ def load(
 
     Exit codes: 0 it was measured; 1 errors ended it; 2 nothing was measured; 130 Ctrl-C, with what there was.
     """
-    from slipway.operate.endpoint.errors import RefusedError  # noqa: PLC0415
     from slipway.operate.endpoint.load.plan import Plan, parse_levels  # noqa: PLC0415
     from slipway.operate.endpoint.load.session import LoadOptions, choose_form, run  # noqa: PLC0415
 
-    try:
-        address = _address(
-            environment=environment, url=url, model=model, connect_to=connect_to, ca_file=ca_file, timeout=timeout
-        )
-        plan = Plan(
-            levels=parse_levels(concurrency),
-            requests=requests,
-            seconds=seconds,
-            prompt_tokens=prompt_tokens,
-            max_tokens=max_tokens,
-        )
-        form = choose_form(as_json=as_json, as_csv=as_csv)
-        stopped = run(address, plan, LoadOptions(form, asks=environment is not None and not yes))
-    except RefusedError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(REFUSED) from error
-    except KeyboardInterrupt as interrupt:
-        raise typer.Exit(INTERRUPTED) from interrupt
+    address = _address(
+        environment=environment, url=url, model=model, connect_to=connect_to, ca_file=ca_file, timeout=timeout
+    )
+    plan = Plan(
+        levels=parse_levels(concurrency),
+        requests=requests,
+        seconds=seconds,
+        prompt_tokens=prompt_tokens,
+        max_tokens=max_tokens,
+    )
+    form = choose_form(as_json=as_json, as_csv=as_csv)
+    stopped = run(address, plan, LoadOptions(form, asks=environment is not None and not yes))
     raise typer.Exit(FAILED if stopped else 0)
 
 

@@ -12,11 +12,11 @@ import httpx2
 from botocore.exceptions import BotoCoreError, ClientError
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from slipway.operate.endpoint.errors import RefusedError
+from slipway.errors import RefusedError
+from slipway.errors import RefusedError as NoPlaceError
 from slipway.operate.endpoint.keys import Keys
 from slipway.operate.endpoint.target import Target, Way
 from slipway.operate.roll_out.environment import Place, find_place
-from slipway.operate.roll_out.errors import RefusedError as NoPlaceError
 
 METADATA = "Slipway::Endpoint"
 """Key of the template's metadata that describes the endpoint."""

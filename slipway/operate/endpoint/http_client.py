@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import httpx2
 
-from slipway.operate.endpoint.errors import RefusedError
+from slipway.errors import RefusedError
 from slipway.operate.endpoint.target import Target, Way
 
 CONNECT_SECONDS = 10.0

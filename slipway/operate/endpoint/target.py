@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from slipway.operate.endpoint.errors import RefusedError
+from slipway.errors import RefusedError
 
 Authentication = Literal["none", "key", "api_key", "jwt", "cognito"]
 """How an endpoint authenticates. `key`: there is a key, and nobody says what kind of one."""

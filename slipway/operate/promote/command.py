@@ -5,17 +5,10 @@ from typing import Annotated
 import typer
 
 from slipway.assembly.choice import RequiredEnvironment
-
-FAILED = 1
-"""Exit code when the copy is not complete."""
-
-REFUSED = 2
-"""Exit code when nothing was copied."""
-
-INTERRUPTED = 130
-"""Exit code of Ctrl-C."""
+from slipway.console import reports_errors
 
 
+@reports_errors(interrupted="stopped; what was copied stays, and the same command goes on")
 def promote(
     version: Annotated[str, typer.Argument(metavar="MODEL/VERSION", help="As it was published.")],
     *,
@@ -43,20 +36,9 @@ def promote(
     """
     # What these import takes seconds that no other command should wait for.
     from slipway.operate.promote.run import Source, copy, refuse_source, show  # noqa: PLC0415
-    from slipway.operate.roll_out.errors import FailedError, RefusedError  # noqa: PLC0415
 
-    try:
-        if review:
-            refuse_source(source, source_account, manifest_sha256)
-            show(environment, version)
-        else:
-            copy(environment, version, Source.of(source, source_account, manifest_sha256), yes=yes)
-    except RefusedError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(REFUSED) from error
-    except FailedError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(FAILED) from error
-    except KeyboardInterrupt as interrupt:
-        typer.echo("\nstopped; what was copied stays, and the same command goes on", err=True)
-        raise typer.Exit(INTERRUPTED) from interrupt
+    if review:
+        refuse_source(source, source_account, manifest_sha256)
+        show(environment, version)
+    else:
+        copy(environment, version, Source.of(source, source_account, manifest_sha256), yes=yes)

@@ -9,7 +9,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from slipway.operate.roll_out.errors import FailedError, RefusedError
+from slipway.errors import FailedError, RefusedError
 from slipway.operate.roll_out.published import MANIFEST_NAME, ModelBucket, PublishedModel
 
 PART_BYTES = 64 * 2**20

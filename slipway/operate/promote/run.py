@@ -15,9 +15,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from slipway.assembly.environment_files import WrongChoiceError, environment_file
 from slipway.config import InvalidEnvironment, load_environment
+from slipway.errors import FailedError, RefusedError
 from slipway.operate.promote.copying import Copy
 from slipway.operate.roll_out.endpoint import explained
-from slipway.operate.roll_out.errors import FailedError, RefusedError
 from slipway.operate.roll_out.published import MANIFEST_NAME, ModelBucket, digest_of_content
 
 _FORMS = {

@@ -1,24 +1,19 @@
 """`slipway pause` and `slipway resume`."""
 
-from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
 from slipway.assembly.choice import AssemblyOption, EnvironmentOption
-
-FAILED = 1
-"""Exit code when a part could not be stopped or started."""
-
-REFUSED = 2
-"""Exit code when nothing was changed."""
-
-INTERRUPTED = 130
-"""Exit code of Ctrl-C."""
+from slipway.console import reports_errors
 
 _Yes = Annotated[bool, typer.Option("--yes", help="Ask nothing: for scripts.")]
 
 
+_INTERRUPTED = "stopped in the middle; run this again to finish"
+
+
+@reports_errors(_INTERRUPTED)
 def pause(*, environment: EnvironmentOption = None, assembly: AssemblyOption = None, yes: _Yes = False) -> None:
     """Stop training and inference of an environment as its budget does, for a night for example.
 
@@ -28,9 +23,10 @@ def pause(*, environment: EnvironmentOption = None, assembly: AssemblyOption = N
     # What these import takes seconds that no other command should wait for.
     from slipway.operate.resume import run  # noqa: PLC0415
 
-    _exit_as_it_ended(lambda: run.pause(environment, assembly, yes=yes))
+    run.pause(environment, assembly, yes=yes)
 
 
+@reports_errors(_INTERRUPTED)
 def resume(*, environment: EnvironmentOption = None, assembly: AssemblyOption = None, yes: _Yes = False) -> None:
     """Start what an environment's budget, or `slipway pause`, has stopped, as it ran before.
 
@@ -38,20 +34,4 @@ def resume(*, environment: EnvironmentOption = None, assembly: AssemblyOption = 
     """
     from slipway.operate.resume import run  # noqa: PLC0415
 
-    _exit_as_it_ended(lambda: run.resume(environment, assembly, yes=yes))
-
-
-def _exit_as_it_ended(change: Callable[[], None]) -> None:
-    from slipway.operate.resume.errors import RefusedError, UnfinishedError  # noqa: PLC0415
-
-    try:
-        change()
-    except RefusedError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(REFUSED) from error
-    except UnfinishedError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(FAILED) from error
-    except KeyboardInterrupt as interrupt:
-        typer.echo("\nstopped in the middle; run this again to finish", err=True)
-        raise typer.Exit(INTERRUPTED) from interrupt
+    run.resume(environment, assembly, yes=yes)

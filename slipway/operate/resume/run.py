@@ -12,8 +12,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from slipway.assembly.choice import NotChosenError, chosen_assembly
 from slipway.assembly.stacks import ENVIRONMENT_TAG, NoAssemblyError, Stack, read_stacks
+from slipway.console import confirm
+from slipway.errors import FailedError, RefusedError
 from slipway.operate.resume.bill import said_paused, said_running
-from slipway.operate.resume.errors import RefusedError, UnfinishedError
 from slipway.operate.resume.targets import read_targets
 from slipway.review.cost.estimate import estimate
 from slipway.review.cost.model import Cost
@@ -55,7 +56,7 @@ def pause(environment: str | None, assembly: Path | None, *, yes: bool) -> None:
 
     Raises:
         RefusedError: nothing was changed.
-        UnfinishedError: something could not be stopped.
+        FailedError: something could not be stopped.
     """
     site = _site(environment, assembly)
     typer.echo(f"environment {site}:")
@@ -65,7 +66,7 @@ def pause(environment: str | None, assembly: Path | None, *, yes: bool) -> None:
         "Jobs that run end with their nodes, and batch jobs wait in the queue to begin anew; requests are refused; "
         f"{said_paused(site.cost)}."
     )
-    _confirm("Stop them?", yes=yes)
+    confirm("Stop them?", yes=yes)
     outcomes = stop(site.targets, site.session)
     _tell(outcomes, nothing=f"nothing of environment {site} runs that could be stopped")
     typer.echo(f"stopped; `slipway resume -e {shlex.quote(environment or site.name)}` starts it again")
@@ -81,7 +82,7 @@ def resume(environment: str | None, assembly: Path | None, *, yes: bool) -> None
 
     Raises:
         RefusedError: nothing was changed.
-        UnfinishedError: something could not be started.
+        FailedError: something could not be started.
     """
     site = _site(environment, assembly)
     stopped = [(part.name, was) for part in _parts(site) if (was := _asked(part.remembered))]
@@ -97,7 +98,7 @@ def resume(environment: str | None, assembly: Path | None, *, yes: bool) -> None
         "A budget that has stopped it stops it once a month: until the next one nothing does, however much is spent, "
         "unless you raise `monthly_budget_usd` and deploy (docs/budget.md)."
     )
-    _confirm("Start them?", yes=yes)
+    confirm("Start them?", yes=yes)
     _tell(start(site.targets, site.session), nothing="somebody else has started it meanwhile")
     typer.echo("started")
 
@@ -141,25 +142,16 @@ def _asked(question: Callable[[], Answer]) -> Answer:
         raise RefusedError(f"AWS does not answer, or refuses: {said}. Nothing was changed") from error
 
 
-def _confirm(question: str, *, yes: bool) -> None:
-    try:
-        agreed = yes or typer.confirm(question)
-    except typer.Abort as error:
-        raise RefusedError("no answer; --yes asks nothing. Nothing was changed") from error
-    if not agreed:
-        raise RefusedError("not confirmed. Nothing was changed")
-
-
 def _tell(outcomes: list[Outcome], *, nothing: str) -> None:
     """Say what became of the parts.
 
     Raises:
         RefusedError: there was nothing to do.
-        UnfinishedError: a part failed.
+        FailedError: a part failed.
     """
     if not outcomes:
         raise RefusedError(nothing)
     for outcome in outcomes:
         typer.echo(f"{'FAILED: ' if outcome.failed else ''}{outcome}")
     if failed := sum(outcome.failed for outcome in outcomes):
-        raise UnfinishedError(f"{failed} of {len(outcomes)} parts are not as they should be. Run this again")
+        raise FailedError(f"{failed} of {len(outcomes)} parts are not as they should be. Run this again")

@@ -5,17 +5,13 @@ from typing import Annotated
 import typer
 
 from slipway.assembly.choice import RequiredEnvironment
-
-FAILED = 1
-"""Exit code when an update did not end as it should."""
-
-REFUSED = 2
-"""Exit code when nothing was changed."""
-
-INTERRUPTED = 130
-"""Exit code of Ctrl-C."""
+from slipway.console import reports_errors
 
 
+@reports_errors(
+    interrupted="no longer followed; an update that has begun goes on: `slipway roll-out` tells. When it is over, "
+    "--canary, --promote and --abort go on where they were"
+)
 def roll_out(
     version: Annotated[
         str | None,
@@ -45,23 +41,8 @@ def roll_out(
     Exit codes: 0 it is done; 1 it is not, the message says what is served; 2 nothing was changed.
     """
     # What these import takes seconds that no other command should wait for.
-    from slipway.operate.roll_out.errors import FailedError, RefusedError  # noqa: PLC0415
     from slipway.operate.roll_out.request import Request  # noqa: PLC0415
     from slipway.operate.roll_out.run import run  # noqa: PLC0415
 
-    try:
-        request = Request(version, back, canary, promote, abort)
-        run(environment, request, yes=yes, timeout_seconds=timeout_minutes * 60)
-    except RefusedError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(REFUSED) from error
-    except FailedError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(FAILED) from error
-    except KeyboardInterrupt as interrupt:
-        typer.echo(
-            "\nno longer followed; an update that has begun goes on: `slipway roll-out` tells. When it is over, "
-            "--canary, --promote and --abort go on where they were",
-            err=True,
-        )
-        raise typer.Exit(INTERRUPTED) from interrupt
+    request = Request(version, back, canary, promote, abort)
+    run(environment, request, yes=yes, timeout_seconds=timeout_minutes * 60)

@@ -9,7 +9,7 @@ from typing import Any
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from slipway.operate.roll_out.errors import FailedError, RefusedError
+from slipway.errors import FailedError, RefusedError
 from slipway.operate.roll_out.published import ModelBucket
 from slipway.operate.roll_out.service import InferenceStack, find_stack
 from slipway.operate.roll_out.state import Step, prefix_of

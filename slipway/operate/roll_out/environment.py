@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from slipway.assembly.environment_files import WrongChoiceError, environment_file
 from slipway.config import InvalidEnvironment, load_environment
-from slipway.operate.roll_out.errors import RefusedError
+from slipway.errors import RefusedError
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from botocore.exceptions import ClientError
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from slipway import facts
-from slipway.operate.roll_out.errors import RefusedError
+from slipway.errors import RefusedError
 from slipway.operate.roll_out.state import digest_of, pinned, prefix_of
 
 MANIFEST_NAME = "slipway-manifest.json"

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.table import Table
 
+from slipway.errors import RefusedError
 from slipway.operate.roll_out.compatibility import problems
-from slipway.operate.roll_out.errors import RefusedError
 from slipway.operate.roll_out.published import ModelBucket
 from slipway.operate.roll_out.service import InferenceStack, ServiceDescription
 from slipway.operate.roll_out.state import State, prefix_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass
 
+from slipway.errors import RefusedError
 from slipway.operate.roll_out import state as states
-from slipway.operate.roll_out.errors import RefusedError
 from slipway.operate.roll_out.service import InferenceStack
 from slipway.operate.roll_out.state import Pin, State, Step
 

@@ -10,10 +10,11 @@ import typer
 from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 
+from slipway.console import confirm
+from slipway.errors import RefusedError
 from slipway.operate.roll_out.compatibility import notices, problems, share_notices
 from slipway.operate.roll_out.endpoint import Endpoint, explained, open_endpoint
 from slipway.operate.roll_out.environment import Place, find_place
-from slipway.operate.roll_out.errors import RefusedError
 from slipway.operate.roll_out.published import ModelBucket
 from slipway.operate.roll_out.report import Report
 from slipway.operate.roll_out.request import Request, chosen_model
@@ -117,14 +118,7 @@ def _confirm(endpoint: Endpoint, place: Place, model: str, steps: Sequence[Step]
     if any(step.before.candidate is None and step.after.candidate for step in steps):
         host = endpoint.stack.services[model].instance_type
         typer.echo(f"note: the candidate takes one more host, {host}, until --promote or --abort")
-    if yes:
-        return
-    try:
-        agreed = typer.confirm("Do it?")
-    except typer.Abort as error:
-        raise RefusedError("no answer; --yes asks nothing. Nothing was changed") from error
-    if not agreed:
-        raise RefusedError("not confirmed. Nothing was changed")
+    confirm("Do it?", yes=yes)
 
 
 def _what_next(environment: str, model: str, steps: Sequence[Step]) -> str:

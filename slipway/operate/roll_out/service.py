@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from slipway import facts
-from slipway.operate.roll_out.errors import RefusedError
+from slipway.errors import RefusedError
 from slipway.operate.roll_out.state import WHOLE, State, Step, digest_of, pinned, prefix_of
 
 METADATA = "Slipway::RolledOutModels"

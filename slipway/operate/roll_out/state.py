@@ -11,7 +11,7 @@ later roll-outs take no other manifest. Versions of earlier roll-outs are a pref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from slipway.operate.roll_out.errors import RefusedError
+from slipway.errors import RefusedError
 
 WHOLE = 100
 """Weight of a service that has all requests."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from slipway.operate.roll_out.errors import FailedError
+from slipway.errors import FailedError
 from slipway.operate.roll_out.service import InferenceStack, stack_values
 from slipway.operate.roll_out.state import Step
 

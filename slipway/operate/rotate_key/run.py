@@ -11,11 +11,12 @@ from typing import Any
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
+from slipway.console import confirm
+from slipway.errors import FailedError, RefusedError
 from slipway.operate.endpoint.deployed import DeployedEndpoint, find_deployed
-from slipway.operate.endpoint.errors import RefusedError
 from slipway.operate.endpoint.keys import Keys
 from slipway.operate.roll_out.endpoint import explained
-from slipway.operate.rotate_key.tasks import FailedError, Tasks
+from slipway.operate.rotate_key.tasks import AGAIN, Tasks
 
 _KEY_BYTES = 36
 
@@ -60,7 +61,7 @@ def run(environment: str, *, finish: bool, yes: bool, timeout_seconds: float) ->
         if valid.coming:
             secret.write(Keys(valid.coming, previous=valid.current))
     except (ClientError, BotoCoreError) as error:
-        raise FailedError(explained(error)) from error
+        raise FailedError(f"{explained(error)}. {AGAIN}") from error
     typer.echo(
         "the new key is the current one, and the previous one is valid as well. Give it to every client "
         f"(ApiKeyCommand of the stack), then: {_command(environment)} --finish"
@@ -102,11 +103,4 @@ def _command(environment: str) -> str:
 def _confirm(endpoint: DeployedEndpoint, services: Sequence[str], *, finish: bool, yes: bool) -> None:
     doing = "the previous key becomes invalid" if finish else "a new key becomes valid beside the current one"
     typer.echo(f"{endpoint.stack}: {doing}. All tasks of {', '.join(services)} are replaced as by a roll-out")
-    if yes:
-        return
-    try:
-        agreed = typer.confirm("Do it?")
-    except typer.Abort as error:
-        raise RefusedError("no answer; --yes asks nothing. Nothing was changed") from error
-    if not agreed:
-        raise RefusedError("not confirmed. Nothing was changed")
+    confirm("Do it?", yes=yes)

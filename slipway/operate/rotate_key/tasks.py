@@ -7,15 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from slipway.errors import FailedError
+
 POLL_SECONDS = 15.0
 """How often Amazon ECS is asked about a deployment."""
 
+AGAIN = "The same command again goes on where this one stopped"
+"""What to do when not every task has taken the keys that were written."""
+
 _MOST_SERVICES = 10
 """So many services can be described at once (Amazon ECS API reference, DescribeServices)."""
-
-
-class FailedError(Exception):
-    """The keys were written, and not every task has taken them."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Tasks:
             tell(f"{service}: its tasks are replaced")
             while not self._is_done(service, deployment):
                 if time.monotonic() > ends:
-                    raise FailedError(f"{service} still replaces its tasks")
+                    raise FailedError(f"{service} still replaces its tasks. {AGAIN}")
                 time.sleep(POLL_SECONDS)
             tell(f"{service}: done")
 
@@ -77,7 +78,7 @@ class Tasks:
         if primary["id"] != deployment or primary["rolloutState"] == "FAILED":
             raise FailedError(
                 f"{service}: Amazon ECS has ended this replacement of its tasks; the service's events in the ECS "
-                "console say why"
+                f"console say why. {AGAIN}"
             )
         return bool(primary["rolloutState"] == "COMPLETED")
 

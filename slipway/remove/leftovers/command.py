@@ -6,11 +6,13 @@ from typing import Annotated
 import typer
 
 from slipway.assembly.choice import AssemblyOption, EnvironmentOption
+from slipway.console import reports_errors
 
 EXIT_CODES = {"clean": 0, "found": 1, "unknown": 2}
 """By verdict."""
 
 
+@reports_errors()
 def leftovers(
     *,
     environment: EnvironmentOption = None,
@@ -28,12 +30,8 @@ def leftovers(
     Exit codes: 0 nothing but what is documented and free; 1 something is left; 2 nobody can tell.
     """
     # What this imports takes seconds that no other command should wait for.
-    from slipway.remove.leftovers.environment import NotLookedError, find_subject  # noqa: PLC0415
+    from slipway.remove.leftovers.environment import find_subject  # noqa: PLC0415
     from slipway.remove.leftovers.run import run  # noqa: PLC0415
 
-    try:
-        found = run(find_subject(environment, assembly, name, region), json)
-    except NotLookedError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(EXIT_CODES["unknown"]) from error
+    found = run(find_subject(environment, assembly, name, region), json)
     raise typer.Exit(EXIT_CODES[found.verdict])

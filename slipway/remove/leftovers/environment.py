@@ -5,12 +5,12 @@ from pathlib import Path
 
 from slipway.assembly.choice import NotChosenError, chosen_assembly
 from slipway.config.environment import NAME
-from slipway.remove.errors import TeardownError
+from slipway.errors import RefusedError, SlipwayError
 from slipway.remove.leftovers.ownership import Subject, subject_of_name
 from slipway.remove.scope import Scope, read_scope
 
 
-class NotLookedError(Exception):
+class NotLookedError(RefusedError):
     """Nobody can tell what is left; the message says why."""
 
 
@@ -44,5 +44,5 @@ def find_subject(environment: str | None, assembly: Path | None, name: str | Non
         return subject_of_name(name, region)
     try:
         return subject_of(read_scope(chosen_assembly(environment, assembly, "leftovers", despite_findings=True)))
-    except (NotChosenError, TeardownError) as error:
+    except (NotChosenError, SlipwayError) as error:
         raise NotLookedError(str(error)) from error

@@ -5,7 +5,7 @@ from typing import Any
 
 import boto3
 
-from slipway.remove.errors import RefusedError
+from slipway.errors import RefusedError
 from slipway.remove.leftovers.calls import UNANSWERED, words_of
 
 

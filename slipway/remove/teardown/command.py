@@ -5,20 +5,10 @@ from typing import Annotated
 import typer
 
 from slipway.assembly.choice import AssemblyOption, EnvironmentOption
-
-FAILED = 1
-"""Exit code when something still stands that should not."""
-
-REFUSED = 2
-"""Exit code when nothing was changed."""
-
-UNPROVEN = 2
-"""Exit code when nobody can tell whether all is gone."""
-
-INTERRUPTED = 130
-"""Exit code of Ctrl-C."""
+from slipway.console import reports_errors
 
 
+@reports_errors(interrupted="stopped; what CloudFormation has begun goes on. Run this again to finish")
 def destroy(
     *,
     environment: EnvironmentOption = None,
@@ -43,21 +33,7 @@ def destroy(
     destroyed and nobody can tell whether something is left.
     """
     # What these import takes seconds that no other command should wait for.
-    from slipway.remove.errors import RefusedError, UnfinishedError, UnprovenError  # noqa: PLC0415
     from slipway.remove.teardown.run import Answers, run  # noqa: PLC0415
 
     answers = Answers(yes=yes, with_running_jobs=with_running_jobs, without_export=without_export, unprotect=unprotect)
-    try:
-        run(environment, assembly, answers, node_timeout_seconds=fleet_timeout_minutes * 60)
-    except RefusedError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(REFUSED) from error
-    except UnfinishedError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(FAILED) from error
-    except UnprovenError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(UNPROVEN) from error
-    except KeyboardInterrupt as interrupt:
-        typer.echo("\nstopped; what CloudFormation has begun goes on. Run this again to finish", err=True)
-        raise typer.Exit(INTERRUPTED) from interrupt
+    run(environment, assembly, answers, node_timeout_seconds=fleet_timeout_minutes * 60)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from slipway.remove.errors import UnfinishedError
+from slipway.errors import FailedError
 
 POLL_SECONDS = 15.0
 """How often EC2 is asked. A Trainium node takes a quarter of an hour and more to terminate."""
@@ -75,7 +75,7 @@ def terminate_all(ec2: Any, cluster: str, *, timeout_seconds: float, tell: Calla
         tell: called with how many nodes are in which state, as often as EC2 is asked.
 
     Raises:
-        UnfinishedError: nodes are still there after that time.
+        FailedError: nodes are still there after that time.
     """
     deadline = time.monotonic() + timeout_seconds
     while nodes := compute_nodes(ec2, cluster):
@@ -83,7 +83,7 @@ def terminate_all(ec2: Any, cluster: str, *, timeout_seconds: float, tell: Calla
         for start in range(0, len(running), _MOST_AT_ONCE):
             ec2.terminate_instances(InstanceIds=running[start : start + _MOST_AT_ONCE])
         if time.monotonic() >= deadline:
-            raise UnfinishedError(
+            raise FailedError(
                 f"after {timeout_seconds / 60:.0f} minutes {cluster} still has {by_state(nodes)}: {_named(nodes)}. "
                 "No stack was deleted. Run this again; it goes on where it stopped"
             )

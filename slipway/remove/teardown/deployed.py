@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from slipway.assembly.stacks import Stack
-from slipway.remove.errors import RefusedError
+from slipway.errors import RefusedError
 from slipway.remove.scope import Scope, find_clusters, find_lost
 from slipway.remove.stacks import DeployedStack
 

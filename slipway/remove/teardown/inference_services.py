@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from slipway.remove.errors import UnfinishedError
+from slipway.errors import FailedError
 from slipway.remove.stacks import physical_ids
 from slipway.remove.teardown.account import Account
 
@@ -107,7 +107,7 @@ class InferenceServices:
             tell: called with what is still there, as often as AWS is asked.
 
         Raises:
-            UnfinishedError: hosts are still there after that time.
+            FailedError: hosts are still there after that time.
         """
         self._end_tasks(min(timeout_seconds, TASK_SECONDS), tell)
         deadline = time.monotonic() + timeout_seconds
@@ -116,7 +116,7 @@ class InferenceServices:
         while deployed := [hosts for hosts in self.hosts() if hosts.count]:
             counts = ", ".join(f"{hosts.count} in {hosts.group}" for hosts in deployed)
             if time.monotonic() >= deadline:
-                raise UnfinishedError(
+                raise FailedError(
                     f"after {timeout_seconds / 60:.0f} minutes there are still inference hosts: {counts}. No stack was "
                     "deleted. Run this again; it goes on where it stopped"
                 )

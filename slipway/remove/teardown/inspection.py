@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from slipway.assembly.stacks import ENVIRONMENT_TAG
-from slipway.remove.errors import RefusedError
+from slipway.errors import RefusedError
 from slipway.remove.scope import Scope
 from slipway.remove.stacks import DeployedStack, deployed_stacks, physical_ids, with_nested
 from slipway.remove.teardown.account import Account

@@ -12,7 +12,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from slipway.remove.errors import UnfinishedError
+from slipway.errors import FailedError
 from slipway.remove.teardown.account import Account
 from slipway.remove.teardown.compute_nodes import ComputeNode, by_state, live_instances
 
@@ -109,7 +109,7 @@ def end_job_nodes(account: Account, cluster: str, *, timeout_seconds: float, tel
         tell: called with how many nodes are in which state, as often as EC2 is asked.
 
     Raises:
-        UnfinishedError: nodes are still there after that time.
+        FailedError: nodes are still there after that time.
     """
     deadline = time.monotonic() + timeout_seconds
     _hold_launches(account, [name for group in job_node_groups(account, cluster) for name in group.auto_scaling_groups])
@@ -120,7 +120,7 @@ def end_job_nodes(account: Account, cluster: str, *, timeout_seconds: float, tel
         if not nodes:
             return
         if time.monotonic() >= deadline:
-            raise UnfinishedError(
+            raise FailedError(
                 f"after {timeout_seconds / 60:.0f} minutes {cluster} still has {by_state(nodes)} for jobs. No stack "
                 "was deleted. Run this again; it goes on where it stopped"
             )

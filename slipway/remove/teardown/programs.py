@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from slipway.remove.errors import RefusedError
+from slipway.errors import RefusedError
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import typer
 
 from slipway.assembly.choice import NotChosenError, chosen_assembly
 from slipway.assembly.synthesis import PROJECT
-from slipway.remove.errors import RefusedError, UnfinishedError
+from slipway.errors import FailedError, RefusedError
 from slipway.remove.leftovers.calls import UNANSWERED, words_of
 from slipway.remove.scope import Scope, read_scope
 from slipway.remove.teardown.account import Account, open_account
@@ -45,7 +45,7 @@ def run(environment: str | None, assembly: Path | None, answers: Answers, *, nod
 
     Raises:
         RefusedError: nothing was changed.
-        UnfinishedError: something still stands that should not.
+        FailedError: something still stands that should not.
         UnprovenError: nothing else does, but AWS did not let everything be looked at.
     """
     programs = Programs.of_project(PROJECT)
@@ -72,7 +72,7 @@ def run(environment: str | None, assembly: Path | None, answers: Answers, *, nod
         else:
             _destroy(teardown)
     except UNANSWERED as error:
-        raise UnfinishedError(f"AWS does not answer, or refuses: {words_of(error)}. Run this again") from error
+        raise FailedError(f"AWS does not answer, or refuses: {words_of(error)}. Run this again") from error
 
 
 def _confirm(scope: Scope, found: Inspection, account: Account, answers: Answers) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from botocore.exceptions import ClientError
 
-from slipway.remove.errors import UnfinishedError, UnprovenError
+from slipway.errors import FailedError, UnprovenError
 from slipway.remove.scope import Cluster, Scope
 from slipway.remove.stacks import LOG_GROUP, failed_deletions, skipped_resources
 from slipway.remove.teardown.account import Account
@@ -61,7 +61,7 @@ class Teardown:
         """End the tasks that serve models, and their hosts.
 
         Raises:
-            UnfinishedError: hosts are still there after the longest wait.
+            FailedError: hosts are still there after the longest wait.
         """
         self.found.inference.end(timeout_seconds=self.node_timeout_seconds, tell=self.tell)
 
@@ -69,7 +69,7 @@ class Teardown:
         """Stop the compute fleets and wait until no compute node is left.
 
         Raises:
-            UnfinishedError: nodes are still there after the longest wait.
+            FailedError: nodes are still there after the longest wait.
         """
         for cluster in self.scope.clusters:
             if cluster.name in self.found.stacks:
@@ -94,7 +94,7 @@ class Teardown:
         """Scale the node groups of jobs on Kubernetes to zero and wait until no node of them is left.
 
         Raises:
-            UnfinishedError: nodes are still there after the longest wait.
+            FailedError: nodes are still there after the longest wait.
         """
         for cluster in self.scope.kubernetes_clusters:
             end_job_nodes(self.account, cluster, timeout_seconds=self.node_timeout_seconds, tell=self.tell)
@@ -118,7 +118,7 @@ class Teardown:
         """Run `cdk destroy`; when it fails, once more after the nodes that a cluster may have started meanwhile.
 
         Raises:
-            UnfinishedError: the last attempt failed, too.
+            FailedError: the last attempt failed, too.
         """
         for attempt in range(1, ATTEMPTS + 1):
             self.sweep_after_kubernetes()
@@ -131,7 +131,7 @@ class Teardown:
                 for cluster in self.scope.clusters:
                     self._empty(cluster)
                 self._release_lambda_interfaces()
-        raise UnfinishedError(
+        raise FailedError(
             f"cdk destroy failed {ATTEMPTS} times. Mend what its output names and run this again; "
             "docs/teardown.md says what usually holds a stack"
         )
@@ -179,7 +179,7 @@ class Teardown:
         """Ask AWS what is left, and say it.
 
         Raises:
-            UnfinishedError: something is left that should not be.
+            FailedError: something is left that should not be.
             UnprovenError: nothing else is, but AWS did not let everything be looked at.
         """
         remains = find_remains(self.scope, self.found, self.account)
@@ -196,7 +196,7 @@ class Teardown:
             )
         problems = sum(not remainder.documented for remainder in remains)
         if problems:
-            raise UnfinishedError(
+            raise FailedError(
                 f"{problems} of what is left should not be. Run this again, or delete it by hand: `slipway leftovers` "
                 "names the commands"
             )

@@ -6,8 +6,8 @@ import json
 import pytest
 from botocore.exceptions import ClientError
 
+from slipway.errors import FailedError
 from slipway.operate.roll_out import published, update
-from slipway.operate.roll_out.errors import FailedError
 from slipway.operate.roll_out.service import METADATA, InferenceStack, find_stack, stack_values
 from slipway.operate.roll_out.state import serve
 from slipway_jobs.publishing import manifest

@@ -13,10 +13,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from slipway.errors import FailedError, RefusedError
 from slipway.operate.roll_out import run, update
 from slipway.operate.roll_out.endpoint import Endpoint
 from slipway.operate.roll_out.environment import Place
-from slipway.operate.roll_out.errors import FailedError, RefusedError
 from slipway.operate.roll_out.published import ModelBucket, PublishedModel
 from slipway.operate.roll_out.request import Request
 from slipway.operate.roll_out.service import find_stack

@@ -7,8 +7,9 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
+from slipway.errors import FailedError
 from slipway.operate.rotate_key import tasks
-from slipway.operate.rotate_key.tasks import POLL_SECONDS, FailedError, Tasks
+from slipway.operate.rotate_key.tasks import POLL_SECONDS, Tasks
 from tests.operate.rotate_key.account import TARGETS, Clock
 
 OURS, ANOTHER = "ecs-svc/2", "ecs-svc/3"

@@ -1,6 +1,6 @@
 import pytest
 
-from slipway.remove.errors import UnfinishedError
+from slipway.errors import FailedError
 from slipway.remove.teardown.account import Account
 from slipway.remove.teardown.compute_nodes import ComputeNode, by_state, compute_nodes, terminate_all
 from tests.remove.teardown.conftest import SlowTermination
@@ -65,7 +65,7 @@ def test_after_the_longest_wait_it_says_which_nodes_are_left(
 ) -> None:
     nodes = start_nodes(account.ec2, 10)
 
-    with pytest.raises(UnfinishedError, match=f"after 0 minutes {CLUSTER} still has 10 nodes running: i-.* and 2 more"):
+    with pytest.raises(FailedError, match=f"after 0 minutes {CLUSTER} still has 10 nodes running: i-.* and 2 more"):
         terminate(account, timeout_seconds=0)
     assert states(account.ec2, nodes) == {"shutting-down"}
 

@@ -11,7 +11,7 @@ from moto.ecs.models import EC2ContainerServiceBackend
 from typer.testing import CliRunner
 
 from slipway.cli import app
-from slipway.remove.errors import UnfinishedError
+from slipway.errors import FailedError
 from slipway.remove.teardown.account import Account
 from slipway.remove.teardown.inference_services import InferenceServices, find_inference_services
 from tests.remove.teardown.fakes import ENVIRONMENT, STACKS, TAGS, TEMPLATES, FakePrograms, write_assembly
@@ -205,7 +205,7 @@ def test_hosts_that_never_end_are_an_unfinished_teardown(
     account: Account, group: str, polls: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(FakeAutoScalingGroup, "set_desired_capacity", lambda *_: None)
-    with pytest.raises(UnfinishedError, match="after 0 minutes there are still inference hosts: 2 in hosts"):
+    with pytest.raises(FailedError, match="after 0 minutes there are still inference hosts: 2 in hosts"):
         InferenceServices(account, (), (group,)).end(timeout_seconds=0, tell=lambda _: None)
 
 

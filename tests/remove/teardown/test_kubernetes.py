@@ -9,7 +9,7 @@ from moto.eks.models import EKSBackend
 from typer.testing import CliRunner, Result
 
 from slipway.cli import app
-from slipway.remove.errors import UnfinishedError
+from slipway.errors import FailedError
 from slipway.remove.stacks import deployed_stacks
 from slipway.remove.teardown import kubernetes_nodes, lambda_interfaces
 from slipway.remove.teardown.account import Account
@@ -247,7 +247,7 @@ def test_no_node_is_launched_any_more(cluster: Account) -> None:
 def test_nodes_that_do_not_end_are_told_and_no_stack_is_deleted(cluster: Account) -> None:
     start_nodes(cluster, "Trn1-3c4d", 1)
 
-    with pytest.raises(UnfinishedError, match=r"still has 1 node running for jobs\. No stack was deleted"):
+    with pytest.raises(FailedError, match=r"still has 1 node running for jobs\. No stack was deleted"):
         end_job_nodes(cluster, KUBERNETES, timeout_seconds=0, tell=lambda _line: None)
 
 

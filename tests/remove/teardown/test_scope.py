@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from slipway.remove.errors import RefusedError
+from slipway.errors import RefusedError
 from slipway.remove.scope import Cluster, Scope, read_scope
 from tests.assembly import Assembly
 from tests.remove.teardown.fakes import BUCKET, CLUSTER, NETWORK, TEMPLATES, TRAINING, write_assembly

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import cycle, islice
 
-from slipway.operate.endpoint.errors import RefusedError
+from slipway.errors import RefusedError
 
 FEWEST_PROMPT_TOKENS = 32
 """Tokens of a prompt without any filling: the task, a number, and a usual chat template."""

@@ -11,10 +11,10 @@ from typing import Protocol
 
 import httpx2
 
+from slipway.errors import RefusedError
 from slipway.operate.endpoint.check.api import models
 from slipway.operate.endpoint.check.inquiry import Inquiry
 from slipway.operate.endpoint.check.verdicts import Result
-from slipway.operate.endpoint.errors import RefusedError
 from slipway.operate.endpoint.http_client import open_client, tls_context
 from slipway.operate.endpoint.load.event_loop import lateness
 from slipway.operate.endpoint.load.measures import Level, measure

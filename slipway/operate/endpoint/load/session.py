@@ -10,8 +10,8 @@ from enum import Enum, auto
 import typer
 from rich.console import Console
 
+from slipway.errors import RefusedError
 from slipway.operate.endpoint.addressing import Address
-from slipway.operate.endpoint.errors import RefusedError
 from slipway.operate.endpoint.load import report
 from slipway.operate.endpoint.load.plan import Plan
 from slipway.operate.endpoint.load.run import LoadTest
