@@ -143,7 +143,7 @@ rehearse-%: setup
 
 .PHONY: test-rehearsal
 test-rehearsal: setup ## Run the slow tests of the rehearsal, of slipway destroy and roll-out
-	python -m pytest tests/rehearsal tests/remove/teardown tests/operate/roll_out -m rehearsal
+	python -m pytest tests/emulator tests/rehearse tests/remove/teardown tests/operate/roll_out -m rehearsal
 
 .PHONY: destroy
 destroy: setup ## Delete the deployed ENVIRONMENT, nodes first; says what and asks (docs/teardown.md)
