@@ -1,6 +1,7 @@
 """The house's own rules."""
 
 import json
+import re
 from importlib import metadata
 from pathlib import Path
 
@@ -38,3 +39,10 @@ def test_requirements_are_pinned() -> None:
 
 def test_the_lock_file_names_no_download_hosts() -> None:
     assert "resolved" not in (PROJECT / "package-lock.json").read_text()
+
+
+def test_every_folder_that_the_makefile_tests_exists() -> None:
+    named = set(re.findall(r"(?<![\w/])tests/[\w/]+(?:\.\w+)?", (PROJECT / "Makefile").read_text(encoding="utf-8")))
+
+    assert len(named) > 10
+    assert sorted(name for name in named if not (PROJECT / name).exists()) == []
