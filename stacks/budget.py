@@ -12,7 +12,7 @@ from slipway.assembly.stacks import ENVIRONMENT_TAG
 from slipway.config.environment import Environment
 from stacks.inference import InferenceStack
 from stacks.kubernetes import KubernetesStack
-from stacks.lifetimes import log_retention
+from stacks.settings.lifetimes import log_retention
 
 CODE = Path(__file__).parent.parent / "assets" / "operations"
 

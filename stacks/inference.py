@@ -25,9 +25,9 @@ from slipway.config.environment import Environment
 from slipway.config.inference import Inference
 from slipway.config.inference import ServedModel as ServedModelSpec
 from stacks.environment_stack import EnvironmentStack
-from stacks.lifetimes import log_retention
 from stacks.network import NetworkStack
-from stacks.served_model import ServedModel, Surroundings
+from stacks.served_model import EndpointContext, ServedModel
+from stacks.settings.lifetimes import log_retention
 from stacks.storage import StorageStack
 
 METADATA = "Slipway::Endpoint"
@@ -91,7 +91,7 @@ class InferenceStack(EnvironmentStack):
                 name=self.stack_name, vpc=network.network.vpc, log_retention=log_retention(environment)
             ),
         ).cluster
-        surroundings = Surroundings(
+        context = EndpointContext(
             environment=environment,
             endpoint=self.endpoint,
             cluster=cluster,
@@ -107,8 +107,7 @@ class InferenceStack(EnvironmentStack):
         # Below a construct of their own: a model may have any name.
         models = Construct(self, "Models")
         self.models = tuple(
-            ServedModel(models, model, surroundings, claims=authentication.claims_of(model))
-            for model in inference.models
+            ServedModel(models, model, context, claims=authentication.claims_of(model)) for model in inference.models
         )
         self._tag_hosts(environment)
         self.node_problem_detection = NodeProblemDetection(

@@ -28,11 +28,11 @@ from slipway.assembly.stacks import ENVIRONMENT_TAG
 from slipway.config.environment import Environment
 from slipway.config.kubernetes import Kubernetes, Team
 from stacks.environment_stack import EnvironmentStack
-from stacks.job_environment import kubernetes_job_environment
-from stacks.lifetimes import log_retention
 from stacks.network import NetworkStack
+from stacks.settings.job_environment import kubernetes_job_environment
+from stacks.settings.lifetimes import log_retention
+from stacks.settings.teams import team_namespace, team_space, user_groups
 from stacks.storage import StorageStack
-from stacks.teams import team_namespace, team_space, user_groups
 
 ASSETS = Path(__file__).parent.parent / "assets"
 

@@ -10,7 +10,7 @@ from neuron_constructs.network import Network, NetworkProps
 from neuron_constructs.provided_functions import own_provided_functions
 from slipway.config.environment import Environment
 from stacks.environment_stack import EnvironmentStack
-from stacks.lifetimes import keeps_file_system, log_retention, removal_policy
+from stacks.settings.lifetimes import keeps_file_system, log_retention, removal_policy
 
 
 class NetworkStack(EnvironmentStack):

@@ -18,7 +18,7 @@ from neuron_constructs.inference.client_commands import curl_command, openai_com
 from neuron_constructs.inference.container_image import container_image, is_in_ecr
 from neuron_constructs.inference.endpoint import Endpoint, ModelRoute, RouteProps, TokenClaim
 from neuron_constructs.inference.image_mirror import ImageMirror, ImageMirrorProps
-from neuron_constructs.inference.model import NOT_PINNED, LocalCopy, Model, MountedBucket, MountedLustre
+from neuron_constructs.inference.model import NOT_PINNED, Model
 from neuron_constructs.inference.model_service import ModelService, ModelServiceProps
 from neuron_constructs.inference.rolled_out_model import RolledOutModel, RolledOutModelProps
 from neuron_constructs.inference.scaling import (
@@ -31,8 +31,9 @@ from neuron_constructs.inference.served_files import changes_rule
 from slipway import facts
 from slipway.config import inference as spec
 from slipway.config.environment import Environment
-from stacks.lifetimes import log_retention
-from stacks.storage import MODELS_ON_LUSTRE, StorageStack
+from stacks.settings.lifetimes import log_retention
+from stacks.settings.served_model import model_source, rolled_out_service, scales
+from stacks.storage import StorageStack
 
 SCRIPTS = Path(__file__).parent.parent / "assets" / "inference"
 
@@ -44,7 +45,7 @@ CANDIDATE_TASKS = 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Surroundings:
+class EndpointContext:
     """What the models of an endpoint share."""
 
     environment: Environment
@@ -86,7 +87,7 @@ class ServedModel(Construct):
         self,
         scope: Construct,
         wanted: spec.ServedModel,
-        surroundings: Surroundings,
+        context: EndpointContext,
         *,
         claims: Sequence[TokenClaim],
     ) -> None:
@@ -95,24 +96,24 @@ class ServedModel(Construct):
         Args:
             scope: what holds the models; a model's id in it is its slug.
             wanted: the model's entry in the environment file.
-            surroundings: what the models share.
+            context: what the models share.
             claims: what a token must say for this model, where the endpoint checks tokens.
         """
         super().__init__(scope, wanted.slug)
         self.name = wanted.name
         self.spec = wanted
         self._stack = cdk.Stack.of(self)
-        self._surroundings = surroundings
+        self._context = context
         self.engine = facts.inference_engine(wanted.engine)
         rolled_out = self._rolled_out()
-        self.route = surroundings.endpoint.add_model(
+        self.route = context.endpoint.add_model(
             wanted.slug,
             RouteProps(
                 engine=self.engine,
                 path=wanted.route.path,
                 host=wanted.route.host,
                 candidate_weights=rolled_out.weights if rolled_out and wanted.canary else None,
-                has_proxy=surroundings.api_key is not None,
+                has_proxy=context.api_key is not None,
                 claims=claims,
             ),
         )
@@ -134,9 +135,9 @@ class ServedModel(Construct):
         self.changes = changes_rule(
             self,
             "Changes",
-            bucket=surroundings.storage.model_bucket,
+            bucket=context.storage.model_bucket,
             prefixes=[prefix, candidate_prefix] if candidate_prefix else [prefix],
-            log=surroundings.changes,
+            log=context.changes,
         )
         self.description = self._describe()
 
@@ -168,7 +169,6 @@ class ServedModel(Construct):
         wanted = self.spec
         if wanted.prefix is not None:
             return None
-        host = facts.instance_type(wanted.instance_type)
         return RolledOutModel(
             self._stack,
             RolledOutModelProps(
@@ -176,25 +176,8 @@ class ServedModel(Construct):
                 slug=wanted.slug,
                 none_chosen=NO_MODEL_CHOSEN,
                 canary=wanted.canary,
-                task_count=wanted.scaling.min_count if self.scales else None,
-                service={
-                    "engine": wanted.engine,
-                    "neuron_release": self.engine.release_in(wanted.image),
-                    "neuron_runtime": self.engine.runtime_in(wanted.image),
-                    "neuron_driver": wanted.host_image.neuron_driver
-                    if wanted.host_image
-                    else facts.machine_image(self.engine.machine_image).neuron_driver,
-                    "instance_type": wanted.instance_type,
-                    "logical_neuron_cores": host.logical_neuron_cores,
-                    "neuron_memory_gib": host.neuron_memory_gib,
-                    "memory_gib": host.memory_gib,
-                    "volume_gib": wanted.source.volume_gib if isinstance(wanted.source, spec.Sync) else None,
-                    "service_name": self.service_name,
-                    "architectures": list(self.engine.architectures),
-                    "desired_count": wanted.scaling.min_count,
-                    "compiled": wanted.compiled.model_dump() if wanted.compiled else None,
-                    "limits": wanted.limits.model_dump(exclude_none=True),
-                },
+                task_count=wanted.scaling.min_count if scales(self.spec.scaling) else None,
+                service=rolled_out_service(wanted, self.engine, self.service_name),
             ),
         )
 
@@ -204,14 +187,14 @@ class ServedModel(Construct):
             mirror = ImageMirror(
                 self,
                 "Mirror",
-                ImageMirrorProps(source_image=reference, log_retention=log_retention(self._surroundings.environment)),
+                ImageMirrorProps(source_image=reference, log_retention=log_retention(self._context.environment)),
             )
             self._output("MirrorCommand", mirror.command, "Copies the engine's image into Amazon ECR")
             return EngineImage(mirror.image, mirror.image_uri, needs_log_in=True)
         return EngineImage(container_image(self, "Repository", reference), reference, needs_log_in=is_in_ecr(reference))
 
     def _model(self, prefix: str, is_chosen: cdk.CfnCondition | None, manifest_sha256: str) -> Model:
-        storage = self._surroundings.storage
+        storage = self._context.storage
         return Model(
             bucket=storage.model_bucket,
             reader_policy=storage.model_reader.policy,
@@ -219,24 +202,9 @@ class ServedModel(Construct):
             name=self.name,
             is_published=self.spec.prefix is None,
             manifest_sha256=manifest_sha256,
-            source=self._source(),
+            source=model_source(self.spec.source, storage.lustre),
             is_chosen=is_chosen,
         )
-
-    def _source(self) -> MountedBucket | LocalCopy | MountedLustre:
-        match self.spec.source:
-            case spec.Mountpoint():
-                return MountedBucket()
-            case spec.Sync(volume_gib=volume_gib, throughput_mib_s=throughput_mib_s):
-                return LocalCopy(volume_gib=volume_gib, throughput_mib_s=throughput_mib_s)
-            case spec.LustreSource():
-                file_system = self._surroundings.storage.lustre.file_system
-                return MountedLustre(
-                    dns_name=file_system.dns_name,
-                    mount_name=file_system.mount_name,
-                    directory=MODELS_ON_LUSTRE,
-                    client_group_id=self._surroundings.storage.lustre.client_security_group.security_group_id,
-                )
 
     def _service(
         self,
@@ -248,7 +216,7 @@ class ServedModel(Construct):
         candidate: bool = False,
     ) -> ModelService:
         """Create the model's service, or that of a candidate: one task, no spare host."""
-        wanted, around = self.spec, self._surroundings
+        wanted, around = self.spec, self._context
         offered = facts.offered_zone_ids(wanted.instance_type, around.environment.region)
         targets = self.route.candidate_target_group if candidate else self.route.target_group
         assert targets is not None
@@ -274,7 +242,7 @@ class ServedModel(Construct):
                 limits=wanted.limits.model_dump(exclude_none=True),
                 task_count=task_count,
                 desired_count=desired_count,
-                scales=self.scales and not candidate,
+                scales=scales(self.spec.scaling) and not candidate,
                 max_hosts=CANDIDATE_TASKS if candidate else wanted.host_limit,
                 warm_pool_count=0 if candidate else wanted.scaling.warm_pool_count,
                 deployment="in_place" if candidate else wanted.deployment,
@@ -299,15 +267,9 @@ class ServedModel(Construct):
             candidate=True,
         )
 
-    @property
-    def scales(self) -> bool:
-        """Whether the number of tasks changes by itself."""
-        scaling = self.spec.scaling
-        return bool(scaling.schedules) or scaling.max_count not in {None, scaling.min_count}
-
     def _scale(self, is_chosen: cdk.CfnCondition | None) -> None:
         scaling = self.spec.scaling
-        if not self.scales:
+        if not scales(self.spec.scaling):
             return
         metric: cloudwatch.IMetric | RequestsPerTarget = (
             self.service.metrics.metric("QueueSize", "Average")
@@ -334,7 +296,7 @@ class ServedModel(Construct):
     def _describe(self) -> Mapping[str, Any]:
         """Add the outputs for clients, and return what `slipway endpoint` is told of the model."""
         base_url, model_id = self.route.base_url, self.model_id
-        has_key = self._surroundings.authentication != "none"
+        has_key = self._context.authentication != "none"
         self._output("BaseUrl", base_url, "OPENAI_BASE_URL of clients")
         self._output("ModelId", model_id, "What clients send as model")
         self._output("CurlCommand", curl_command(base_url, model_id, has_key=has_key), "Asks the model, with curl")

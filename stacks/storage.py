@@ -18,7 +18,7 @@ from neuron_constructs.provided_functions import own_provided_functions
 from slipway.config.environment import Environment
 from slipway.config.inference import LustreSource
 from stacks.environment_stack import EnvironmentStack
-from stacks.lifetimes import (
+from stacks.settings.lifetimes import (
     database_removal_policy,
     home_lifecycle,
     keeps_data,
@@ -27,10 +27,8 @@ from stacks.lifetimes import (
     removal_policy,
     storage_lifecycle,
 )
-from stacks.teams import checkpoint_keys
-
-MODELS_ON_LUSTRE = "/models"
-"""Where the model bucket is linked on the training file system, if an endpoint reads it there."""
+from stacks.settings.served_model import MODELS_ON_LUSTRE
+from stacks.settings.teams import checkpoint_keys
 
 
 class StorageStack(EnvironmentStack):

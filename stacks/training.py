@@ -32,10 +32,10 @@ from slipway.assembly.bootstrap import DEFAULT_QUALIFIER
 from slipway.assembly.stacks import ENVIRONMENT_TAG
 from slipway.config.environment import Environment
 from slipway.config.training import Training
-from stacks.cluster_settings import cluster_settings
 from stacks.environment_stack import EnvironmentStack
-from stacks.job_environment import slurm_job_environment
-from stacks.lifetimes import log_retention
+from stacks.settings.cluster import cluster_settings
+from stacks.settings.job_environment import slurm_job_environment
+from stacks.settings.lifetimes import log_retention
 from stacks.storage import StorageStack
 
 ASSETS = Path(__file__).parent.parent / "assets"

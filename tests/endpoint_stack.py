@@ -93,7 +93,7 @@ def endpoint_stack(app: cdk.App) -> cdk.Stack:
 
 
 def add_endpoint(stack: cdk.Stack, wanted: Wanted) -> Endpoint:
-    """Add an endpoint in a VPC and with a log bucket that are somebody else's."""
+    """Add an endpoint in a VPC and with a log bucket that belong to another owner."""
     zones = ("us-west-2a", "us-west-2b")
     vpc = ec2.Vpc.from_vpc_attributes(stack, "Vpc", vpc_id="vpc-0123456789abcdef0", availability_zones=list(zones))
     subnets = [

@@ -1,4 +1,4 @@
-"""Node groups alone in a stack with a cluster: what CloudFormation is told of each."""
+"""Node groups alone in a stack with a cluster: what the template says of each."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple

@@ -61,7 +61,7 @@ def templates_by_region(directory: Path) -> Mapping[str, list[str]]:
 
 
 def known_to_ec2_alone(line: str) -> bool:
-    """Tell whether cfn-lint's list of a region's instance types is behind EC2's own, which the facts have."""
+    """Return whether cfn-lint's list of a region's instance types is behind EC2's own, which the facts have."""
     found = _UNKNOWN_TYPE.search(line)
     return found is not None and found["region"] in facts.offering_regions(found["type"])
 

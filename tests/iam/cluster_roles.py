@@ -17,7 +17,7 @@ from tests.iam.simulator import ACCOUNT, Document, Request
 RECORDED = Path(__file__).with_name("parallelcluster_roles.json")
 CLUSTER = "trainium-team"
 
-# Ids that the judge's account makes up anew each time.
+# Ids that the judge's account makes up again each time.
 _MADE_UP = {
     r"subnet-[0-9a-f]{17}": "subnet-0123456789abcdef0",
     r"parallelcluster-[0-9a-f]{16}-v1": "parallelcluster-0123456789abcdef-v1",

@@ -35,7 +35,7 @@ def statements(made: MadeResource) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def is_bound(made: MadeResource, service: str, statement: Mapping[str, Any]) -> bool:
-    """Tell whether this statement, or a denial beside it, asks for which account the service acts."""
+    """Return whether this statement, or a denial beside it, asks for which account the service acts."""
     denials = [each for name, each in statements(made) if name == service and each["Effect"] == "Deny"]
     return any(key in json.dumps(each.get("Condition", {})) for each in (statement, *denials) for key in BINDING)
 

@@ -30,7 +30,7 @@ def action(assembly: Assembly, resource_type: str) -> tuple[str, Any]:
 
 
 def subscribers(assembly: Assembly) -> dict[tuple[str, int], list[Any]]:
-    """Who is told of each notification of the budget."""
+    """Who gets each notification of the budget."""
     budget = assembly.resource("operations", "AWS::Budgets::Budget")
     return {
         (item["Notification"]["NotificationType"], item["Notification"]["Threshold"]): [

@@ -59,7 +59,7 @@ def test_what_is_acknowledged_is_synthesized(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("destroy", "nothing of environment small stands"),
+        ("destroy", "nothing of environment small is deployed"),
         ("pause", "nothing of environment small (account 123456789012, us-west-2) runs"),
     ],
 )

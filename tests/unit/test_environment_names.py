@@ -1,4 +1,4 @@
-"""No command takes an empty, blank or missing name for an environment, and none that is no name."""
+"""No command takes an empty, blank or missing name for an environment, and none that is not a name."""
 
 import json
 import os

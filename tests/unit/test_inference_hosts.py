@@ -1,4 +1,4 @@
-"""What CloudFormation is told of the inference hosts."""
+"""What the template says of the inference hosts."""
 
 from __future__ import annotations
 

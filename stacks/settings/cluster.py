@@ -11,8 +11,8 @@ from slipway.assembly.stacks import ENVIRONMENT_TAG
 from slipway.config import queues as spec
 from slipway.config.environment import Environment
 from slipway.config.training import AppsVolume, HomeVolume, Training
-from stacks.lifetimes import storage_lifecycle
-from stacks.storage import StorageStack
+from stacks.settings.lifetimes import storage_lifecycle
+from stacks.settings.storage import Storage
 
 _CAPACITY_TYPES: dict[str, Literal["ONDEMAND", "SPOT", "CAPACITY_BLOCK"]] = {
     "on_demand": "ONDEMAND",
@@ -28,7 +28,7 @@ _DELETION_POLICIES: dict[str, Literal["Delete", "Snapshot", "Retain"]] = {
 
 
 def cluster_settings(
-    environment: Environment, training: Training, access: NodeAccess, storage: StorageStack
+    environment: Environment, training: Training, access: NodeAccess, storage: Storage
 ) -> ClusterConfigurationProps:
     """Return what the cluster's configuration is built from.
 
@@ -66,7 +66,7 @@ def cluster_settings(
     )
 
 
-def _accounting_database(storage: StorageStack) -> AccountingDatabase | None:
+def _accounting_database(storage: Storage) -> AccountingDatabase | None:
     database = storage.accounting_database
     if database is None:
         return None

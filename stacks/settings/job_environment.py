@@ -9,11 +9,11 @@ from slipway.config.environment import Environment
 from slipway.config.inference import Inference, ServedModel
 from slipway.config.kubernetes import Kubernetes, Team
 from slipway.config.training import Training
-from stacks.storage import StorageStack
-from stacks.teams import team_directories, team_namespace
+from stacks.settings.storage import Storage
+from stacks.settings.teams import team_directories, team_namespace
 
 
-def slurm_job_environment(environment: Environment, training: Training, storage: StorageStack) -> dict[str, Any]:
+def slurm_job_environment(environment: Environment, training: Training, storage: Storage) -> dict[str, Any]:
     """Return the content of the kit's `environment.json`; `slipway_jobs.environment.Environment` says what it means.
 
     Args:
@@ -35,7 +35,7 @@ def slurm_job_environment(environment: Environment, training: Training, storage:
 
 
 def kubernetes_job_environment(
-    environment: Environment, kubernetes: Kubernetes, storage: StorageStack, *, image: str, team: Team | None
+    environment: Environment, kubernetes: Kubernetes, storage: Storage, *, image: str, team: Team | None
 ) -> dict[str, Any]:
     """Return the same for jobs on Kubernetes, where a node group is what a queue is for Slurm.
 
@@ -79,7 +79,7 @@ def kubernetes_job_environment(
 
 def _job_environment(
     environment: Environment,
-    storage: StorageStack,
+    storage: Storage,
     cluster_name: str,
     queues: Sequence[Mapping[str, Any]],
     training_stacks: Iterable[str],

@@ -1,0 +1,1 @@
+"""The environment file in the words of the constructs: pure functions, no resources."""

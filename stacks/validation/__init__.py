@@ -1,0 +1,1 @@
+"""What Slipway adds to the validation of a synthesis, beside cdk-nag."""
