@@ -17,7 +17,7 @@ from slipway.review.lint.command import lint
 
 app = Program(
     help="Plan, check, operate and destroy Slipway environments: what the CDK CLI does not do. Guide: docs/README.md.",
-    epilog="Exit codes: 0 fine or done; 1 something was found or failed; 2 nothing was done, or nobody can tell. "
+    epilog="Exit codes: 0 fine or done; 1 something was found or failed; 2 nothing was done, or it is unknown. "
     "`slipway COMMAND --help` says what they mean there.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -1,6 +1,6 @@
 """What every command line of Slipway does in the same way: end with one sentence, not with a traceback.
 
-A closed pipe, a full disk, a folder that cannot be written and a signal are no faults of a command, so no command
+A closed pipe, a full disk, a folder that cannot be written and a signal are not faults of a command, so no command
 handles them.
 """
 
@@ -104,7 +104,7 @@ def confirm(question: str, *, yes: bool) -> None:
         yes: whether `--yes` answers.
 
     Raises:
-        RefusedError: the answer is no, or nobody answers.
+        RefusedError: the answer is no, or missing.
     """
     try:
         agreed = yes or typer.confirm(question)

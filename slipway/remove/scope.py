@@ -61,7 +61,7 @@ class Scope:
 
     @property
     def deletes_data(self) -> bool:
-        """Whether data is lost that nobody can get back."""
+        """Whether data is lost that cannot be recovered."""
         return bool(self.lost) or any("Delete" in cluster.volumes.values() for cluster in self.clusters)
 
     @property

@@ -1,4 +1,4 @@
-"""What stands in front of an inference endpoint and beside it is created, changed and deleted through the APIs."""
+"""What exists in front of an inference endpoint and beside it is created, changed and deleted through the APIs."""
 
 from typing import Any
 

@@ -100,7 +100,7 @@ def zipped(folder: Path) -> bytes:
 
 
 def active(emulator: RunningEmulator, stack: str) -> set[str]:
-    """The logical ids of what stands."""
+    """The logical ids of what exists."""
     pages = emulator.cloudformation.get_paginator("list_stack_resources").paginate(StackName=stack)
     found = [resource for page in pages for resource in page["StackResourceSummaries"]]
     assert {resource["ResourceStatus"] for resource in found} <= ACTIVE

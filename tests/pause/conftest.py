@@ -15,7 +15,7 @@ def _credentials(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, "testing")
     monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
     monkeypatch.delenv("AWS_PROFILE", raising=False)
-    # A thousand images that nobody asks for, made anew for each test, take a second.
+    # A thousand images that nobody asks for, made again for each test, take a second.
     monkeypatch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")
 
 

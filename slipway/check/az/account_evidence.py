@@ -6,9 +6,10 @@ from typing import TypeVar
 
 from slipway import facts
 from slipway.assembly.stacks import ENVIRONMENT_TAG
+from slipway.aws.account import Account
+from slipway.aws.refusals import UNANSWERED
 from slipway.check.az.evidence import FILE_SYSTEMS_NOTE, Evidence, Zone
 from slipway.check.az.wanted import Wanted
-from slipway.check.preflight.account import UNANSWERED, Account
 from slipway.check.preflight.block_offers import MOST_INSTANCES, block_offers
 from slipway.check.preflight.reservations import read_reservation, reservation_ids
 from slipway.check.preflight.zones import zone_ids_by_name
@@ -23,10 +24,10 @@ _FILE_SYSTEMS = {"LUSTRE": "FSx for Lustre", "OPENZFS": "FSx for OpenZFS"}
 
 
 def account_evidence(wanted: Wanted, account: Account) -> Evidence:
-    """Ask AWS. Offerings must be told; what else it refuses to tell becomes a note.
+    """Ask AWS. Offerings are required. What else it refuses to answer becomes a note.
 
     Raises:
-        ClientError: EC2 refuses to tell zones or offerings.
+        ClientError: EC2 refuses to list zones or offerings.
         BotoCoreError: there are no credentials, or EC2 does not answer.
     """
     names = zone_ids_by_name(account)
@@ -125,7 +126,7 @@ def _own_subnets(wanted: Wanted, account: Account) -> dict[str, list[str]]:
 
 
 def _spot_prices(wanted: Wanted, account: Account, names: dict[str, str]) -> dict[str, dict[str, float]]:
-    """Return the price of each type in each zone: since now, for EC2 tells ninety days of prices otherwise."""
+    """Return the price of each type in each zone: since now, for EC2 returns ninety days of prices otherwise."""
     found: dict[str, dict[str, float]] = {}
     if wanted.spot:
         for price in account.listing(

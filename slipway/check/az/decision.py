@@ -88,7 +88,7 @@ def _rank(wanted: Wanted, evidence: Evidence, training: Zone, others: tuple[Zone
     changed = sum(zone.id not in wanted.current_others for zone in others)
     serving = sum(name in zone.offered for name in wanted.serving for zone in zones)
     return (
-        # Offers come and go: none moves an environment that stands.
+        # Offers come and go: none moves a deployed environment.
         bool(evidence.deployed) and training.id != wanted.current,
         -len(training.blocks),
         training.id != wanted.current,
@@ -116,7 +116,7 @@ def _reasons(wanted: Wanted, evidence: Evidence, training: Zone, others: tuple[Z
     if training.blocks:
         found.append(f"it has Capacity Blocks of {listed(sorted(training.blocks), 'and')}")
     if training.file_systems:
-        found.append(f"{listed(sorted(training.file_systems), 'and')} of this account stand there")
+        found.append(f"{listed(sorted(training.file_systems), 'and')} of this account are there")
     for name in wanted.serving:
         offering = [zone.id for zone in (training, *others) if name in zone.offered]
         found.append(f"{name} is offered in {listed(offering, 'and')}")

@@ -34,7 +34,7 @@ def edited(text: str, decision: Decision, source: str, today: str) -> str:
     Args:
         text: the whole file.
         decision: the zones.
-        source: who told the evidence.
+        source: where the evidence is from.
         today: the date, `2026-11-22`.
 
     Returns:
@@ -98,7 +98,7 @@ def _network(text: str) -> yaml.MappingNode:
     if len(found) != 1 or not isinstance(found[0], yaml.MappingNode) or not found[0].value:
         raise CannotWriteError("the file has no `network` section with a key to write beside")
     if found[0].flow_style:
-        raise CannotWriteError("`network` is written in one line, {...}, where no reason can stand")
+        raise CannotWriteError("`network` is written in one line, {...}, where no reason can be written")
     return found[0]
 
 

@@ -69,6 +69,6 @@ def offline_evidence(wanted: Wanted) -> Evidence:
 
 
 FILE_SYSTEMS_NOTE = (
-    "AWS has no list of the zones where FSx builds a file system: only one of the account's own that stands in a zone "
-    "proves it, and creating one tells."
+    "AWS has no list of the zones where FSx builds a file system: only a file system of your account in that zone "
+    "proves it, or creating one."
 )

@@ -3,17 +3,17 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-import boto3
 from rich.console import Console
 
 from slipway import facts
+from slipway.aws.account import Account
+from slipway.aws.refusals import UNANSWERED
 from slipway.check.az.account_evidence import account_evidence
 from slipway.check.az.decision import Decision, NoZoneFitsError, decide
 from slipway.check.az.edit import CannotWriteError, edited, write
 from slipway.check.az.evidence import Evidence, offline_evidence
 from slipway.check.az.table import print_evidence
 from slipway.check.az.wanted import Wanted, read_wanted
-from slipway.check.preflight.account import UNANSWERED, Account
 from slipway.config import InvalidEnvironment
 from slipway.config.problems import listed
 
@@ -60,15 +60,15 @@ def run(path: Path, *, region: str | None, offline: bool, dry_run: bool, console
     if left:
         _say(
             console,
-            f"It was {listed(left, 'and')}. In an environment that stands, a deployment would replace subnets and file "
+            f"It was {listed(left, 'and')}. In a deployed environment, a deployment would replace subnets and file "
             "systems: `slipway plan` says what.",
         )
     deployed = [zone for zone in left if zone in evidence.deployed]
     if deployed:
         _say(
             console,
-            f"{path} was not changed: the environment stands in {listed(deployed, 'and')}. Take the zones out of the "
-            "file to choose anew.",
+            f"{path} was not changed: the environment is deployed in {listed(deployed, 'and')}. Take the zones out "
+            "of the file to choose again.",
         )
         return False
     if dry_run or elsewhere:
@@ -90,7 +90,7 @@ def _evidence(wanted: Wanted, *, offline: bool) -> Evidence:
     try:
         if offline:
             return offline_evidence(wanted)
-        return account_evidence(wanted, Account(wanted.region, boto3.Session(region_name=wanted.region)))
+        return account_evidence(wanted, Account.in_region(wanted.region))
     except facts.UnknownFact as error:
         raise NothingAskedError(str(error)) from error
     except UNANSWERED as error:

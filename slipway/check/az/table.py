@@ -16,7 +16,7 @@ def print_evidence(wanted: Wanted, evidence: Evidence, decision: Decision | None
     Args:
         wanted: what the environment asks for.
         evidence: what is known.
-        decision: the chosen zones; none when none fits.
+        decision: the chosen zones; None when none fits.
         console: where to print.
     """
     types = tuple(dict.fromkeys((*wanted.training, *wanted.everywhere)))

@@ -25,12 +25,12 @@ class Wanted:
         everywhere: instance types that every zone must offer.
         serving: instance types of which each must be offered in one of the zones at least.
         kubernetes: whether EKS puts a control plane into every zone.
-        pinned: the training zone that the file system or a queue names for itself; none when none does.
+        pinned: the training zone that the file system or a queue names for itself; None when none does.
         reservations: ids of reservations, and ARNs of resource groups of them, that nodes use.
         blocks: instance types that are bought in Capacity Blocks, each with the number of nodes.
         spot: instance types that are bought as Spot capacity.
         file_systems: the file systems in the training zone.
-        current: the training zone that the file names; none when it names none.
+        current: the training zone that the file names; None when it names none.
         current_others: the other zones that the file names.
         others: how many other zones there are to be.
     """
@@ -61,14 +61,14 @@ class Wanted:
 
 
 def read_wanted(path: Path) -> Wanted:
-    """Read an environment file; zones that it lacks, or that are wrong, are no error.
+    """Read an environment file; zones that it lacks, or that are wrong, are ignored.
 
     Raises:
         InvalidEnvironment: something else is wrong in the file.
     """
     network, environment = _with_zones(path)
     if environment is None:
-        # What is wrong beside the zones is told by the loader, with its place in the file.
+        # What is wrong beside the zones is reported by the loader, with its place in the file.
         environment = load_environment(path)
     training, others = network.get("training_availability_zone_id"), network.get("other_availability_zone_ids")
     return replace(

@@ -36,7 +36,7 @@ class Needs:
         role_services: services that roles are passed to: those in the trust policies of the templates' roles, and those
             whose own role the templates name.
         linked_services: services whose service-linked role is made with the first resource.
-        permissions_boundary: ARN of the boundary that every role has; none when a role has none. AWS's own template of
+        permissions_boundary: ARN of the boundary that every role has; None when a role has none. AWS's own template of
             the ParallelCluster provider makes a role without one.
         nests_provider: whether the templates nest the one of the ParallelCluster provider.
     """

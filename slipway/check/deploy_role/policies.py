@@ -2,7 +2,7 @@
 
 With a bootstrapped account three parties act: the deployer, who may do little more than take on the roles of the
 bootstrap; those roles, which upload assets and start CloudFormation; and CloudFormation's own role, which makes the
-resources. The bootstrap gives that last one AdministratorAccess unless it is told otherwise.
+resources. The bootstrap gives that last one AdministratorAccess unless you choose another policy.
 """
 
 import json

@@ -23,7 +23,7 @@ from slipway.check.deploy_role.policies import (
 from slipway.errors import RefusedError
 
 SESSION_SECONDS = 10800
-"""How long the workflows ask to be the deployer's role (.github/workflows); a role gives an hour unless told."""
+"""How long the workflows ask to be the deployer's role (.github/workflows); a role gives an hour by default."""
 
 _DESTROYER = "destroyer.json"
 _DEPLOY_LIMITS = "deploy-role-limits.json"
@@ -188,7 +188,7 @@ def _instructions(needs: Needs, account: str, output: Path, documents: Mapping[s
 
 
 def _caveat(needs: Needs) -> str | None:
-    """Return what the policies do not hold; none when a boundary holds the rest."""
+    """Return what the policies do not hold; None when a boundary holds the rest."""
     if needs.permissions_boundary is None:
         return (
             "Whoever may create roles can give themselves more: these policies keep mistakes small, not an attacker. "

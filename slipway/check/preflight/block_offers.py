@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from slipway.check.preflight.account import Account
+from slipway.aws.account import Account
 
 SHORTEST_HOURS = 24
 """The shortest block; longer ones go by days (Amazon EC2 User Guide, "Capacity Blocks for ML", 2026)."""
@@ -53,7 +53,7 @@ def block_offers(account: Account, instance_type: str, instances: int, hours: in
         hours: its length, a multiple of 24.
 
     Raises:
-        ClientError: EC2 refuses to tell, or sells no blocks of the type in the Region.
+        ClientError: EC2 refuses to answer, or sells no blocks of the type in the Region.
     """
     # All zones: one that is short of capacity (`constrained`) still has blocks to sell.
     zones = account.listing("ec2", "describe_availability_zones", "AvailabilityZones")

@@ -7,11 +7,11 @@ from typing import Any
 
 from slipway.assembly.bootstrap import bootstrap_command, read_qualifier
 from slipway.assembly.stacks import read_artifacts
-from slipway.check.preflight.account import Account
+from slipway.aws.account import Account
 
 
 def command(assembly: Path, account: Account) -> str:
-    """Return the command that bootstraps the account's Region for an assembly, or renews what stands.
+    """Return the command that bootstraps the account's Region for an assembly, or renews what exists.
 
     Raises:
         NoAssemblyError: the folder is not a cloud assembly.
@@ -23,7 +23,7 @@ def command(assembly: Path, account: Account) -> str:
 def deployer_roles(assembly: Path) -> tuple[str, ...]:
     """Return the ARNs of the roles that the CDK CLI takes on, with `${AWS::Partition}` and `${AWS::AccountId}` open.
 
-    The role for look-ups is none of them: the CLI does without it.
+    The role for look-ups is not one of them: the CLI does without it.
 
     Raises:
         NoAssemblyError: the folder is not a cloud assembly.

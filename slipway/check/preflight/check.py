@@ -6,7 +6,8 @@ from typing import Literal
 
 from botocore.exceptions import ClientError
 
-from slipway.check.preflight.account import UNANSWERED, Account
+from slipway.aws.account import Account
+from slipway.aws.refusals import UNANSWERED
 from slipway.check.preflight.answer import Answer
 from slipway.check.preflight.needs import Needs
 
@@ -102,7 +103,7 @@ def run(checked: Check, needs: Needs, account: Account) -> list[Answer]:
 
 
 def not_checked(id: str, subject: str, error: Exception) -> Answer:  # noqa: A002
-    """Return the answer about something that AWS did not tell.
+    """Return the answer about something that AWS did not say.
 
     A check that has more to ask catches `UNANSWERED` around one thing, yields this, and goes on.
 
@@ -119,6 +120,6 @@ def not_checked(id: str, subject: str, error: Exception) -> Answer:  # noqa: A00
         check=id,
         status="not_checked",
         subject=subject,
-        message=f"AWS refuses to tell: {error}" if refused else f"AWS does not answer: {error}",
+        message=f"AWS refuses to answer: {error}" if refused else f"AWS does not answer: {error}",
         fix=allow if refused else "run the preflight again",
     )

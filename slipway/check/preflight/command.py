@@ -28,7 +28,7 @@ def preflight(
         bool,
         typer.Option("--prove-capacity", help="Reserve the training nodes for a moment, which bills, and cancel."),
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="With --prove-capacity: ask nobody before it bills.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="With --prove-capacity: do not ask before it bills.")] = False,
     policy: Annotated[
         bool, typer.Option("--policy", help="Print the IAM policy that the checks need, and end: nothing is asked.")
     ] = False,

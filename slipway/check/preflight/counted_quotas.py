@@ -8,8 +8,8 @@ import jmespath
 from pydantic import BaseModel, ConfigDict
 
 from slipway import facts
+from slipway.aws.account import Account
 from slipway.catalogue import resource_types
-from slipway.check.preflight.account import Account
 from slipway.check.preflight.answer import Answer
 from slipway.check.preflight.deployed import own_ids
 from slipway.check.preflight.needs import Needs

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from slipway.assembly.stacks import ENVIRONMENT_TAG
-from slipway.check.preflight.account import Account
+from slipway.aws.account import Account
 from slipway.check.preflight.needs import Needs
 
 DEPLOYED_ACTIONS = ("cloudformation:DescribeStacks", "cloudformation:ListStackResources")
@@ -21,13 +21,13 @@ def deployed_stacks(account: Account) -> dict[str, Mapping[str, Any]]:
 
 
 def is_own(stack: Mapping[str, Any], environment: str) -> bool:
-    """Tell whether a stack belongs to an environment: by its tag."""
+    """Return whether a stack belongs to an environment: by its tag."""
     tags = {tag["Key"]: tag["Value"] for tag in stack.get("Tags", [])}
     return tags.get(ENVIRONMENT_TAG) == environment
 
 
 def own_ids(needs: Needs, account: Account) -> frozenset[str]:
-    """Return the physical ids of everything in the environment's own stacks that stand.
+    """Return the physical ids of everything in the environment's own deployed stacks.
 
     What a stack could not create, or has left behind, is listed with it too, but is not its own: the next deployment
     meets it as somebody else's.

@@ -15,7 +15,7 @@ from slipway.check.preflight.needs import Needs
 _NAMES = yaml.safe_load(Path(__file__).with_name("image_names.yaml").read_text(encoding="utf-8"))
 _RELEASE = re.compile(r"/parallelcluster/([0-9.]+)/templates/")
 _RESOLVED = "resolve:ssm:"
-# What user data of inference hosts tells them (assets/inference/README.md).
+# What user data of inference hosts says (assets/inference/README.md).
 _RUNTIME = re.compile(r"SLIPWAY_NEURON_RUNTIME=([0-9.]+)")
 _IMAGE_PARAMETER = "AWS::SSM::Parameter::Value<AWS::EC2::Image::Id>"
 
@@ -30,7 +30,7 @@ class ImageUse:
         named_by: what `name` is: an image's id, an SSM parameter that holds one, or a pattern of its name among the
             images of AWS.
         name: id, parameter or pattern.
-        instance_type: what is launched; none when the template does not say.
+        instance_type: what is launched; None when the template does not say.
         cluster: ParallelCluster's tags that an image of the user's own must have, with their values; empty of others.
         runtime: Neuron runtime library that the instance_groups' containers have, where the template says it.
     """

@@ -57,7 +57,7 @@ def read_needs(assembly: Path, only: Sequence[str] = ()) -> Needs:
         only: the stacks to ask about, by name or by role, for example `training`; all when empty.
 
     Raises:
-        RefusedError: the folder is no assembly of one environment in one Region, or has no stack of that name.
+        RefusedError: the folder is not an assembly of one environment in one Region, or has no stack of that name.
     """
     try:
         stacks = read_stacks(assembly)

@@ -6,7 +6,8 @@ from typing import get_args
 
 from pydantic import BaseModel, ConfigDict
 
-from slipway.check.preflight.account import UNANSWERED, Account
+from slipway.aws.account import Account
+from slipway.aws.refusals import UNANSWERED
 from slipway.check.preflight.answer import Answer, Status
 from slipway.check.preflight.check import Check, Stage, run
 from slipway.check.preflight.needs import Needs
@@ -68,7 +69,7 @@ def preflight(
         checks: which.
         needs: what they are asked about.
         account: who is asked.
-        progress: is told of each check that is done, from several threads.
+        progress: gets each check that is done, from several threads.
     """
     account_id, reason = _identity(checks, account)
 

@@ -6,7 +6,7 @@ from math import ceil
 
 from botocore.exceptions import ClientError
 
-from slipway.check.preflight.account import Account
+from slipway.aws.account import Account
 from slipway.check.preflight.answer import Answer, Status
 from slipway.facts import Quota
 
@@ -17,7 +17,7 @@ _NO_SUCH = "NoSuchResourceException"
 
 
 class UnknownLimitError(Exception):
-    """Service Quotas does not tell the limit, or has no such quota in this Region and the facts have no default."""
+    """Service Quotas does not return the limit, or has no such quota in this Region and the facts have no default."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def limit(quota: Quota, account: Account) -> int:
                 return int(answer["Quota"]["Value"])
             # Service Quotas asks the service, and says in `ErrorReason` why that one did not answer.
             reason = answer["Quota"].get("ErrorReason", {}).get("ErrorMessage", "it gives no value")
-            raise UnknownLimitError(f"Service Quotas does not tell the limit of {quota.name}: {reason}")
+            raise UnknownLimitError(f"Service Quotas does not return the limit of {quota.name}: {reason}")
     if quota.default is None:
         raise UnknownLimitError(f"Service Quotas has no quota {quota.quota_code} ({quota.name}) in {account.region}")
     return quota.default
@@ -97,7 +97,7 @@ def increase(quota: Quota, value: float, region: str) -> str:
 
 
 def unknown_limit(check: str, subject: str, error: UnknownLimitError, stacks: Iterable[str] = ()) -> Answer:
-    """Return the answer about a quota whose limit nobody tells."""
+    """Return the answer about a quota whose limit is unknown."""
     return Answer(
         check=check,
         status="not_checked",

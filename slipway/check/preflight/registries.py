@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import httpx2
 from botocore.exceptions import ClientError
 
-from slipway.check.preflight.account import Account
+from slipway.aws.account import Account
 
 _ECR = re.compile(r"(?P<account>[0-9]{12})\.dkr\.ecr\.(?P<region>[a-z0-9-]+)\.amazonaws\.com(\.cn)?")
 _MISSING = frozenset({"RepositoryNotFoundException", "ImageNotFoundException"})
@@ -26,7 +26,7 @@ _MEDIA_TYPES = ", ".join(
 
 
 class RegistryError(Exception):
-    """A registry does not tell whether it has an image; the message says what it answered."""
+    """A registry does not say whether it has an image; the message says what it answered."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def in_ecr(image: Image, account: Account) -> bool:
     """Ask Amazon ECR whether it has an image.
 
     Raises:
-        ClientError: it refuses to tell; repositories of other accounts do unless their policy allows it.
+        ClientError: it refuses to answer; repositories of other accounts do unless their policy allows it.
         RegistryError: it has the image's name, but not its content now, for example of another registry's image.
     """
     where = _ECR.fullmatch(image.registry)
@@ -94,7 +94,7 @@ def in_public_registry(image: Image, transport: httpx2.BaseTransport | None = No
         transport: how requests go out; the network when none.
 
     Raises:
-        RegistryError: it does not tell.
+        RegistryError: it does not say.
     """
     address = f"https://{image.registry}/v2/{image.repository}/manifests/{image.reference}"
     headers = {"Accept": _MEDIA_TYPES}
@@ -110,7 +110,7 @@ def in_public_registry(image: Image, transport: httpx2.BaseTransport | None = No
         return False
     if answer.is_success:
         return True
-    raise RegistryError(f"{image.registry} answers {answer.status_code} to somebody without a log-in")
+    raise RegistryError(f"{image.registry} answers {answer.status_code} without a log-in")
 
 
 def _token(client: httpx2.Client, challenge: str) -> str:

@@ -13,7 +13,7 @@ from slipway.check.preflight.preflight import NOT_CHECKED, Preflight
 _GROUPS: dict[Status, tuple[str, str]] = {
     "failed": ("failed: the deployment would fail", "bold red"),
     "warning": ("warning: it may fail, or cost more than thought", "bold yellow"),
-    "not_checked": ("not checked: nobody told, so it may fail or not", "bold magenta"),
+    "not_checked": ("not checked: no answer, so it may fail or not", "bold magenta"),
     "passed": ("passed", "bold green"),
 }
 """What comes first needs doing first."""

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from botocore.exceptions import ClientError
 
-from slipway.check.preflight.account import Account
+from slipway.aws.account import Account
 
 LINUX, SHARED = "Linux/UNIX", "default"
 """Platform and tenancy of all nodes: their systems are Ubuntu and Amazon Linux, their hardware is nobody's alone."""
@@ -57,7 +57,7 @@ def read_reservation(account: Account, reservation_id: str) -> Reservation | Non
         The reservation, or none when the account and Region have none of this id.
 
     Raises:
-        ClientError: EC2 refuses to tell.
+        ClientError: EC2 refuses to answer.
     """
     try:
         described = account.client("ec2").describe_capacity_reservations(CapacityReservationIds=[reservation_id])
@@ -73,7 +73,7 @@ def live_reservations(account: Account) -> list[Any]:
     """Return the active On-Demand Capacity Reservations that the account pays for, as EC2 describes them.
 
     Raises:
-        ClientError: EC2 refuses to tell.
+        ClientError: EC2 refuses to answer.
     """
     active = [{"Name": "state", "Values": ["active"]}]
     listed = account.listing("ec2", "describe_capacity_reservations", "CapacityReservations", Filters=active)
@@ -86,7 +86,7 @@ def live_reservations(account: Account) -> list[Any]:
 
 
 def is_group(target: str) -> bool:
-    """Tell whether a queue's target is the ARN of a resource group, not the id of a reservation."""
+    """Return whether a queue's target is the ARN of a resource group, not the id of a reservation."""
     return target.startswith("arn:")
 
 
@@ -101,7 +101,7 @@ def reservation_ids(account: Account, target: str) -> tuple[str, ...] | None:
         Their ids, or none when there is no such resource group.
 
     Raises:
-        ClientError: Resource Groups refuses to tell.
+        ClientError: Resource Groups refuses to answer.
     """
     if not is_group(target):
         return (target,)
@@ -114,10 +114,10 @@ def reservation_ids(account: Account, target: str) -> tuple[str, ...] | None:
 
 
 def is_pool(account: Account, group_arn: str) -> bool:
-    """Tell whether EC2 can launch into a resource group: it was made as a pool of reservations (EC2 User Guide).
+    """Return whether EC2 can launch into a resource group: it was made as a pool of reservations (EC2 User Guide).
 
     Raises:
-        ClientError: Resource Groups refuses to tell.
+        ClientError: Resource Groups refuses to answer.
     """
     asked = account.client("resource-groups").get_group_configuration(Group=group_arn)
     parts = asked.get("GroupConfiguration", {}).get("Configuration", [])

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-import boto3
 import typer
 from botocore.exceptions import BotoCoreError
 from rich.console import Console
@@ -12,7 +11,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 import slipway.check.preflight.checks  # noqa: F401 - importing it registers the checks
 from slipway.assembly.choice import NotChosenError, chosen_assembly
-from slipway.check.preflight.account import UNANSWERED, Account
+from slipway.aws.account import Account
+from slipway.aws.refusals import UNANSWERED
 from slipway.check.preflight.check import CHECKS, Check
 from slipway.check.preflight.checks.prove_capacity import announcement
 from slipway.check.preflight.needs import Needs, read_needs
@@ -67,7 +67,7 @@ def run(
         checks: what to ask.
         json_to: file for the answers as JSON; `-` prints them in place of the report.
         strict: what was not checked, and a warning, count as failed.
-        yes: ask nobody before something is made that bills.
+        yes: do not ask before something is made that bills.
 
     Raises:
         RefusedError: nothing could be asked, or somebody said no.
@@ -107,7 +107,7 @@ def _confirm(needs: Needs, *, yes: bool) -> None:
 
 def _ask(needs: Needs, checks: Sequence[Check]) -> Preflight:
     try:
-        account = Account(needs.region, boto3.Session(region_name=needs.region))
+        account = Account.in_region(needs.region)
     except BotoCoreError as error:
         # A profile that does not exist.
         raise RefusedError(f"no AWS account: {error}. Log in, or set AWS_PROFILE") from error
@@ -123,7 +123,7 @@ def _log_in(account: Account) -> None:
     """Let boto3 fetch its credentials before a progress bar overwrites what it asks for: an MFA code.
 
     Raises:
-        RefusedError: it asks, and nobody answers.
+        RefusedError: it asks for a code, and nobody can type one.
     """
     try:
         # Whether AWS takes them is PF01's to say.
@@ -131,7 +131,7 @@ def _log_in(account: Account) -> None:
             _ = account.caller
     except EOFError as error:
         raise RefusedError(
-            "the profile asks for an MFA code, and nobody is there to type it. Use credentials that need none: "
+            "the profile asks for an MFA code, and there is no terminal to type it in. Use credentials that need none: "
             "`aws sts get-session-token` or an assumed role, in the environment"
         ) from error
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from slipway.assembly.stacks import ENVIRONMENT_TAG
-from slipway.check.preflight.account import Account
+from slipway.aws.account import Account
 from slipway.check.preflight.needs import Needs
 
 RUNNING_ACTIONS = ("ec2:DescribeInstances",)
@@ -25,7 +25,7 @@ def running_instances(account: Account) -> list[Any]:
 
 
 def is_ours(instance: Mapping[str, Any], needs: Needs) -> bool:
-    """Tell whether the chosen stacks launched an instance, so that their highest counts have it in them.
+    """Return whether the chosen stacks launched an instance, so that their highest counts have it in them.
 
     Nodes are known by their cluster's name, other instances by the tags of their stack.
     """

@@ -7,7 +7,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from slipway.check.preflight.account import Account
+from slipway.aws.account import Account
 
 _ACTIONS_AT_ONCE = 100
 """How many actions one simulation is asked about, so that its answer stays a few pages."""
@@ -60,7 +60,7 @@ def denied(
         context: condition keys of the calls, with their values.
 
     Raises:
-        ClientError: IAM refuses to tell.
+        ClientError: IAM refuses to answer.
     """
     entries = [
         {"ContextKeyName": key, "ContextKeyValues": list(values), "ContextKeyType": "string"}
@@ -89,7 +89,7 @@ def _simulated(account: Account, asked: Mapping[str, Any], actions: list[str]) -
 
 
 def _groups(error: ClientError, actions: list[str]) -> list[list[str]]:
-    """Return the groups of actions that IAM wants to be asked about one by one; none when it says something else."""
+    """Return the groups of actions that IAM wants to be asked about one by one; None when it says something else."""
     message = error.response["Error"]["Message"]
     if _NOT_TOGETHER not in message:
         return []
@@ -122,7 +122,7 @@ def denied_of_policy(account: Account, who: str, policy: Mapping[str, Any]) -> I
     conditions.
 
     Raises:
-        ClientError: IAM refuses to tell.
+        ClientError: IAM refuses to answer.
     """
     for statement in policy["Statement"]:
         resources = [_one_of(pattern, account) for pattern in _listed(statement["Resource"])]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from slipway.assembly.instances import InstanceGroup
-from slipway.check.preflight.account import Account
+from slipway.aws.account import Account
 from slipway.check.preflight.answer import Answer
 from slipway.check.preflight.needs import Needs
 from slipway.check.preflight.reservations import Reservation

@@ -10,11 +10,12 @@ from uuid import uuid4
 from botocore.exceptions import ClientError
 
 from slipway import facts
-from slipway.check.preflight.account import UNANSWERED, Account
+from slipway.aws.account import Account
+from slipway.aws.refusals import UNANSWERED
 
 _END_MINUTES = 15
 ENDED_MINUTES = _END_MINUTES + 60
-"""When EC2 has ended a reservation that nobody could cancel: an hour after its end at the latest (EC2 API reference,
+"""When EC2 has ended a reservation that could not be cancelled: an hour after its end at the latest (EC2 API reference,
 CreateCapacityReservation, EndDate)."""
 
 _NO_CAPACITY = frozenset({"InsufficientInstanceCapacity", "InsufficientReservedInstanceCapacity"})
@@ -37,8 +38,8 @@ class Trial:
     """What was found out.
 
     Attributes:
-        there: whether EC2 had the instances; none when the reservation was made and still
-            `pending`, which tells nothing.
+        there: whether EC2 had the instances; None when the reservation was made and still
+            `pending`, which says nothing.
         seconds: how long they were reserved.
         usd: what that cost by list price; none where the facts have no price.
     """
@@ -142,7 +143,7 @@ def _cancel(account: Account, reservation_id: str) -> None:
     """Cancel a reservation and look that it is.
 
     Raises:
-        NotCancelledError: it still stands, or EC2 does not say.
+        NotCancelledError: it still exists, or EC2 does not say.
     """
     last: Exception | None = None
     for _ in _tries():

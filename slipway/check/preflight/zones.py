@@ -1,6 +1,6 @@
 """The Availability Zones of an account: ids, which mean the same place everywhere, and this account's names of them."""
 
-from slipway.check.preflight.account import Account
+from slipway.aws.account import Account
 
 
 def zone_ids_by_name(account: Account) -> dict[str, str]:
@@ -9,7 +9,7 @@ def zone_ids_by_name(account: Account) -> dict[str, str]:
     Local Zones and Wavelength Zones are left out, and zones that are not available.
 
     Raises:
-        ClientError: EC2 refuses to tell.
+        ClientError: EC2 refuses to answer.
     """
     described = account.listing("ec2", "describe_availability_zones", "AvailabilityZones")
     return {

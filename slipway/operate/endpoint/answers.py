@@ -60,7 +60,7 @@ def is_page(response: httpx2.Response) -> bool:
 
 
 def message(response: httpx2.Response) -> str | None:
-    """Return what an error answer says, shortened; none when it says nothing."""
+    """Return what an error answer says, shortened; None when it says nothing."""
     if is_page(response):
         title = _TITLE.search(response.text)
         return f"an HTML page{f' ({_short(html.unescape(title[1]))})' if title else ''}"
@@ -73,7 +73,7 @@ def message(response: httpx2.Response) -> str | None:
 
 
 def refusal(response: httpx2.Response) -> Trouble:
-    """Say what an answer means that is no success. Its body must have been read."""
+    """Say what an answer means that is not a success. Its body must have been read."""
     status = response.status_code
     said = message(response)
     meaning, advice = _MEANINGS.get(status, ("it answers something else than the API", "is this the right address?"))

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import boto3
 import httpx2
 from botocore.exceptions import BotoCoreError, ClientError
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from slipway.aws.account import open_account
+from slipway.aws.stacks import deployed_template, find_stack, outputs
 from slipway.errors import RefusedError
-from slipway.errors import RefusedError as NoPlaceError
 from slipway.operate.endpoint.keys import Keys
 from slipway.operate.endpoint.target import Target, Way
 from slipway.operate.roll_out.environment import Place, find_place
@@ -127,7 +127,7 @@ class DeployedEndpoint:
             )
         if not self.description.takes_several_keys:
             raise RefusedError(
-                f"the tasks of {self.stack} take one key only, it was deployed by an older Slipway: deploy it anew"
+                f"the tasks of {self.stack} take one key only, it was deployed by an older Slipway: deploy it again"
             )
         return self._output(self.description.api_key_secret_output)
 
@@ -135,7 +135,7 @@ class DeployedEndpoint:
         if name is None or name not in self.outputs:
             raise RefusedError(
                 f"{self.stack} has no output {name}, which its template names: it was deployed by another version of "
-                "Slipway; deploy it anew"
+                "Slipway; deploy it again"
             )
         return self.outputs[name]
 
@@ -163,7 +163,7 @@ class DeployedEndpoint:
         )["UserPoolClient"]
         domain = cognito.describe_user_pool(UserPoolId=pool)["UserPool"].get("Domain")
         if not domain or "ClientSecret" not in client:
-            raise RefusedError(f"user pool {pool} has no domain, or its client no secret: deploy {self.stack} anew")
+            raise RefusedError(f"user pool {pool} has no domain, or its client no secret: deploy {self.stack} again")
         url = TOKEN_URL.format(domain=domain, region=self.session.region_name)
         try:
             answer = httpx2.post(
@@ -209,35 +209,29 @@ def find_deployed(environment: str) -> DeployedEndpoint:
     Raises:
         RefusedError: there is no such environment, it is not deployed, or no credentials.
     """
-    try:
-        place = find_place(environment)
-    except NoPlaceError as error:
-        raise RefusedError(str(error)) from error
+    place = find_place(environment)
     try:
         return _find_endpoint(place)
     except ClientError as error:
-        if "does not exist" in str(error):
-            raise RefusedError(
-                f"{place.stack} is not deployed in this account and Region ({place.region}): `npx cdk deploy` it first"
-            ) from error
         raise RefusedError(f"AWS refuses {error.operation_name}: {error.response['Error'].get('Message')}") from error
     except BotoCoreError as error:
         raise RefusedError(f"no AWS account: {error}. Log in, or set AWS_PROFILE") from error
 
 
 def _find_endpoint(place: Place) -> DeployedEndpoint:
-    session = boto3.Session(region_name=place.region)
-    cloudformation = session.client("cloudformation")
-    [found] = cloudformation.describe_stacks(StackName=place.stack)["Stacks"]
-    body = cloudformation.get_template(StackName=place.stack, TemplateStage="Original")["TemplateBody"]
-    template = json.loads(body) if isinstance(body, str) else body
+    account = open_account(place.region)
+    cloudformation = account.client("cloudformation")
+    found, template = find_stack(cloudformation, place.stack), deployed_template(cloudformation, place.stack)
+    if found is None or template is None:
+        raise RefusedError(
+            f"{place.stack} is not deployed in this account and Region ({place.region}): `npx cdk deploy` it first"
+        )
     try:
-        # The provider hands JSON out as ordered mappings.
+        # boto3 answers with ordered mappings.
         description = EndpointDescription.model_validate_json(json.dumps(template.get("Metadata", {}).get(METADATA)))
     except ValidationError as error:
         raise RefusedError(
             f"the template of {place.stack} does not describe its endpoint ({METADATA}): it was deployed by another "
-            "version of Slipway; deploy it anew, or ask with --url"
+            "version of Slipway; deploy it again, or ask with --url"
         ) from error
-    outputs = {item["OutputKey"]: item["OutputValue"] for item in found.get("Outputs", [])}
-    return DeployedEndpoint(session, place.stack, description, outputs)
+    return DeployedEndpoint(account.session, place.stack, description, outputs(found))

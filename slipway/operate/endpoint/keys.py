@@ -15,8 +15,8 @@ class Keys:
 
     Attributes:
         current: what clients use.
-        previous: what they used before the last rotation; none when it is finished.
-        coming: what they use after the rotation that has begun; none when none has.
+        previous: what they used before the last rotation; None when it is finished.
+        coming: what they use after the rotation that has begun; None when none has.
     """
 
     current: str

@@ -55,8 +55,8 @@ class StreamedAnswer:
         text: all of the text.
         finish_reason: why the engine ended, such as `stop` or `length`.
         is_terminated: whether the closing `[DONE]` came.
-        usage: what the engine counted; none when it does not say.
-        trouble: why it is no whole answer; none when it is one.
+        usage: what the engine counted; None when it does not say.
+        trouble: why it is not a whole answer; None when it is one.
     """
 
     started: float

@@ -39,7 +39,7 @@ class Target:
         model: the id that clients send; none asks the endpoint for its first one.
         authentication: how the endpoint authenticates.
         key: what clients send as `Authorization: Bearer`.
-        engine: inference engine behind it, a row of the facts; none when it is not known.
+        engine: inference engine behind it, a row of the facts; None when it is not known.
         way: how to reach it.
     """
 
@@ -84,7 +84,7 @@ def checked_base_url(url: str) -> str:
     """Return a base URL in one form, without a slash at its end.
 
     Raises:
-        RefusedError: it is no http or https URL of a host.
+        RefusedError: it is not a http or https URL of a host.
     """
     try:
         parts = urlsplit(url)

@@ -54,7 +54,7 @@ class Copy:
             lines = "\n".join(f"- {fault}" for fault in wrong)
             raise RefusedError(
                 f"s3://{self.target.name}/{prefix}/ holds something else:\n{lines}\nNothing was copied. Find out who "
-                "wrote it; an administrator can remove what nobody serves"
+                "wrote it; an administrator can remove what is not served"
             )
         return [name for name in files if name not in found]
 

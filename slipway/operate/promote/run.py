@@ -7,17 +7,17 @@ import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
-import boto3
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
 from slipway.assembly.environment_files import WrongChoiceError, environment_file
+from slipway.aws.account import open_account
+from slipway.aws.refusals import explained
+from slipway.aws.stacks import find_stack, outputs
 from slipway.config import InvalidEnvironment, load_environment
 from slipway.errors import FailedError, RefusedError
 from slipway.operate.promote.copying import Copy
-from slipway.operate.roll_out.endpoint import explained
 from slipway.operate.roll_out.published import MANIFEST_NAME, ModelBucket, digest_of_content
 
 _FORMS = {
@@ -101,7 +101,7 @@ def show(environment: str, version: str) -> None:
         lines = "\n".join(f"- {fault}" for fault in faults)
         raise RefusedError(f"{prefix} is not what its manifest says:\n{lines}")
     typer.echo(f"{prefix}: {published.summary()}")
-    typer.echo("Whoever promotes it runs, with the environment that serves:")
+    typer.echo("To promote it, run with the environment that serves:")
     typer.echo(
         f"slipway promote -e ENVIRONMENT {shlex.quote(prefix)} --from s3://{place.bucket.name} "
         f"--source-account {place.bucket.owner} --manifest-sha256 {digest_of_content(manifest)}"
@@ -184,20 +184,14 @@ def _find_place(environment: str) -> Place:
         found = load_environment(environment_file(environment))
     except (WrongChoiceError, InvalidEnvironment) as invalid:
         raise RefusedError(str(invalid)) from invalid
-    session = boto3.Session(region_name=found.region)
-    account: str = session.client("sts").get_caller_identity()["Account"]
-    bucket = _model_bucket(session.client("cloudformation"), f"slipway-{found.name}-storage", account)
-    return Place(found.name, ModelBucket(session.client("s3"), bucket, account))
-
-
-def _model_bucket(cloudformation: Any, stack: str, account: str) -> str:
-    try:
-        [found] = cloudformation.describe_stacks(StackName=stack)["Stacks"]
-    except ClientError as error:
-        if "does not exist" not in str(error):
-            raise
-        raise RefusedError(f"{stack} is not deployed in account {account}: whose credentials are these?") from error
-    return next(str(row["OutputValue"]) for row in found.get("Outputs", []) if row["OutputKey"] == "ModelBucket")
+    account = open_account(found.region)
+    name = f"slipway-{found.name}-storage"
+    stack = find_stack(account.client("cloudformation"), name)
+    if stack is None:
+        raise RefusedError(f"{name} is not deployed in account {account.id}: whose credentials are these?")
+    # Of the session: S3 takes longer to copy a large file than the account's clients wait for an answer.
+    s3 = account.session.client("s3")
+    return Place(found.name, ModelBucket(s3, outputs(stack)["ModelBucket"], account.id))
 
 
 @contextmanager

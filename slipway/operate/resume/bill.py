@@ -9,7 +9,7 @@ _STOPPED = re.compile(r"(?:volumes of )?(?:queue |inference hosts of |node group
 
 
 def paused_usd_per_hour(cost: Cost) -> float:
-    """Return what goes on billing by the hour: all but nodes of jobs and hosts of models.
+    """Return what continues to bill by the hour: all but nodes of jobs and hosts of models.
 
     Args:
         cost: the plan's estimate of the environment.
@@ -21,7 +21,7 @@ def said_paused(cost: Cost) -> str:
     """Say what a paused environment costs."""
     reserved = any("capacity reservation" in (line.note or "") for line in cost.lines)
     return (
-        f"what stands goes on billing about {paused_usd_per_hour(cost):,.2f} USD an hour by list prices{_more(cost)}"
+        f"what exists continues to bill about {paused_usd_per_hour(cost):,.2f} USD an hour by list prices{_more(cost)}"
         f"{', and without capacity reservations, which bill on in full' if reserved else ''}"
     )
 

@@ -17,8 +17,9 @@ _INTERRUPTED = "stopped in the middle; run this again to finish"
 def pause(*, environment: EnvironmentOption = None, assembly: AssemblyOption = None, yes: _Yes = False) -> None:
     """Stop training and inference of an environment as its budget does, for a night for example.
 
-    Nodes of jobs are terminated, models have no host; data, head node and network stay and go on billing. Exit codes:
-    0 stopped; 1 not all of it; 2 nothing was changed.
+    Nodes of jobs are terminated, models have no host; data, head node and network stay and continue to bill.
+
+    Exit codes: 0 stopped; 1 not all of it; 2 nothing was changed.
     """
     # What these import takes seconds that no other command should wait for.
     from slipway.operate.resume import run  # noqa: PLC0415

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-import boto3
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
 from slipway.assembly.choice import NotChosenError, chosen_assembly
 from slipway.assembly.stacks import ENVIRONMENT_TAG, NoAssemblyError, Stack, read_stacks
+from slipway.aws.account import open_account
 from slipway.console import confirm
 from slipway.errors import FailedError, RefusedError
 from slipway.operate.resume.bill import said_paused, said_running
@@ -63,7 +63,7 @@ def pause(environment: str | None, assembly: Path | None, *, yes: bool) -> None:
     for part in _parts(site):
         typer.echo(f"  {part.name}")
     typer.echo(
-        "Jobs that run end with their nodes, and batch jobs wait in the queue to begin anew; requests are refused; "
+        "Jobs that run end with their nodes, and batch jobs wait in the queue to begin again; requests are refused; "
         f"{said_paused(site.cost)}."
     )
     confirm("Stop them?", yes=yes)
@@ -99,17 +99,15 @@ def resume(environment: str | None, assembly: Path | None, *, yes: bool) -> None
         "unless you raise `monthly_budget_usd` and deploy (docs/budget.md)."
     )
     confirm("Start them?", yes=yes)
-    _tell(start(site.targets, site.session), nothing="somebody else has started it meanwhile")
+    _tell(start(site.targets, site.session), nothing="another person has started it meanwhile")
     typer.echo("started")
 
 
 def _site(environment: str | None, assembly: Path | None) -> Site:
     stacks = _stacks(environment, assembly)
-    # A profile that does not exist is told here, a key that is wrong by the first question.
-    session = _asked(lambda: boto3.Session(region_name=stacks[0].region))
-    account = _asked(lambda: session.client("sts").get_caller_identity()["Account"])
+    account = open_account(stacks[0].region)
     name = stacks[0].tags[ENVIRONMENT_TAG]
-    return Site(name, read_targets(stacks), estimate(stacks), session, account)
+    return Site(name, read_targets(stacks), estimate(stacks), account.session, account.id)
 
 
 def _stacks(environment: str | None, assembly: Path | None) -> tuple[Stack, ...]:
@@ -119,7 +117,7 @@ def _stacks(environment: str | None, assembly: Path | None) -> tuple[Stack, ...]
     except (NotChosenError, NoAssemblyError) as error:
         raise RefusedError(str(error)) from error
     if not all(stack.tags.get(ENVIRONMENT_TAG) for stack in stacks):
-        raise RefusedError(f"the stacks in {folder} have no tag {ENVIRONMENT_TAG}: they are no environment's")
+        raise RefusedError(f"the stacks in {folder} have no tag {ENVIRONMENT_TAG}: they are not an environment's")
     return stacks
 
 

@@ -9,7 +9,7 @@ from slipway.console import reports_errors
 
 
 @reports_errors(
-    interrupted="no longer followed; an update that has begun goes on: `slipway roll-out` tells. When it is over, "
+    interrupted="no longer followed; an update that has begun continues: `slipway roll-out` shows it. When it is over, "
     "--canary, --promote and --abort go on where they were"
 )
 def roll_out(

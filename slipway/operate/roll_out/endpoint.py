@@ -6,17 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
+from slipway.aws.account import open_account
+from slipway.aws.refusals import explained
 from slipway.errors import FailedError, RefusedError
 from slipway.operate.roll_out.published import ModelBucket
-from slipway.operate.roll_out.service import InferenceStack, find_stack
+from slipway.operate.roll_out.service import InferenceStack, find_inference_stack
 from slipway.operate.roll_out.state import Step, prefix_of
 from slipway.operate.roll_out.tasks import Tasks, find_tasks, is_paused
 from slipway.operate.roll_out.update import Update
-
-_DENIED = frozenset({"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "403"})
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ class Endpoint:
         return find_tasks(self.ecs, self.stack.name, service)
 
     def is_paused(self, model: str) -> bool:
-        """Tell whether a budget, or `slipway pause`, has stopped a model."""
+        """Return whether a budget, or `slipway pause`, has stopped a model."""
         return is_paused(self.ecs, self.stack.name, self.stack.services[model].service_name)
 
     def candidate_problem(self, model: str, step: Step) -> str | None:
@@ -80,7 +79,7 @@ class Endpoint:
                 if step is steps[0] and getattr(error, "operation_name", "") == "UpdateStack":
                     raise RefusedError(f"{explained(error)}. Nothing was changed") from error
                 raise FailedError(
-                    f"{explained(error)}. Perhaps not done: {step.doing}. `slipway roll-out` tells what is served; "
+                    f"{explained(error)}. Perhaps not done: {step.doing}. `slipway roll-out` says what is served; "
                     "--canary, --promote and --abort go on where they were"
                 ) from error
 
@@ -92,15 +91,7 @@ def open_endpoint(region: str, stack: str) -> Endpoint:
         RefusedError: it is not deployed, or not with a model that is rolled out.
         botocore.exceptions.BotoCoreError, botocore.exceptions.ClientError: AWS refuses, or does not answer.
     """
-    session = boto3.Session(region_name=region)
-    account: str = session.client("sts").get_caller_identity()["Account"]
-    found = find_stack(session.client("cloudformation"), stack)
-    return Endpoint(account, found, ModelBucket(session.client("s3"), found.bucket, account), session.client("ecs"))
-
-
-def explained(error: Exception) -> str:
-    """Return what an error of AWS means for a user: which permission is missing, or AWS's own words. No full stop."""
-    if isinstance(error, ClientError) and error.response["Error"]["Code"] in _DENIED:
-        message = error.response["Error"].get("Message", "").rstrip(".")
-        return f"these credentials may not call {error.operation_name}: {message}"
-    return f"AWS: {str(error).rstrip('.')}"
+    account = open_account(region)
+    found = find_inference_stack(account.client("cloudformation"), stack)
+    bucket = ModelBucket(account.client("s3"), found.bucket, account.id)
+    return Endpoint(account.id, found, bucket, account.client("ecs"))

@@ -62,7 +62,7 @@ class Compiled(_Part):
 
     @property
     def shape(self) -> facts.CompiledShape:
-        """What an engine must be told alike, or reads from the model."""
+        """What is the same for the engine's arguments and the model's file."""
         return facts.CompiledShape(
             batch_size=self.batch_size,
             sequence_length=self.sequence_length,

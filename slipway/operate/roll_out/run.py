@@ -10,10 +10,11 @@ import typer
 from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 
+from slipway.aws.refusals import explained
 from slipway.console import confirm
 from slipway.errors import RefusedError
 from slipway.operate.roll_out.compatibility import notices, problems, share_notices
-from slipway.operate.roll_out.endpoint import Endpoint, explained, open_endpoint
+from slipway.operate.roll_out.endpoint import Endpoint, open_endpoint
 from slipway.operate.roll_out.environment import Place, find_place
 from slipway.operate.roll_out.published import ModelBucket
 from slipway.operate.roll_out.report import Report
@@ -87,7 +88,7 @@ def _check(endpoint: Endpoint, model: str, steps: Sequence[Step]) -> None:
     """
     stack, service = endpoint.stack, endpoint.stack.services[model]
     if not stack.status.endswith(("_COMPLETE", "_COMPLETE_CLEANUP_IN_PROGRESS")):
-        raise RefusedError(f"{stack.name} is {stack.status}: wait for it, or mend it, first. Nothing was changed")
+        raise RefusedError(f"{stack.name} is {stack.status}: wait for it, or fix it, first. Nothing was changed")
     for version in filter(None, (step.starts for step in steps)):
         _check_version(endpoint.bucket, service, version)
     percent = steps[-1].after.percent

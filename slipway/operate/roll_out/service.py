@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from botocore.exceptions import ClientError
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from slipway import facts
+from slipway.aws.stacks import deployed_template, find_stack
 from slipway.errors import RefusedError
 from slipway.operate.roll_out.state import WHOLE, State, Step, digest_of, pinned, prefix_of
 
@@ -177,7 +177,7 @@ class InferenceStack:
         Args:
             model: the model's name.
             step: the step.
-            tasks: how many tasks the model's service wants now. CloudFormation sets the count anew whenever it changes
+            tasks: how many tasks the model's service wants now. CloudFormation sets the count again whenever it changes
                 the service: told the minimum, it would end those that scaling has added.
         """
         service = self.services[model]
@@ -197,22 +197,18 @@ class InferenceStack:
         )
 
 
-def find_stack(cloudformation: Any, name: str) -> InferenceStack:
+def find_inference_stack(cloudformation: Any, name: str) -> InferenceStack:
     """Return a deployed inference stack.
 
     Raises:
         RefusedError: the stack is not deployed, or not with a model that is rolled out.
         botocore.exceptions.ClientError: AWS refuses.
     """
-    try:
-        [found] = cloudformation.describe_stacks(StackName=name)["Stacks"]
-    except ClientError as error:
-        if "does not exist" not in str(error):
-            raise
-        raise RefusedError(f"{name} is not deployed in this account and Region: `npx cdk deploy` it first") from error
-    body = cloudformation.get_template(StackName=name, TemplateStage="Original")["TemplateBody"]
-    template = json.loads(body) if isinstance(body, str) else body
-    # The provider hands JSON out as ordered mappings.
+    found = find_stack(cloudformation, name)
+    template = deployed_template(cloudformation, name)
+    if found is None or template is None:
+        raise RefusedError(f"{name} is not deployed in this account and Region: `npx cdk deploy` it first")
+    # boto3 answers with ordered mappings.
     services = _DESCRIPTIONS.validate_json(json.dumps(template.get("Metadata", {}).get(METADATA, {})))
     if not services:
         raise RefusedError(

@@ -1,7 +1,7 @@
 """What is served of a model, and the updates of the stack that lead from there to something else.
 
 A state is only in the stack's parameters, and the steps follow from the state: whoever was interrupted asks for the
-same again, and what was done already is no step any more. The order keeps one promise: requests go to a candidate
+same again, and what was done already is not a step any more. The order keeps one promise: requests go to a candidate
 only while its service has its version running.
 
 A version is `PREFIX@sha256:DIGEST`, with the SHA-256 of its manifest, which names every file with its own. Hosts and

@@ -34,7 +34,7 @@ def find_tasks(ecs: Any, cluster: str, service: str) -> Tasks:
 
 
 def is_paused(ecs: Any, cluster: str, service: str) -> bool:
-    """Tell whether a budget, or `slipway pause`, has stopped a service and nobody has resumed it.
+    """Return whether a budget, or `slipway pause`, has stopped a service and nobody has resumed it.
 
     Raises:
         botocore.exceptions.ClientError: AWS refuses.

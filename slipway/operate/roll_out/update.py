@@ -56,7 +56,7 @@ class Update:
         self._judge(self._follow(_is_decided), step)
 
     def _follow(self, is_over: Callable[[str], bool]) -> dict[str, Any]:
-        """Tell what happens until the stack's status says that it is over; return the stack."""
+        """Return what happens until the stack's status says that it is over; return the stack."""
         started = quiet_since = time.monotonic()
         while True:
             stack = self._described()
@@ -97,7 +97,7 @@ class Update:
         return found
 
     def _tell_events(self) -> bool:
-        """Tell what happened since the last time, oldest first."""
+        """Return what happened since the last time, oldest first."""
         news = list(self._events())
         for event in reversed(news):
             self._told.add(event["EventId"])
@@ -109,7 +109,7 @@ class Update:
         return bool(news)
 
     def _events(self) -> Iterator[dict[str, Any]]:
-        """Yield the stack's events that were not told yet, newest first."""
+        """Yield the stack's events that were not reported yet, newest first."""
         paginator = self.stack.cloudformation.get_paginator("describe_stack_events")
         for page in paginator.paginate(StackName=self.stack.id):
             for event in page["StackEvents"]:

@@ -11,11 +11,11 @@ from typing import Any
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
+from slipway.aws.refusals import explained
 from slipway.console import confirm
 from slipway.errors import FailedError, RefusedError
 from slipway.operate.endpoint.deployed import DeployedEndpoint, find_deployed
 from slipway.operate.endpoint.keys import Keys
-from slipway.operate.roll_out.endpoint import explained
 from slipway.operate.rotate_key.tasks import AGAIN, Tasks
 
 _KEY_BYTES = 36

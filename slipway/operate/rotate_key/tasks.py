@@ -1,4 +1,4 @@
-"""The tasks of an endpoint's models: how they come to read the secret anew."""
+"""The tasks of an endpoint's models: how they come to read the secret again."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Tasks:
         return str(_primary(updated["service"])["id"])
 
     def _is_done(self, service: str, deployment: str) -> bool:
-        """Tell whether every task is one of the deployment; a service without tasks has none that knows old keys."""
+        """Return whether every task is one of the deployment; a service without tasks has none that knows old keys."""
         [found] = self.ecs.describe_services(cluster=self.cluster, services=[service])["services"]
         if found["desiredCount"] == 0:
             return True

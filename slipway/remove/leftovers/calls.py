@@ -4,13 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jmespath
-from botocore.exceptions import BotoCoreError, ClientError
-from botocore.parsers import ResponseParserError
 
 from slipway.remove.leftovers.kind import Call, ListCall
-
-UNANSWERED = (BotoCoreError, ClientError, ResponseParserError)
-"""What boto3 raises when AWS refuses, is not reached, or somebody else answers in its place, as a proxy does."""
 
 
 def listed(client: Any, call: ListCall, path: str, facts: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
@@ -23,7 +18,7 @@ def listed(client: Any, call: ListCall, path: str, facts: Mapping[str, Any]) -> 
         facts: what `{name}` in the call's parameters becomes.
 
     Raises:
-        Exception: one of `UNANSWERED`.
+        Exception: one of `slipway.aws.refusals.UNANSWERED`.
     """
     if call.for_each is None:
         yield from ((None, value) for value in answers(client, call, path, facts, {}))
@@ -53,8 +48,3 @@ def _filled(value: Any, facts: Mapping[str, Any]) -> Any:
     if isinstance(value, dict):
         return {key: _filled(element, facts) for key, element in value.items()}
     return value
-
-
-def words_of(error: Exception) -> str:
-    """Return an error's message in one line, without a full stop: a sentence goes on after it."""
-    return " ".join(str(error).split()).rstrip(".")

@@ -27,7 +27,7 @@ def leftovers(
 ) -> None:
     """Find what an environment left in the account: what it costs a month, and the command that removes it.
 
-    Exit codes: 0 nothing but what is documented and free; 1 something is left; 2 nobody can tell.
+    Exit codes: 0 nothing but what is documented and free; 1 something is left; 2 unknown.
     """
     # What this imports takes seconds that no other command should wait for.
     from slipway.remove.leftovers.environment import find_subject  # noqa: PLC0415

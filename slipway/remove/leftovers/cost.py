@@ -29,7 +29,7 @@ def monthly_cost(item: Item, region: str) -> tuple[float | None, str]:
     except _NotKnownError as error:
         return None, f"cost not known: {error}"
     if not parts:
-        return None, "cost not known: AWS did not tell what its price goes by"
+        return None, "cost not known: AWS did not say what its price goes by"
     usd = sum(parts)
     return usd, f"${usd:,.2f} a month" if usd else FREE
 

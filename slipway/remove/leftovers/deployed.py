@@ -1,4 +1,4 @@
-"""What is no leftover, because it belongs to a stack that stands."""
+"""What is not a leftover, because it belongs to a deployed stack."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ from slipway.remove.leftovers.ownership import STACK_ID_TAG, Subject, clusters_i
 
 _NESTED = "AWS::CloudFormation::Stack"
 _OVER = ("DELETE_", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "REVIEW_IN_PROGRESS")
-"""States of stacks that are no environment: deletions that failed, creations that never succeeded."""
+"""States of stacks that are not an environment: deletions that failed, creations that never succeeded."""
 
 
 @dataclass(frozen=True)
 class Deployed:
-    """What stands.
+    """What exists.
 
     Attributes:
-        stacks: names of the environment's stacks that stand; empty when none does.
+        stacks: names of the environment's deployed stacks; empty when none does.
         ids: physical ids of their resources, nested stacks' included, and their own ARNs.
         subject: the environment as far as it stands: these stacks, and the clusters in them.
     """
@@ -27,7 +27,7 @@ class Deployed:
     subject: Subject
 
     def owns(self, item: Item, owned: Iterable[str]) -> bool:
-        """Tell whether a thing of the environment belongs to what stands.
+        """Return whether a thing of the environment belongs to what exists.
 
         Args:
             item: the thing.
@@ -45,12 +45,12 @@ class Deployed:
             return True
         if any(cluster in self.subject.clusters for cluster in clusters_in(tags)):
             return True
-        # Names that their makers give; CloudFormation's are no proof: a stack of the same name may have kept it before.
+        # Names that their makers give. CloudFormation's prove nothing: an earlier stack of that name may have kept it.
         return any(is_named(item, pattern) for pattern in patterns(item.left.names, self.subject))
 
 
 def find_deployed(cloudformation: Any, stacks: Sequence[Item], subject: Subject) -> Deployed:
-    """Read the resources of those of the environment's stacks that stand.
+    """Read the resources of those of the environment's deployed stacks.
 
     Args:
         cloudformation: boto3 client.

@@ -11,7 +11,7 @@ from slipway.remove.scope import Scope, read_scope
 
 
 class NotLookedError(RefusedError):
-    """Nobody can tell what is left; the message says why."""
+    """What is left is unknown; the message says why."""
 
 
 def subject_of(scope: Scope) -> Subject:

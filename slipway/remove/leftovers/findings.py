@@ -27,7 +27,7 @@ class Leftover(_Model):
     """By what it is the environment's: a tag, a name, the VPC that it is in."""
 
     since: str | None
-    """When it was made, if AWS tells."""
+    """When it was made, if AWS says."""
 
     reason: str | None
     """Why it may stay, if somebody wrote that down; none: nobody did."""
@@ -71,7 +71,7 @@ class Findings(_Model):
     account: str
     region: str
     standing: tuple[str, ...]
-    """Names of the environment's stacks that stand. What belongs to them is no leftover, and is not listed."""
+    """Names of the environment's deployed stacks. What belongs to them is not a leftover, and is not listed."""
 
     leftovers: tuple[Leftover, ...]
     tagged_only: tuple[str, ...]
@@ -84,7 +84,7 @@ class Findings(_Model):
 
     @property
     def verdict(self) -> Verdict:
-        """`clean`: nothing is left but what is documented and free; `unknown`: nothing else, as far as AWS told."""
+        """`clean`: nothing is left but what is documented and free; `unknown`: nothing else, as far as AWS answered."""
         if self.tagged_only or any(left.reason is None or left.usd_per_month != 0 for left in self.leftovers):
             return "found"
         return "unknown" if self.not_looked_at else "clean"

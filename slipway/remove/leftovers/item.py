@@ -39,7 +39,7 @@ class Item:
 
     @property
     def since(self) -> str | None:
-        """When it was made, if AWS tells."""
+        """When it was made, if AWS says."""
         since = self.facts.get("since")
         if isinstance(since, int):  # CloudWatch Logs counts milliseconds
             since = datetime.fromtimestamp(since / 1000, UTC)

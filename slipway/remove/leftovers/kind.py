@@ -46,7 +46,7 @@ class ParentCall(ListCall):
 
 
 class TaggedBy(Call):
-    """The call that tells one item's tags, where the list does not and the tag index is late or silent."""
+    """The call that returns one item's tags, where the list does not and the tag index is late or silent."""
 
     only: str
     """Shell-style pattern of the names that are worth a call each."""
@@ -74,7 +74,7 @@ class PriceLine(_Row):
 
 
 class UnknownCost(_Row):
-    """A cost that no list call tells."""
+    """A cost that no list call returns."""
 
     unknown: str
     """What it depends on."""
@@ -97,7 +97,7 @@ class Left(_Row):
     names: tuple[str, ...] = ()
     """Shell-style patterns of names that are an environment's, with `{environment}`, `{region}`, `{stack}` and
     `{cluster}`, beyond `{stack}-*`, which CloudFormation gives. A cluster's name may be a common word, or begin another
-    one's: `{cluster}-*` is no proof."""
+    one's: `{cluster}-*` is not proof."""
 
     below: str | None = None
     """IAM path of what ParallelCluster makes, with `{cluster}`."""
@@ -106,7 +106,7 @@ class Left(_Row):
     """Fact that names the cluster that it is a part of."""
 
     tagged_by: TaggedBy | None = None
-    """The call that tells its tags."""
+    """The call that returns its tags."""
 
     all_regions: bool = False
     """Whether the list has things of all Regions, without saying of which one each is."""

@@ -1,7 +1,7 @@
-"""The search: every kind is listed, and what carries the environment's tags or names is told from the rest.
+"""The search: every kind is listed, and what carries the environment's tags or names is distinguished from the rest.
 
 The tag index (`resourcegroupstaggingapi`) is asked first, but it lags behind, does not know all services, and goes on
-naming what was deleted. So a thing is a leftover only when its own service lists it, and the index tells tags that the
+naming what was deleted. So a thing is a leftover only when its own service lists it, and the index has tags that the
 service's list does not.
 """
 
@@ -11,15 +11,14 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-import boto3
-from botocore.client import BaseClient
-from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from slipway.assembly.stacks import ENVIRONMENT_TAG
+from slipway.aws.account import Account
+from slipway.aws.refusals import UNANSWERED, words_of
 from slipway.catalogue import known
 from slipway.remove.documented_leftovers import rules
-from slipway.remove.leftovers.calls import UNANSWERED, answers, listed, words_of
+from slipway.remove.leftovers.calls import answers, listed
 from slipway.remove.leftovers.cost import monthly_cost
 from slipway.remove.leftovers.deployed import Deployed, find_deployed
 from slipway.remove.leftovers.findings import Findings, Leftover, NotLookedAt, Shared
@@ -51,43 +50,15 @@ Index = Mapping[str, Mapping[str, str]]
 """Tags by ARN."""
 
 
-@dataclass
-class Clients:
-    """boto3 clients of one account and Region, each made once.
-
-    Raises:
-        BotoCoreError: there are no credentials.
-        ClientError: AWS does not take them.
-    """
-
-    region: str
-    account: str = ""
-    _made: dict[str, BaseClient] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.account = self["sts"].get_caller_identity()["Account"]
-        for service in {kind.service for kind in kinds()}:
-            self[service]  # boto3 makes clients in one thread only
-
-    def __getitem__(self, service: str) -> Any:
-        if service not in self._made:
-            self._made[service] = boto3.client(
-                service,  # type: ignore[call-overload]  # the stubs know services by literal names only
-                region_name=self.region,
-                config=Config(retries={"mode": "standard", "total_max_attempts": 4}, max_pool_connections=_AT_ONCE),
-            )
-        return self._made[service]
-
-
-def look(subject: Subject, clients: Clients) -> Findings:
+def look(subject: Subject, account: Account) -> Findings:
     """Look for what is left of an environment.
 
     Raises:
-        ClientError: CloudFormation does not tell what stands, without which nothing can be said.
+        ClientError: CloudFormation does not say what exists, without which nothing can be said.
         BotoCoreError: AWS does not answer.
     """
-    search = _Search(clients)
-    # All environments': a service whose list tells no tags would else show a neighbour's thing by its name alone.
+    search = _Search(account)
+    # All environments': a service whose list has no tags would else show a neighbour's thing by its name alone.
     index = search.index({ENVIRONMENT_TAG: None})
     items = list(search.with_own_tags(with_tags(search.everything(), index)))
     subject = subject.with_clusters(_clusters(items, subject))
@@ -96,7 +67,7 @@ def look(subject: Subject, clients: Clients) -> Findings:
     search.silent += [
         NotLookedAt(
             what=f"what has only the tags of cluster {name}",
-            why="a cluster of that name stands without the environment's tag: it is somebody else's",
+            why="a cluster of that name exists without the environment's tag: it belongs to another owner",
         )
         for name in others
     ]
@@ -107,8 +78,8 @@ def look(subject: Subject, clients: Clients) -> Findings:
     items = with_tags(items, index)
     owned = {item.kind.kind + item.id: (item, why) for item in items if (why := sign(item, subject))}
     stacks = [item for item, _ in owned.values() if item.kind.kind == _STACKS]
-    deployed = find_deployed(clients["cloudformation"], stacks, subject)
-    # What somebody put into a VPC that stands is in use there, and is no leftover.
+    deployed = find_deployed(account.client("cloudformation"), stacks, subject)
+    # What somebody put into a VPC that stands is in use there, and is not a leftover.
     left_vpcs = {item.id for item, _ in owned.values() if item.kind.kind == _VPC} - deployed.ids
     for item in items:
         if item.facts.get("vpc") in left_vpcs and ENVIRONMENT_TAG not in item.tags:
@@ -116,7 +87,7 @@ def look(subject: Subject, clients: Clients) -> Findings:
     left = search.without_doubtful(_without_deployed(list(owned.values()), deployed), subject)
     return Findings(
         environment=subject.environment,
-        account=clients.account,
+        account=account.id,
         region=subject.region,
         standing=deployed.stacks,
         leftovers=tuple(_leftover(item, why, subject) for item, why in left),
@@ -131,14 +102,18 @@ def look(subject: Subject, clients: Clients) -> Findings:
 class _Search:
     """The calls, and those that got no answer."""
 
-    clients: Clients
+    account: Account
     silent: list[NotLookedAt] = field(default_factory=list)
 
     def index(self, tags: Mapping[str, str | None]) -> dict[str, Mapping[str, str]]:
         """Return what the tag index knows with all of these tags; none as a value: whatever its value."""
         filters = [{"Key": key, **({"Values": [value]} if value else {})} for key, value in tags.items()]
         try:
-            pages = self.clients["resourcegroupstaggingapi"].get_paginator("get_resources").paginate(TagFilters=filters)
+            pages = (
+                self.account.client("resourcegroupstaggingapi")
+                .get_paginator("get_resources")
+                .paginate(TagFilters=filters)
+            )
             return {
                 row["ResourceARN"]: read_tags(row["Tags"]) for page in pages for row in page["ResourceTagMappingList"]
             }
@@ -154,18 +129,18 @@ class _Search:
     def _items(self, kind: Kind) -> list[Item]:
         if kind.left is None:
             return []
-        facts = {"account": self.clients.account, "region": self.clients.region}
+        facts = {"account": self.account.id, "region": self.account.region}
         try:
             return [
-                make_item(kind, kind.left, row, parent, self.clients.account)
-                for parent, row in listed(self.clients[kind.service], kind, kind.left.items, facts)
+                make_item(kind, kind.left, row, parent, self.account.id)
+                for parent, row in listed(self.account.client(kind.service), kind, kind.left.items, facts)
             ]
         except UNANSWERED as error:
             self._note(kind.kind, error)
             return []
 
     def with_own_tags(self, items: list[Item]) -> Iterator[Item]:
-        """Yield the items, with the tags that a call of their own tells where neither list nor index did."""
+        """Yield the items, with the tags that a call of their own returns where neither list nor index did."""
         for item in items:
             call = item.left.tagged_by
             asked = call is not None and not item.tags and fnmatchcase(item.name, call.only)
@@ -175,7 +150,7 @@ class _Search:
         call = item.left.tagged_by
         assert call is not None
         try:
-            return read_tags(list(answers(self.clients[item.kind.service], call, call.path, item.facts, {})))
+            return read_tags(list(answers(self.account.client(item.kind.service), call, call.path, item.facts, {})))
         except UNANSWERED as error:
             # S3 answers with an error when a bucket has no tags.
             if not isinstance(error, ClientError) or error.response["Error"]["Code"] != "NoSuchTagSet":
@@ -185,17 +160,17 @@ class _Search:
     def without_doubtful(self, left: list[tuple[Item, str]], subject: Subject) -> list[tuple[Item, str]]:
         """Leave out what may be the environment's in another Region, and note it."""
         doubtful = [item for item, _ in left if item.left.all_regions]
-        stacks = tuple(deployed_elsewhere(self.clients["ec2"], subject, self._note)) if doubtful else ()
+        stacks = tuple(deployed_elsewhere(self.account, subject, self._note)) if doubtful else ()
         if not stacks:
             return left
-        why = f"{', '.join(stacks)} stands, and this may be a part of it: its list has all Regions"
+        why = f"{', '.join(stacks)} is deployed, and this may be a part of it: its list has all Regions"
         self.silent += [NotLookedAt(what=f"whether {item.kind.kind} {item.id} is left", why=why) for item in doubtful]
         return [(item, why_ours) for item, why_ours in left if not item.left.all_regions]
 
     def ask(self, item: Item, first: First) -> list[Mapping[str, Any]]:
         """List what has to make way for an item."""
         try:
-            return list(answers(self.clients[item.kind.service], first, first.path, item.facts, {}))
+            return list(answers(self.account.client(item.kind.service), first, first.path, item.facts, {}))
         except UNANSWERED as error:
             self._note(f"what holds {item.kind.kind} {item.id}", error)
             return []

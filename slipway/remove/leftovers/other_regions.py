@@ -7,25 +7,24 @@ that stands in another Region looks like one that was left in this.
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import boto3
-
 from slipway.assembly.stacks import ENVIRONMENT_TAG
-from slipway.remove.leftovers.calls import UNANSWERED
+from slipway.aws.account import Account
+from slipway.aws.refusals import UNANSWERED
+from slipway.aws.stacks import deployed_stacks
 from slipway.remove.leftovers.ownership import Subject
-from slipway.remove.stacks import deployed_stacks
 
 
-def deployed_elsewhere(ec2: Any, subject: Subject, note: Callable[[str, Exception], None]) -> Iterator[str]:
+def deployed_elsewhere(account: Account, subject: Subject, note: Callable[[str, Exception], None]) -> Iterator[str]:
     """Yield the stacks of the environment's tag, or of a cluster's name, with their Region.
 
     Args:
-        ec2: boto3 client.
+        account: the account.
         subject: the environment.
-        note: called with what AWS did not tell, and why.
+        note: called with what AWS did not say, and why.
     """
-    for region in _other_regions(ec2, subject.region, note):
+    for region in _other_regions(account.client("ec2"), subject.region, note):
         try:
-            stacks = deployed_stacks(boto3.client("cloudformation", region_name=region))
+            stacks = deployed_stacks(account.client("cloudformation", region))
         except UNANSWERED as error:
             note(f"stacks in {region}", error)
             continue

@@ -1,4 +1,4 @@
-"""Whose a thing is: told by its tags, by its name, or by the VPC that it is in."""
+"""Whose a thing is: by its tags, by its name, or by the VPC that it is in."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -59,7 +59,7 @@ class Subject:
 
 
 def subject_of_name(environment: str, region: str) -> Subject:
-    """Return an environment of which no more is known than its name; what carries its tag tells the rest."""
+    """Return an environment of which no more is known than its name; the rest comes from what carries its tag."""
     return Subject(environment, region, tuple(f"slipway-{environment}-{part}" for part in PARTS))
 
 
@@ -73,7 +73,7 @@ def clusters_in(tags: Mapping[str, str]) -> Iterator[str]:
 
 
 def sign(item: Item, subject: Subject) -> str | None:
-    """Say by what a thing is the environment's; none when it is not, or nobody can tell.
+    """Say by what a thing is the environment's; None when it is not, or it is unknown.
 
     The tag of another environment, or of other clusters alone, beats every name.
     """
@@ -107,7 +107,7 @@ def _sign_by_name(item: Item, subject: Subject) -> str | None:
 
 
 def _is_of_a_longer_name(item: Item, subject: Subject) -> bool:
-    """Tell whether a thing is named for a stack of another environment, whose name begins like this one's stack.
+    """Return whether a thing is named for a stack of another environment, whose name begins like this one's stack.
 
     `slipway-small-network-operations` is a stack of `small-network`, and no resource of `slipway-small-network`; so is
     `slipway-small-network-east-operations` one of `small-network-east`.
@@ -118,7 +118,7 @@ def _is_of_a_longer_name(item: Item, subject: Subject) -> bool:
 
 
 def is_named(item: Item, pattern: str) -> bool:
-    """Tell whether a thing's name, or its id, meets a shell-style pattern."""
+    """Return whether a thing's name, or its id, meets a shell-style pattern."""
     return fnmatchcase(item.name, pattern) or fnmatchcase(item.id, pattern)
 
 

@@ -9,10 +9,8 @@ def lines(found: Findings) -> Iterator[str]:
     """Yield the lines of a report for people."""
     where = f"environment {found.environment} in account {found.account}, {found.region}"
     if found.standing:
-        yield f"{where} stands ({', '.join(found.standing)}): what belongs to these stacks is not listed"
-    yield from _part(
-        "Left behind, and nobody wrote down why", _said(left for left in found.leftovers if not left.reason)
-    )
+        yield f"{where} is deployed ({', '.join(found.standing)}): what belongs to these stacks is not listed"
+    yield from _part("Left behind for no documented reason", _said(left for left in found.leftovers if not left.reason))
     yield from _part("Left behind, by design", _said(left for left in found.leftovers if left.reason))
     yield from _part("Tagged as the environment's, says the tag index, which lags behind", found.tagged_only)
     yield from _part(

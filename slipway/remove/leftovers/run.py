@@ -4,10 +4,11 @@ from pathlib import Path
 
 import typer
 
-from slipway.remove.leftovers.calls import UNANSWERED, words_of
+from slipway.aws.account import open_account
+from slipway.aws.refusals import UNANSWERED, words_of
 from slipway.remove.leftovers.environment import NotLookedError
 from slipway.remove.leftovers.findings import Findings
-from slipway.remove.leftovers.look import Clients, look
+from slipway.remove.leftovers.look import look
 from slipway.remove.leftovers.ownership import Subject
 from slipway.remove.leftovers.report import lines
 
@@ -20,12 +21,14 @@ def run(subject: Subject, json: Path | None) -> Findings:
         json: file that the findings are written to; `-`: they are said as JSON instead.
 
     Raises:
-        NotLookedError: there are no credentials, or AWS does not tell what stands.
+        RefusedError: there are no credentials.
+        NotLookedError: AWS does not say which stacks are deployed.
     """
+    account = open_account(subject.region)
     try:
-        found = look(subject, Clients(subject.region))
+        found = look(subject, account)
     except UNANSWERED as error:
-        raise NotLookedError(f"AWS does not tell what stands: {words_of(error)}. Log in, or set AWS_PROFILE") from error
+        raise NotLookedError(f"AWS does not say what exists: {words_of(error)}") from error
     document = found.model_dump_json(indent=2)
     if str(json) == "-":
         typer.echo(document)

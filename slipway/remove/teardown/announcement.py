@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from slipway.aws.account import Account
+from slipway.aws.stacks import DeployedStack
 from slipway.remove.documented_leftovers import rules
 from slipway.remove.scope import Scope
-from slipway.remove.stacks import DeployedStack
-from slipway.remove.teardown.account import Account
 from slipway.remove.teardown.compute_nodes import by_state
 from slipway.remove.teardown.exports import Export
 from slipway.remove.teardown.inspection import Inspection
@@ -36,7 +36,7 @@ def announcement(scope: Scope, found: Inspection, account: Account) -> Iterator[
         ],
     )
     yield from _part(
-        "NOT exported, as far as AWS tells",
+        "NOT exported, as far as AWS answers",
         [reason for export in found.exports for reason in (*export.pending, *export.unknown)],
     )
     yield from _part(

@@ -30,7 +30,7 @@ def destroy(
     """Delete an environment: compute fleet and endpoint to zero, wait for hosts, `cdk destroy`, look what is left.
 
     Exit codes: 0 nothing is left but what is documented; 1 something is, run it again; 2 nothing was changed, or it is
-    destroyed and nobody can tell whether something is left.
+    destroyed and it is unknown whether something is left.
     """
     # What these import takes seconds that no other command should wait for.
     from slipway.remove.teardown.run import Answers, run  # noqa: PLC0415

@@ -32,7 +32,7 @@ class ComputeNode:
 
     @property
     def is_going(self) -> bool:
-        """Whether it was told to terminate."""
+        """Whether it was asked to terminate."""
         return self.state == "shutting-down"
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from slipway.remove.stacks import physical_ids
-from slipway.remove.teardown.account import Account
+from slipway.aws.account import Account
+from slipway.aws.stacks import physical_ids
 
 FILE_SYSTEM = "AWS::FSx::FileSystem"
 
@@ -44,7 +44,7 @@ def find_data_holders(account: Account, stack_ids: Iterable[str]) -> DataHolders
     stack_ids = tuple(stack_ids)
 
     def ids(resource_type: str) -> tuple[str, ...]:
-        found = (physical_ids(account.cloudformation, stack_id, resource_type) for stack_id in stack_ids)
+        found = (physical_ids(account.client("cloudformation"), stack_id, resource_type) for stack_id in stack_ids)
         return tuple(id_ for resources in found for id_ in resources.values())
 
     return DataHolders(
@@ -58,13 +58,13 @@ def find_copies(account: Account, holders: DataHolders) -> Iterator[Copy]:
     """Yield the copies of these volumes, file systems and databases, whoever made them."""
     if holders.volumes:
         filters = [{"Name": "volume-id", "Values": list(holders.volumes)}]
-        pages = account.ec2.get_paginator("describe_snapshots").paginate(OwnerIds=["self"], Filters=filters)
+        pages = account.client("ec2").get_paginator("describe_snapshots").paginate(OwnerIds=["self"], Filters=filters)
         for page in pages:
             for snapshot in page["Snapshots"]:
                 yield Copy("EBS snapshot", snapshot["SnapshotId"], snapshot["VolumeId"])
     yield from backups(account, holders.file_systems)
     for database in holders.databases:
-        pages = account.rds.get_paginator("describe_db_snapshots").paginate(DBInstanceIdentifier=database)
+        pages = account.client("rds").get_paginator("describe_db_snapshots").paginate(DBInstanceIdentifier=database)
         for page in pages:
             for snapshot in page["DBSnapshots"]:
                 yield Copy("RDS snapshot", snapshot["DBSnapshotIdentifier"], database)
@@ -74,5 +74,5 @@ def backups(account: Account, file_systems: Iterable[str]) -> Iterator[Copy]:
     """Yield the backups of FSx file systems."""
     for file_system in file_systems:
         filters = [{"Name": "file-system-id", "Values": [file_system]}]
-        for page in account.fsx.get_paginator("describe_backups").paginate(Filters=filters):
+        for page in account.client("fsx").get_paginator("describe_backups").paginate(Filters=filters):
             yield from (Copy("FSx backup", backup["BackupId"], file_system) for backup in page["Backups"])

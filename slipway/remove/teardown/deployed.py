@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 from slipway.assembly.stacks import Stack
+from slipway.aws.stacks import DeployedStack
 from slipway.errors import RefusedError
 from slipway.remove.scope import Scope, find_clusters, find_lost
-from slipway.remove.stacks import DeployedStack
 
 _WITHOUT_TEMPLATE = "REVIEW_IN_PROGRESS"
 """State of a stack whose first change set was never executed: it has no template, and no resources."""
@@ -22,12 +22,12 @@ def refuse_unnamed_losses(scope: Scope, deployed: Mapping[str, DeployedStack], c
 
     Args:
         scope: what belongs to the environment, by its assembly.
-        deployed: its stacks that stand, by name.
+        deployed: its deployed stacks, by name.
         cloudformation: boto3 client.
 
     Raises:
         RefusedError: more data would be lost than the assembly says.
-        ClientError: CloudFormation does not tell a template.
+        ClientError: CloudFormation does not return a template.
     """
     stacks = tuple(_deployed(scope.stacks, deployed, cloudformation))
     named = {str(resource) for resource in scope.lost} | set(_volumes(scope.stacks))

@@ -11,8 +11,8 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from slipway.remove.leftovers.calls import words_of
-from slipway.remove.teardown.account import Account
+from slipway.aws.account import Account
+from slipway.aws.refusals import words_of
 
 LOOK_BACK = timedelta(minutes=10)
 """How old the values are that count. FSx publishes one a minute, some minutes late."""
@@ -53,7 +53,7 @@ def find_exports(account: Account, file_systems: Iterable[str]) -> tuple[Export,
     Raises:
         ClientError: FSx does not describe the file systems.
     """
-    return tuple(_export(account, id_) for id_ in file_systems if _is_lustre(account.fsx, id_))
+    return tuple(_export(account, id_) for id_ in file_systems if _is_lustre(account.client("fsx"), id_))
 
 
 def _is_lustre(fsx: Any, file_system: str) -> bool:
@@ -68,10 +68,10 @@ def _is_lustre(fsx: Any, file_system: str) -> bool:
 
 def _export(account: Account, file_system: str) -> Export:
     try:
-        links = [link for link in _listed(account.fsx, "associations", file_system) if _exports(link)]
+        links = [link for link in _listed(account.client("fsx"), "associations", file_system) if _exports(link)]
     except (BotoCoreError, ClientError) as error:
         return Export(
-            file_system, {}, (), (f"FSx does not tell which folders of {file_system} are linked: {words_of(error)}",)
+            file_system, {}, (), (f"FSx does not say which folders of {file_system} are linked: {words_of(error)}",)
         )
     folders = {link["FileSystemPath"]: link["DataRepositoryPath"] for link in links}
     if not links:
@@ -83,7 +83,7 @@ def _export(account: Account, file_system: str) -> Export:
         except _NoValueError as error:
             unknown.append(str(error))
         except (BotoCoreError, ClientError) as error:
-            unknown.append(f"{file_system}: AWS does not tell of {what}: {words_of(error)}")
+            unknown.append(f"{file_system}: AWS does not answer about {what}: {words_of(error)}")
     return Export(file_system, folders, tuple(pending), tuple(unknown))
 
 
@@ -121,7 +121,7 @@ def _tasks(account: Account, file_system: str) -> Iterator[str]:
     """Yield the export tasks that run, and the last one when it failed."""
     tasks = [
         task
-        for task in _listed(account.fsx, "tasks", file_system)
+        for task in _listed(account.client("fsx"), "tasks", file_system)
         if task["Type"] == "EXPORT_TO_REPOSITORY" and task["Lifecycle"] != "CANCELED"
     ]
     tasks.sort(key=lambda task: task["CreationTime"])
@@ -140,7 +140,7 @@ class _NoValueError(Exception):
 def _lag(account: Account, file_system: str) -> Iterator[str]:
     """Yield that files wait, when they do."""
     now = datetime.now(UTC)
-    answer = account.cloudwatch.get_metric_statistics(
+    answer = account.client("cloudwatch").get_metric_statistics(
         Namespace="AWS/FSx",
         MetricName=_METRIC,
         Dimensions=[

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from slipway.aws.account import Account
+from slipway.aws.stacks import physical_ids
 from slipway.errors import FailedError
-from slipway.remove.stacks import physical_ids
-from slipway.remove.teardown.account import Account
 
 POLL_SECONDS = 15.0
 """How often Amazon ECS and EC2 Auto Scaling are asked."""
@@ -95,8 +95,10 @@ class InferenceServices:
         """Return the groups that still exist."""
         if not self.groups:
             return []
-        scaling = self.account.autoscaling
-        pages = scaling.get_paginator("describe_auto_scaling_groups").paginate(AutoScalingGroupNames=list(self.groups))
+        autoscaling = self.account.client("autoscaling")
+        pages = autoscaling.get_paginator("describe_auto_scaling_groups").paginate(
+            AutoScalingGroupNames=list(self.groups)
+        )
         return [self._hosts(group) for page in pages for group in page["AutoScalingGroups"]]
 
     def end(self, *, timeout_seconds: float, tell: Callable[[str], None]) -> None:
@@ -127,7 +129,7 @@ class InferenceServices:
         for service in self.services():
             if service.wanted or service.tasks:
                 self._hold_scaling(service)
-                self.account.ecs.update_service(cluster=service.cluster, service=service.name, desiredCount=0)
+                self.account.client("ecs").update_service(cluster=service.cluster, service=service.name, desiredCount=0)
                 self._expose(service)
                 tell(f"{service.name}: no task is wanted any more")
         deadline = time.monotonic() + timeout_seconds
@@ -140,7 +142,7 @@ class InferenceServices:
 
     def _hold_scaling(self, service: Service) -> None:
         """Keep Application Auto Scaling from bringing tasks back, by its minimum, a schedule or a metric."""
-        scaling, resource = self.account.application_autoscaling, f"service/{service.cluster}/{service.name}"
+        scaling, resource = self.account.client("application-autoscaling"), f"service/{service.cluster}/{service.name}"
         found = scaling.describe_scalable_targets(ServiceNamespace="ecs", ResourceIds=[resource])["ScalableTargets"]
         for target in found:
             scaling.register_scalable_target(
@@ -153,23 +155,27 @@ class InferenceServices:
 
     def _expose(self, service: Service) -> None:
         """Take protection off the tasks that answer at the moment: ECS would leave them alone until it is over."""
-        pages = self.account.ecs.get_paginator("list_tasks").paginate(cluster=service.cluster, serviceName=service.name)
+        pages = (
+            self.account.client("ecs")
+            .get_paginator("list_tasks")
+            .paginate(cluster=service.cluster, serviceName=service.name)
+        )
         tasks = [arn for page in pages for arn in page["taskArns"]]
         for start in range(0, len(tasks), _MOST_AT_ONCE):
-            self.account.ecs.update_task_protection(
+            self.account.client("ecs").update_task_protection(
                 cluster=service.cluster, tasks=tasks[start : start + _MOST_AT_ONCE], protectionEnabled=False
             )
 
     def _empty(self, hosts: Hosts) -> None:
-        scaling = self.account.autoscaling
+        autoscaling = self.account.client("autoscaling")
         if hosts.has_warm_pool:
-            scaling.delete_warm_pool(AutoScalingGroupName=hosts.group, ForceDelete=True)
+            autoscaling.delete_warm_pool(AutoScalingGroupName=hosts.group, ForceDelete=True)
         # The capacity provider sets the wanted number, too: never above the largest one.
-        scaling.update_auto_scaling_group(AutoScalingGroupName=hosts.group, MinSize=0, MaxSize=0, DesiredCapacity=0)
+        autoscaling.update_auto_scaling_group(AutoScalingGroupName=hosts.group, MinSize=0, MaxSize=0, DesiredCapacity=0)
 
     def _hosts(self, group: dict[str, Any]) -> Hosts:
         name = group["AutoScalingGroupName"]
-        warm = self.account.autoscaling.describe_warm_pool(AutoScalingGroupName=name)
+        warm = self.account.client("autoscaling").describe_warm_pool(AutoScalingGroupName=name)
         has_warm_pool = warm.get("WarmPoolConfiguration", {}).get("Status", "") != "PendingDelete"
         instances = [*group["Instances"], *warm.get("Instances", [])]
         return Hosts(name, len(instances), has_warm_pool and "WarmPoolConfiguration" in warm)
@@ -180,7 +186,7 @@ class InferenceServices:
             arns = [arn for arn in self.service_arns if arn.split("/")[-2] == cluster]
             for start in range(0, len(arns), _MOST_AT_ONCE):
                 some = arns[start : start + _MOST_AT_ONCE]
-                answer = self.account.ecs.describe_services(cluster=cluster, services=some)
+                answer = self.account.client("ecs").describe_services(cluster=cluster, services=some)
                 yield from (row for row in answer["services"] if row["status"] != "INACTIVE")
 
 
@@ -191,7 +197,7 @@ def find_inference_services(account: Account, stack_ids: Sequence[str]) -> Infer
         return tuple(
             physical_id
             for stack_id in stack_ids
-            for physical_id in physical_ids(account.cloudformation, stack_id, resource_type).values()
+            for physical_id in physical_ids(account.client("cloudformation"), stack_id, resource_type).values()
         )
 
     return InferenceServices(account, ids("AWS::ECS::Service"), ids("AWS::AutoScaling::AutoScalingGroup"))

@@ -1,13 +1,13 @@
-"""What stands before a teardown: the stacks, the nodes, and what they will leave."""
+"""What exists before a teardown: the stacks, the nodes, and what they will leave."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from slipway.assembly.stacks import ENVIRONMENT_TAG
+from slipway.aws.account import Account
+from slipway.aws.stacks import DeployedStack, deployed_stacks, physical_ids, with_nested
 from slipway.errors import RefusedError
 from slipway.remove.scope import Scope
-from slipway.remove.stacks import DeployedStack, deployed_stacks, physical_ids, with_nested
-from slipway.remove.teardown.account import Account
 from slipway.remove.teardown.compute_nodes import ComputeNode, compute_nodes
 from slipway.remove.teardown.copies import FILE_SYSTEM, DataHolders, find_data_holders
 from slipway.remove.teardown.deployed import refuse_unnamed_losses
@@ -26,15 +26,15 @@ class Inspection:
     """What was found.
 
     Attributes:
-        stacks: the environment's stacks that stand, by name, the clusters' own among them.
+        stacks: the environment's deployed stacks, by name, the clusters' own among them.
         stack_ids: ARNs of these and of the stacks nested in them.
         data: what holds data and of which copies may be left.
         lost_file_systems: ids of the FSx file systems that are deleted with their stack.
         lost_buckets: names of the S3 buckets that are deleted with their stack.
         exports: whether the files of those of `lost_file_systems` that are Lustre's are in their buckets.
         nodes: compute nodes that are not terminated, by cluster, those of jobs on Kubernetes among them.
-        jobs: the jobs of each Slurm cluster that has nodes; none where its head node does not tell.
-        made_by_kubernetes: what EKS clusters that stand made by themselves, by cluster.
+        jobs: the jobs of each Slurm cluster that has nodes; without those whose head node does not answer.
+        made_by_kubernetes: what deployed EKS clusters made by themselves, by cluster.
         inference: what serves models in the stacks.
         serving: its services, as they were.
         protected_load_balancers: ARNs of the load balancers with deletion protection.
@@ -65,7 +65,7 @@ class Inspection:
 
     @property
     def probably_busy(self) -> tuple[str, ...]:
-        """Clusters with a node that was not told to terminate and that nobody says is idle: it probably runs a job."""
+        """Clusters with a node that was not asked to terminate and is not known to be idle: it probably runs a job."""
         return tuple(
             cluster
             for cluster, nodes in self.nodes.items()
@@ -86,7 +86,7 @@ def inspect(scope: Scope, account: Account) -> Inspection:
             its names is somebody else's, or is being deployed; or what is deployed deletes data that the assembly
             keeps.
     """
-    everything = deployed_stacks(account.cloudformation)
+    everything = deployed_stacks(account.client("cloudformation"))
     strays = [
         name
         for name, stack in everything.items()
@@ -102,8 +102,8 @@ def inspect(scope: Scope, account: Account) -> Inspection:
     foreign = [name for name, stack in stacks.items() if stack.tags.get(ENVIRONMENT_TAG) != scope.environment]
     if foreign:
         raise RefusedError(
-            f"{', '.join(foreign)} stands, but without the tag of environment {scope.environment!r}: somebody else's "
-            "stack of the same name, or cluster. Nothing was changed"
+            f"{', '.join(foreign)} is deployed, but without the tag of environment {scope.environment!r}: another "
+            "owner's stack or cluster of the same name. Nothing was changed"
         )
     deploying = [f"{stack.name} ({stack.status})" for stack in stacks.values() if stack.is_being_deployed]
     if deploying:
@@ -111,15 +111,15 @@ def inspect(scope: Scope, account: Account) -> Inspection:
             f"{', '.join(deploying)}: a deployment is under way, and CloudFormation deletes no stack in the middle of "
             "an update. Wait until it is done, or cancel it. Nothing was changed"
         )
-    refuse_unnamed_losses(scope, stacks, account.cloudformation)
+    refuse_unnamed_losses(scope, stacks, account.client("cloudformation"))
     lost = _lost(scope, stacks, account, FILE_SYSTEM)
     stack_ids = [stack.id for stack in stacks.values()]
     # The clusters' own stacks have Auto Scaling groups that are ParallelCluster's.
     inference = find_inference_services(account, [stacks[name].id for name in scope.app_stack_names if name in stacks])
-    nodes = {cluster.name: compute_nodes(account.ec2, cluster.name) for cluster in scope.clusters}
+    nodes = {cluster.name: compute_nodes(account.client("ec2"), cluster.name) for cluster in scope.clusters}
     return Inspection(
         stacks=stacks,
-        stack_ids=tuple(with_nested(account.cloudformation, stack_ids)),
+        stack_ids=tuple(with_nested(account.client("cloudformation"), stack_ids)),
         data=find_data_holders(account, stack_ids),
         lost_file_systems=lost,
         lost_buckets=_lost(scope, stacks, account, BUCKET),
@@ -138,10 +138,10 @@ def inspect(scope: Scope, account: Account) -> Inspection:
 def _protected_load_balancers(account: Account, stack_ids: Iterable[str]) -> Iterator[str]:
     """Yield the load balancers that AWS would refuse to delete, in the middle of a stack's deletion."""
     for stack_id in stack_ids:
-        for arn in physical_ids(account.cloudformation, stack_id, LOAD_BALANCER).values():
+        for arn in physical_ids(account.client("cloudformation"), stack_id, LOAD_BALANCER).values():
             try:
-                answer = account.elbv2.describe_load_balancer_attributes(LoadBalancerArn=arn)
-            except account.elbv2.exceptions.LoadBalancerNotFoundException:
+                answer = account.client("elbv2").describe_load_balancer_attributes(LoadBalancerArn=arn)
+            except account.client("elbv2").exceptions.LoadBalancerNotFoundException:
                 continue  # CloudFormation goes on listing it when its stack could not be deleted whole
             if {"Key": "deletion_protection.enabled", "Value": "true"} in answer["Attributes"]:
                 yield arn
@@ -151,7 +151,7 @@ def _lost(scope: Scope, stacks: dict[str, DeployedStack], account: Account, type
     """Return the physical ids of what holds data and is deleted with its stack, of one resource type."""
     lost = [resource for resource in scope.lost if resource.type == type_ and resource.stack in stacks]
     ids = {
-        stack: physical_ids(account.cloudformation, stacks[stack].id, type_)
+        stack: physical_ids(account.client("cloudformation"), stacks[stack].id, type_)
         for stack in {resource.stack for resource in lost}
     }
     return tuple(

@@ -1,6 +1,6 @@
 """The jobs of a Slurm cluster, which only its head node knows: `squeue` is run there through Systems Manager.
 
-That is how users log in, too, so no other way in is needed. A head node that does not answer is no reason to stop:
+That is how users log in, too, so no other way in is needed. A head node that does not answer is not a reason to stop:
 then the compute nodes that run are the best witness.
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from slipway.remove.teardown.account import Account
+from slipway.aws.account import Account
 from slipway.remove.teardown.compute_nodes import live_instances
 
 POLL_SECONDS = 1.0
@@ -64,7 +64,7 @@ class Job:
 
 
 def jobs(account: Account, cluster: str) -> tuple[Job, ...] | None:
-    """Return the jobs of a cluster, or none when its head node does not tell.
+    """Return the jobs of a cluster, or none when its head node does not say.
 
     Raises:
         ClientError: EC2 does not list instances.
@@ -73,10 +73,10 @@ def jobs(account: Account, cluster: str) -> tuple[Job, ...] | None:
         {"Name": "tag:parallelcluster:cluster-name", "Values": [cluster]},
         {"Name": "tag:parallelcluster:node-type", "Values": ["HeadNode"]},
     ]
-    for instance in live_instances(account.ec2, filters):
+    for instance in live_instances(account.client("ec2"), filters):
         if instance["State"]["Name"] == "running":
             try:
-                return _read(_run(account.ssm, instance["InstanceId"]))
+                return _read(_run(account.client("ssm"), instance["InstanceId"]))
             except (BotoCoreError, ClientError):
                 # Not registered with Systems Manager, or these credentials may not send commands.
                 return None

@@ -1,7 +1,7 @@
 """The nodes of jobs of an EKS cluster, brought to zero before its stack is deleted.
 
 CloudFormation deletes a node group by draining its nodes, and gives up when that takes longer than it waits. A pod that
-is told to end saves a checkpoint; a Trainium node takes more than a quarter of an hour to terminate. The core nodes
+gets SIGTERM saves a checkpoint; a Trainium node takes more than a quarter of an hour to terminate. The core nodes
 stay until CloudFormation takes them: what is installed in the cluster is uninstalled from there.
 """
 
@@ -12,8 +12,8 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from slipway.aws.account import Account
 from slipway.errors import FailedError
-from slipway.remove.teardown.account import Account
 from slipway.remove.teardown.compute_nodes import ComputeNode, by_state, live_instances
 
 POLL_SECONDS = 15.0
@@ -50,25 +50,25 @@ class NodeGroup:
 
 
 def cluster_stands(account: Account, cluster: str) -> bool:
-    """Tell whether an EKS cluster is there, in whatever state."""
+    """Return whether an EKS cluster is there, in whatever state."""
     try:
-        account.eks.describe_cluster(name=cluster)
-    except account.eks.exceptions.ResourceNotFoundException:
+        account.client("eks").describe_cluster(name=cluster)
+    except account.client("eks").exceptions.ResourceNotFoundException:
         return False
     return True
 
 
 def job_node_groups(account: Account, cluster: str) -> list[NodeGroup]:
-    """Return the node groups of jobs of a cluster; none when the cluster is gone."""
+    """Return the node groups of jobs of a cluster; None when the cluster is gone."""
     if not cluster_stands(account, cluster):
         return []
-    pages = account.eks.get_paginator("list_nodegroups").paginate(clusterName=cluster)
+    pages = account.client("eks").get_paginator("list_nodegroups").paginate(clusterName=cluster)
     return list(_described(account, cluster, [name for page in pages for name in page["nodegroups"]]))
 
 
 def _described(account: Account, cluster: str, ids: list[str]) -> Iterator[NodeGroup]:
     for id_ in ids:
-        row = account.eks.describe_nodegroup(clusterName=cluster, nodegroupName=id_)["nodegroup"]
+        row = account.client("eks").describe_nodegroup(clusterName=cluster, nodegroupName=id_)["nodegroup"]
         name, scaling = row.get("labels", {}).get(NODE_GROUP_LABEL), row["scalingConfig"]
         if name and name != CORE:
             groups = tuple(group["name"] for group in row.get("resources", {}).get("autoScalingGroups", []))
@@ -84,7 +84,7 @@ def job_nodes(account: Account, cluster: str) -> list[ComputeNode]:
         {"Name": "tag:eks:cluster-name", "Values": [cluster]},
         {"Name": "tag:eks:nodegroup-name", "Values": list(names)},
     ]
-    return [_node(instance, names) for instance in live_instances(account.ec2, filters)]
+    return [_node(instance, names) for instance in live_instances(account.client("ec2"), filters)]
 
 
 def _node(instance: dict[str, Any], names: dict[str, str]) -> ComputeNode:
@@ -100,7 +100,7 @@ def _node(instance: dict[str, Any], names: dict[str, str]) -> ComputeNode:
 def end_job_nodes(account: Account, cluster: str, *, timeout_seconds: float, tell: Callable[[str], None]) -> None:
     """Scale the node groups of jobs to zero and wait until EC2 has let go of the last node.
 
-    Nothing starts a node any more: a run that was cut off begins anew, and for its pods the autoscaler would.
+    Nothing starts a node any more: a run that was cut off begins again, and for its pods the autoscaler would.
 
     Args:
         account: where the cluster is.
@@ -131,9 +131,13 @@ def end_job_nodes(account: Account, cluster: str, *, timeout_seconds: float, tel
 def _hold_launches(account: Account, names: list[str]) -> None:
     if not names:
         return
-    pages = account.autoscaling.get_paginator("describe_auto_scaling_groups").paginate(AutoScalingGroupNames=names)
+    pages = (
+        account.client("autoscaling")
+        .get_paginator("describe_auto_scaling_groups")
+        .paginate(AutoScalingGroupNames=names)
+    )
     for name in [group["AutoScalingGroupName"] for page in pages for group in page["AutoScalingGroups"]]:
-        account.autoscaling.suspend_processes(AutoScalingGroupName=name, ScalingProcesses=["Launch"])
+        account.client("autoscaling").suspend_processes(AutoScalingGroupName=name, ScalingProcesses=["Launch"])
 
 
 def _scale_to_zero(account: Account, cluster: str, group: NodeGroup) -> None:
@@ -141,7 +145,9 @@ def _scale_to_zero(account: Account, cluster: str, group: NodeGroup) -> None:
         return
     scaling = {"minSize": 0, "desiredSize": 0, "maxSize": group.most}
     try:
-        account.eks.update_nodegroup_config(clusterName=cluster, nodegroupName=group.id, scalingConfig=scaling)
+        account.client("eks").update_nodegroup_config(
+            clusterName=cluster, nodegroupName=group.id, scalingConfig=scaling
+        )
     except ClientError as error:
         # Another change of the group is under way: next time.
         if error.response["Error"]["Code"] not in _BUSY:

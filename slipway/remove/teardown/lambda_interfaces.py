@@ -11,7 +11,7 @@ from collections.abc import Callable
 from botocore.exceptions import ClientError
 
 from slipway.assembly.stacks import ENVIRONMENT_TAG
-from slipway.remove.teardown.account import Account
+from slipway.aws.account import Account
 
 POLL_SECONDS = 30.0
 """How often EC2 is asked."""
@@ -20,14 +20,14 @@ POLL_SECONDS = 30.0
 def lambda_interfaces(account: Account, environment: str) -> dict[str, str]:
     """Return the states of the interfaces by their ids."""
     tagged = [{"Name": f"tag:{ENVIRONMENT_TAG}", "Values": [environment]}]
-    vpcs = [vpc["VpcId"] for vpc in account.ec2.describe_vpcs(Filters=tagged)["Vpcs"]]
+    vpcs = [vpc["VpcId"] for vpc in account.client("ec2").describe_vpcs(Filters=tagged)["Vpcs"]]
     if not vpcs:
         return {}
     filters = [
         {"Name": "vpc-id", "Values": vpcs},
         {"Name": "description", "Values": ["AWS Lambda VPC ENI-*"]},
     ]
-    pages = account.ec2.get_paginator("describe_network_interfaces").paginate(Filters=filters)
+    pages = account.client("ec2").get_paginator("describe_network_interfaces").paginate(Filters=filters)
     return {row["NetworkInterfaceId"]: row["Status"] for page in pages for row in page["NetworkInterfaces"]}
 
 
@@ -46,10 +46,10 @@ def release_lambda_interfaces(
     while interfaces := lambda_interfaces(account, environment):
         for interface in [id_ for id_, status in interfaces.items() if status == "available"]:
             try:
-                account.ec2.delete_network_interface(NetworkInterfaceId=interface)
+                account.client("ec2").delete_network_interface(NetworkInterfaceId=interface)
             except ClientError as error:
                 # Lambda was faster, or still holds it after all.
-                tell(f"network interface {interface} stays for now: {error}")
+                tell(f"network interface {interface} is in use, another try follows: {error}")
         if time.monotonic() >= deadline:
             return
         tell(f"waiting for Lambda to let go of network interfaces: {len(interfaces)}")

@@ -12,7 +12,7 @@ from typing import Literal
 
 from botocore.exceptions import ClientError
 
-from slipway.remove.teardown.account import Account
+from slipway.aws.account import Account
 
 _TAGS_AT_ONCE = 20
 _VOLUME_TAGS = {"CSIVolumeName", "kubernetes.io/created-for/pv/name"}
@@ -49,9 +49,9 @@ def made_by(account: Account, cluster: str) -> list[Made]:
 
 
 def delete(account: Account, found: list[Made], tell: Callable[[str], None]) -> None:
-    """Delete what holds no data, and say it; what AWS refuses is told, and stays.
+    """Delete what holds no data, and say it; what AWS refuses is reported, and stays.
 
-    Only when the cluster is gone: while it stands, its controllers make it anew.
+    Only when the cluster is gone: while it exists, its controllers make it again.
     """
     for made in found:
         if made.kind != "volume":
@@ -66,13 +66,13 @@ def delete(account: Account, found: list[Made], tell: Callable[[str], None]) -> 
 def _delete(account: Account, made: Made) -> None:
     match made.kind:
         case "load balancer":
-            account.elbv2.delete_load_balancer(LoadBalancerArn=made.id)
+            account.client("elbv2").delete_load_balancer(LoadBalancerArn=made.id)
         case "classic load balancer":
-            account.elb.delete_load_balancer(LoadBalancerName=made.id)
+            account.client("elb").delete_load_balancer(LoadBalancerName=made.id)
         case "network interface":
-            account.ec2.delete_network_interface(NetworkInterfaceId=made.id)
+            account.client("ec2").delete_network_interface(NetworkInterfaceId=made.id)
         case "security group":
-            account.ec2.delete_security_group(GroupId=made.id)
+            account.client("ec2").delete_security_group(GroupId=made.id)
 
 
 def _owns(tags: list[dict[str, str]], cluster: str) -> bool:
@@ -81,20 +81,20 @@ def _owns(tags: list[dict[str, str]], cluster: str) -> bool:
 
 
 def _load_balancers(account: Account, cluster: str) -> Iterator[Made]:
-    pages = account.elbv2.get_paginator("describe_load_balancers").paginate()
+    pages = account.client("elbv2").get_paginator("describe_load_balancers").paginate()
     arns = [row["LoadBalancerArn"] for page in pages for row in page["LoadBalancers"]]
     for start in range(0, len(arns), _TAGS_AT_ONCE):
-        answer = account.elbv2.describe_tags(ResourceArns=arns[start : start + _TAGS_AT_ONCE])
+        answer = account.client("elbv2").describe_tags(ResourceArns=arns[start : start + _TAGS_AT_ONCE])
         for row in answer["TagDescriptions"]:
             if _owns(row["Tags"], cluster):
                 yield Made("load balancer", row["ResourceArn"])
 
 
 def _classic_load_balancers(account: Account, cluster: str) -> Iterator[Made]:
-    pages = account.elb.get_paginator("describe_load_balancers").paginate()
+    pages = account.client("elb").get_paginator("describe_load_balancers").paginate()
     names = [row["LoadBalancerName"] for page in pages for row in page["LoadBalancerDescriptions"]]
     for start in range(0, len(names), _TAGS_AT_ONCE):
-        answer = account.elb.describe_tags(LoadBalancerNames=names[start : start + _TAGS_AT_ONCE])
+        answer = account.client("elb").describe_tags(LoadBalancerNames=names[start : start + _TAGS_AT_ONCE])
         for row in answer["TagDescriptions"]:
             if _owns(row["Tags"], cluster):
                 yield Made("classic load balancer", row["LoadBalancerName"])
@@ -103,7 +103,7 @@ def _classic_load_balancers(account: Account, cluster: str) -> Iterator[Made]:
 def _volumes(account: Account, cluster: str) -> Iterator[Made]:
     """Yield persistent volumes; a node's own volumes go with it."""
     filters = [{"Name": f"tag:kubernetes.io/cluster/{cluster}", "Values": ["owned"]}]
-    for page in account.ec2.get_paginator("describe_volumes").paginate(Filters=filters):
+    for page in account.client("ec2").get_paginator("describe_volumes").paginate(Filters=filters):
         for row in page["Volumes"]:
             if _VOLUME_TAGS & {tag["Key"] for tag in row["Tags"]}:
                 yield Made("volume", row["VolumeId"])
@@ -114,7 +114,7 @@ def _network_interfaces(account: Account, cluster: str) -> Iterator[Made]:
         {"Name": "tag:cluster.k8s.amazonaws.com/name", "Values": [cluster]},
         {"Name": "status", "Values": ["available"]},
     ]
-    for page in account.ec2.get_paginator("describe_network_interfaces").paginate(Filters=filters):
+    for page in account.client("ec2").get_paginator("describe_network_interfaces").paginate(Filters=filters):
         yield from (Made("network interface", row["NetworkInterfaceId"]) for row in page["NetworkInterfaces"])
 
 
@@ -122,7 +122,7 @@ def _security_groups(account: Account, cluster: str) -> Iterator[Made]:
     """Yield the groups of load balancers; the cluster's own group is EKS's, which deletes it with the cluster."""
     for key, values in {"elbv2.k8s.aws/cluster": [cluster], f"kubernetes.io/cluster/{cluster}": ["owned"]}.items():
         filters = [{"Name": f"tag:{key}", "Values": values}]
-        for page in account.ec2.get_paginator("describe_security_groups").paginate(Filters=filters):
+        for page in account.client("ec2").get_paginator("describe_security_groups").paginate(Filters=filters):
             for row in page["SecurityGroups"]:
                 if key.startswith("elbv2") or row["GroupName"].startswith("k8s-elb-"):
                     yield Made("security group", row["GroupId"])

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from slipway.assembly.stacks import ENVIRONMENT_TAG
+from slipway.aws.account import Account
+from slipway.aws.stacks import LOG_GROUP, SkippedResource, deployed_stacks, skipped_resources
 from slipway.catalogue import known
 from slipway.remove.documented_leftovers import rules
 from slipway.remove.leftovers.environment import subject_of
 from slipway.remove.leftovers.findings import Findings
-from slipway.remove.leftovers.look import Clients, look
+from slipway.remove.leftovers.look import look
 from slipway.remove.scope import Scope
-from slipway.remove.stacks import LOG_GROUP, SkippedResource, deployed_stacks, skipped_resources
-from slipway.remove.teardown.account import Account
 from slipway.remove.teardown.copies import find_copies
 from slipway.remove.teardown.inspection import Inspection
 from slipway.remove.teardown.made_by_kubernetes import made_by
@@ -38,7 +38,7 @@ class Remainder:
 
 def find_remains(scope: Scope, before: Inspection, account: Account) -> list[Remainder]:
     """Ask CloudFormation and the services what is left of an environment."""
-    deployed = deployed_stacks(account.cloudformation)
+    deployed = deployed_stacks(account.client("cloudformation"))
     return [
         *(
             Remainder(f"stack {name}", f"it is in {deployed[name].status}", documented=False)
@@ -47,8 +47,8 @@ def find_remains(scope: Scope, before: Inspection, account: Account) -> list[Rem
         ),
         *(
             _skipped(scope, resource)
-            for resource in skipped_resources(account.cloudformation, before.stack_ids)
-            # The teardown has deleted those: the search tells which of them stand.
+            for resource in skipped_resources(account.client("cloudformation"), before.stack_ids)
+            # The teardown has deleted those: the search says which of them stand.
             if resource.type != LOG_GROUP
         ),
         *_made_by_kubernetes(scope, account),
@@ -60,11 +60,11 @@ def find_remains(scope: Scope, before: Inspection, account: Account) -> list[Rem
 
 def search_everywhere(scope: Scope, account: Account) -> Findings:
     """Search every service for what carries the environment's tags or names, as `slipway leftovers` does."""
-    return look(subject_of(scope), Clients(account.region))
+    return look(subject_of(scope), account)
 
 
 def not_named(found: Findings, remains: list[Remainder]) -> Iterator[Remainder]:
-    """Yield what a search found beyond what CloudFormation's history and the copies of data have told.
+    """Yield what a search found beyond what CloudFormation's history and the copies of data have reported.
 
     A second run knows no file system any more, and finds its backups by their tags.
     """
@@ -112,7 +112,7 @@ def _copies(before: Inspection, account: Account) -> Iterator[Remainder]:
 
 def _images(scope: Scope, account: Account) -> Iterator[Remainder]:
     filters = [{"Name": f"tag:{ENVIRONMENT_TAG}", "Values": [scope.environment]}]
-    for page in account.ec2.get_paginator("describe_images").paginate(Owners=["self"], Filters=filters):
+    for page in account.client("ec2").get_paginator("describe_images").paginate(Owners=["self"], Filters=filters):
         for image in page["Images"]:
             reason = "A baked node image; `pcluster delete-image` deletes it (docs/node-image.md)."
             yield Remainder(f"AMI {image['ImageId']}", reason, documented=True)
@@ -120,7 +120,7 @@ def _images(scope: Scope, account: Account) -> Iterator[Remainder]:
 
 def _buckets(account: Account) -> Iterator[Remainder]:
     """What ParallelCluster keeps for all clusters of the account and Region."""
-    names = [bucket["Name"] for bucket in account.s3.list_buckets(BucketRegion=account.region)["Buckets"]]
+    names = [bucket["Name"] for bucket in account.client("s3").list_buckets(BucketRegion=account.region)["Buckets"]]
     for row in rules().documented:
         if row.kind == "S3 bucket" and row.left_by == "ParallelCluster":
             for name in names:

@@ -7,10 +7,10 @@ import typer
 
 from slipway.assembly.choice import NotChosenError, chosen_assembly
 from slipway.assembly.synthesis import PROJECT
+from slipway.aws.account import Account, open_account
+from slipway.aws.refusals import UNANSWERED, words_of
 from slipway.errors import FailedError, RefusedError
-from slipway.remove.leftovers.calls import UNANSWERED, words_of
 from slipway.remove.scope import Scope, read_scope
-from slipway.remove.teardown.account import Account, open_account
 from slipway.remove.teardown.announcement import announcement
 from slipway.remove.teardown.inspection import Inspection, inspect
 from slipway.remove.teardown.programs import Programs
@@ -23,8 +23,8 @@ class Answers:
 
     Attributes:
         yes: ask nothing.
-        with_running_jobs: running jobs are no reason to stop.
-        without_export: files that are not in their bucket yet, or may not be, are no reason to stop either.
+        with_running_jobs: running jobs do not stop it.
+        without_export: files that are not in their bucket yet, or may not be, do not stop it either.
         unprotect: take termination protection, and the load balancers' deletion protection, off.
     """
 
@@ -45,7 +45,7 @@ def run(environment: str | None, assembly: Path | None, answers: Answers, *, nod
 
     Raises:
         RefusedError: nothing was changed.
-        FailedError: something still stands that should not.
+        FailedError: something still exists that should not.
         UnprovenError: nothing else does, but AWS did not let everything be looked at.
     """
     programs = Programs.of_project(PROJECT)
@@ -58,15 +58,15 @@ def run(environment: str | None, assembly: Path | None, answers: Answers, *, nod
     try:
         found = inspect(scope, account)
     except UNANSWERED as error:
-        raise RefusedError(f"AWS does not say what stands: {words_of(error)}. Nothing was changed") from error
+        raise RefusedError(f"AWS does not say what exists: {words_of(error)}. Nothing was changed") from error
     teardown = Teardown(scope, found, account, programs, folder, node_timeout_seconds, typer.echo)
     if not found.found_nothing:
         _confirm(scope, found, account, answers)
     try:
         if found.found_nothing:
             typer.echo(
-                f"nothing of environment {scope.environment} stands in account {account.id}, {scope.region}: it is "
-                "destroyed, or these credentials are another account's. Looking for what it left"
+                f"nothing of environment {scope.environment} is deployed in account {account.id}, {scope.region}: it "
+                "is destroyed, or these credentials are another account's. Looking for what it left"
             )
             teardown.verify()
         else:
@@ -110,15 +110,15 @@ def _refuse_losses(found: Inspection, answers: Answers) -> None:
     if not answers.with_running_jobs:
         if found.running_jobs:
             named = ", ".join(f"{job.id} of {job.user}" for job in found.running_jobs)
-            said.append(f"jobs run ({named}): wait for them, or say --with-running-jobs")
+            said.append(f"jobs run ({named}): wait for them, or use --with-running-jobs")
         if found.probably_busy:
             said.append(
-                f"compute nodes of {', '.join(found.probably_busy)} are there, and probably jobs on them (`squeue` on "
-                "the head node tells): wait for them, or say --with-running-jobs"
+                f"compute nodes of {', '.join(found.probably_busy)} are there, and probably jobs on them (run `squeue` "
+                "on the head node): wait for them, or use --with-running-jobs"
             )
     if not answers.without_export:
         said += [
-            f"{'; '.join((*export.pending, *export.unknown))}: mend that, or say --without-export"
+            f"{'; '.join((*export.pending, *export.unknown))}: fix that, or use --without-export"
             for export in found.exports
             if not export.done
         ]

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from botocore.exceptions import ClientError
 
+from slipway.aws.account import Account
+from slipway.aws.stacks import LOG_GROUP, failed_deletions, skipped_resources
 from slipway.errors import FailedError, UnprovenError
 from slipway.remove.scope import Cluster, Scope
-from slipway.remove.stacks import LOG_GROUP, failed_deletions, skipped_resources
-from slipway.remove.teardown.account import Account
 from slipway.remove.teardown.compute_fleet import ComputeFleet, NoAnswerError
 from slipway.remove.teardown.compute_nodes import terminate_all
 from slipway.remove.teardown.copies import backups
@@ -49,10 +49,12 @@ class Teardown:
     def take_protection_off(self) -> None:
         """Switch termination protection of stacks, and deletion protection of load balancers, off where it is on."""
         for name in self.found.protected:
-            self.account.cloudformation.update_termination_protection(EnableTerminationProtection=False, StackName=name)
+            self.account.client("cloudformation").update_termination_protection(
+                EnableTerminationProtection=False, StackName=name
+            )
             self.tell(f"{name}: termination protection is off")
         for arn in self.found.protected_load_balancers:
-            self.account.elbv2.modify_load_balancer_attributes(
+            self.account.client("elbv2").modify_load_balancer_attributes(
                 LoadBalancerArn=arn, Attributes=[{"Key": "deletion_protection.enabled", "Value": "false"}]
             )
             self.tell(f"{arn.split('/')[-2]}: deletion protection is off")
@@ -87,7 +89,9 @@ class Teardown:
             self.tell(f"{cluster.name}: its nodes are terminated without the head node")
 
     def _empty(self, cluster: Cluster) -> None:
-        terminate_all(self.account.ec2, cluster.name, timeout_seconds=self.node_timeout_seconds, tell=self.tell)
+        terminate_all(
+            self.account.client("ec2"), cluster.name, timeout_seconds=self.node_timeout_seconds, tell=self.tell
+        )
         self.tell(f"{cluster.name}: no compute node is left")
 
     def end_job_nodes(self) -> None:
@@ -107,7 +111,7 @@ class Teardown:
                 delete(self.account, made_by(self.account, cluster), self.tell)
 
     def _release_lambda_interfaces(self) -> None:
-        """Wait for the interfaces of functions that went with an EKS cluster; while it stands they are in use."""
+        """Wait for the interfaces of functions that went with an EKS cluster; while it exists they are in use."""
         clusters = self.scope.kubernetes_clusters
         if clusters and not any(cluster_stands(self.account, cluster) for cluster in clusters):
             release_lambda_interfaces(
@@ -124,7 +128,7 @@ class Teardown:
             self.sweep_after_kubernetes()
             if self.programs.destroy(self.assembly):
                 return
-            for line in failed_deletions(self.account.cloudformation, self.found.stack_ids):
+            for line in failed_deletions(self.account.client("cloudformation"), self.found.stack_ids):
                 self.tell(f"failed: {line}")
             if attempt < ATTEMPTS:
                 self.tell("cdk destroy failed; waiting for compute nodes and Lambda's interfaces, then once more")
@@ -151,7 +155,7 @@ class Teardown:
         for backup in list(backups(self.account, self.found.lost_file_systems)):
             if backup.id not in somebodys:
                 try:
-                    self.account.fsx.delete_backup(BackupId=backup.id)
+                    self.account.client("fsx").delete_backup(BackupId=backup.id)
                     self.tell(f"last backup {backup.id} of {backup.original} deleted")
                 except ClientError as error:
                     self.tell(f"last backup {backup.id} of {backup.original} stays: {error}")
@@ -160,17 +164,17 @@ class Teardown:
         """Delete the log groups that outlived their stacks.
 
         CloudFormation retains those of ParallelCluster, so that a failed creation can be read; and the last words of
-        EKS and ECS clusters make theirs anew. The history knows the former, the search also those of earlier attempts.
+        EKS and ECS clusters make theirs again. The history knows the former, the search also those of earlier attempts.
         """
-        skipped = skipped_resources(self.account.cloudformation, self.found.stack_ids)
+        skipped = skipped_resources(self.account.client("cloudformation"), self.found.stack_ids)
         found = search_everywhere(self.scope, self.account).leftovers
         names = {resource.physical_id for resource in skipped if resource.type == LOG_GROUP}
         names |= {left.id for left in found if left.kind == "log group"}
         for name in sorted(names):
             try:
-                self.account.logs.delete_log_group(logGroupName=name)
+                self.account.client("logs").delete_log_group(logGroupName=name)
                 self.tell(f"log group {name} deleted")
-            except self.account.logs.exceptions.ResourceNotFoundException:
+            except self.account.client("logs").exceptions.ResourceNotFoundException:
                 pass  # an earlier run deleted it
             except ClientError as error:
                 self.tell(f"log group {name} stays: {error}")
@@ -192,7 +196,7 @@ class Teardown:
         if found.tagged_only:
             self.tell(
                 f"the tag index, which lags behind, still names {len(found.tagged_only)} of other kinds: "
-                f"{', '.join(found.tagged_only)}. `slipway leftovers`, an hour later, tells what of that is true"
+                f"{', '.join(found.tagged_only)}. `slipway leftovers`, an hour later, says what of that is true"
             )
         problems = sum(not remainder.documented for remainder in remains)
         if problems:
@@ -202,6 +206,6 @@ class Teardown:
             )
         if found.not_looked_at:
             raise UnprovenError(
-                "no stack is left, but nobody can tell whether all is gone: see what was not looked at, above. "
-                "`slipway leftovers`, with credentials that may look there, tells"
+                "no stack is left, but it is unknown whether all is gone: see what was not looked at, above. "
+                "`slipway leftovers`, with credentials that may look there, shows it"
             )

@@ -7,8 +7,7 @@ import boto3
 import pytest
 from typer.testing import CliRunner
 
-from slipway.check.az import run as az_run
-from slipway.check.preflight.account import Account
+from slipway.aws.account import Account
 from slipway.cli import app
 from tests.check.az.account import TEXT, environment_file, with_changes
 from tests.check.preflight.aws import Aws, Refusal
@@ -16,12 +15,12 @@ from tests.check.preflight.aws import Aws, Refusal
 
 @pytest.fixture(autouse=True)
 def _account(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
-    def account(region: str, _session: object) -> Account:
+    def account(region: str) -> Account:
         asked = aws.account()
         asked.region = region
         return asked
 
-    monkeypatch.setattr(az_run, "Account", account)
+    monkeypatch.setattr(Account, "in_region", account)
     monkeypatch.setenv("COLUMNS", "200")
 
 
@@ -35,7 +34,7 @@ def test_the_file_gets_its_zone_and_the_reason(tmp_path: Path) -> None:
     code, output = called(path)
     assert code == 0
     assert "training usw2-az4, others usw2-az3 and usw2-az2: usw2-az4 offers trn1n.32xlarge" in output
-    assert "It was usw2-az1. In an environment that stands, a deployment would replace subnets" in output
+    assert "It was usw2-az1. In a deployed environment, a deployment would replace subnets" in output
     assert f"written to {path}." in output
     assert "training_availability_zone_id:  usw2-az4   # ours" in path.read_text()
     assert "# slipway az: 20" in path.read_text()
@@ -60,7 +59,7 @@ def test_the_zones_of_an_environment_that_stands_are_not_replaced(tmp_path: Path
     path = environment_file(tmp_path)
     code, output = called(path)
     assert code == 1
-    assert f"{path} was not changed: the environment stands in usw2-az1. Take the zones out of the file" in output
+    assert f"{path} was not changed: the environment is deployed in usw2-az1. Take the zones out of the file" in output
     assert path.read_text() == TEXT
 
 

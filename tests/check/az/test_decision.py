@@ -180,7 +180,7 @@ def test_a_file_system_of_the_account_proves_its_zone(tmp_path: Path, aws: Aws) 
     }
     decision = chosen(with_changes(tmp_path, without_zones()), aws)
     assert decision.training == "usw2-az4"
-    assert "FSx for Lustre and FSx for OpenZFS of this account stand there" in decision.reasons
+    assert "FSx for Lustre and FSx for OpenZFS of this account are there" in decision.reasons
 
 
 def test_eks_takes_no_zone_that_it_refuses(tmp_path: Path) -> None:

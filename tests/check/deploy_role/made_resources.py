@@ -25,7 +25,7 @@ class Naming:
         longest: how long a name may be that CloudFormation makes up, in characters.
         within: property that names what the resource is in; its name comes before the resource's own.
         suffix: what follows the name.
-        identity: what stands between the name of what it is in and its own.
+        identity: what exists between the name of what it is in and its own.
     """
 
     service: str

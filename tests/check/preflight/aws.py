@@ -15,7 +15,7 @@ from botocore.loaders import Loader
 from botocore.model import OperationModel
 from botocore.validate import validate_parameters
 
-from slipway.check.preflight.account import Account
+from slipway.aws.account import Account
 
 REGION = "us-west-2"
 ACCOUNT_ID = "123456789012"

@@ -81,7 +81,7 @@ def test_a_registry_that_does_not_tell_is_not_checked(
     needs_of: NeedsFactory, aws: Aws, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def silent(_image: Image) -> bool:
-        raise RegistryError("ghcr.io answers 429 to somebody without a log-in")
+        raise RegistryError("ghcr.io answers 429 without a log-in")
 
     monkeypatch.setattr(container_images, "in_public_registry", silent)
     answer = about(ENGINE, ask("PF16", needs_of("default"), aws))

@@ -148,7 +148,7 @@ def test_a_private_zone_of_a_public_endpoint_warns(needs: Needs, aws: Aws, ask: 
     aws.replies["route53.GetHostedZone"] = {"HostedZone": {**found["HostedZone"], "Config": {"PrivateZone": True}}}
     answer = about(ZONE, ask("PF15", needs, aws))
     assert answer.status == "warning"
-    assert "nobody on the internet finds llm.example.com. in it" in answer.message
+    assert "llm.example.com. cannot be resolved from the internet" in answer.message
     internal = [json.loads(json.dumps(s.template).replace("internet-facing", "internal")) for s in needs.stacks]
     stacks = tuple(replace(stack, template=text) for stack, text in zip(needs.stacks, internal, strict=True))
     answer = about(ZONE, ask("PF15", replace(needs, stacks=stacks), aws))

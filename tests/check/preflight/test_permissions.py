@@ -137,7 +137,7 @@ def test_what_the_organization_forbids_in_a_simulation_is_not_certain(needs: Nee
     )
     answers = ask("PF14", needs, aws)
     assert {(answer.status, answer.message) for answer in answers} == {
-        ("not_checked", "it hangs on the organization's policies, which only a real call tells")
+        ("not_checked", "it depends on the organization's policies, which only a real call shows")
     }
     assert len(answers) == 2
 
@@ -149,7 +149,7 @@ def test_a_denial_that_hangs_on_what_only_a_call_has_is_not_checked(needs: Needs
     )
     answer = ask("PF14", needs, aws)[0]
     assert answer.status == "not_checked"
-    assert answer.message == "it hangs on aws:MultiFactorAuthPresent, which only a real call tells"
+    assert answer.message == "it depends on aws:MultiFactorAuthPresent, which only a real call shows"
     assert (answer.fix or "").startswith("aws sts assume-role --role-session-name preflight --role-arn arn:aws:iam::")
 
 

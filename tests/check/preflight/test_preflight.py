@@ -7,7 +7,7 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.parsers import ResponseParserError
 
-from slipway.check.preflight.account import Account
+from slipway.aws.account import Account
 from slipway.check.preflight.answer import Answer, Status
 from slipway.check.preflight.check import CHECKS, Ask, Check, Stage, not_checked
 from slipway.check.preflight.needs import Needs

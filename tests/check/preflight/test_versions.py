@@ -9,7 +9,7 @@ import boto3
 import pytest
 
 from slipway import facts
-from slipway.check.preflight.account import Account
+from slipway.aws.account import Account
 from slipway.check.preflight.check import CHECKS, run
 from tests.check.preflight.aws import REGION, Aws
 from tests.check.preflight.conftest import Ask, NeedsFactory
@@ -75,7 +75,7 @@ def test_a_server_that_nobody_reaches_tells_nothing(server: str, tmp_path: Path)
     nested = {"Type": "AWS::CloudFormation::Stack", "Properties": {"TemplateURL": "http://127.0.0.1:1/cluster.yaml"}}
     account = Account(REGION, boto3.Session(region_name=REGION))
     (answer,) = run(CHECKS["PF18"], handmade(tmp_path, {"Provider": nested}), account)
-    assert (answer.status, "nobody answers" in answer.message) == ("not_checked", True)
+    assert (answer.status, "the address does not answer" in answer.message) == ("not_checked", True)
 
 
 def test_pinned_versions_that_eks_has_pass(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:

@@ -79,7 +79,7 @@ def test_a_certificate_that_ends_soon_is_still_asked(serve: Serve, authority: tr
 def test_a_certificate_of_an_unknown_authority(serve: Serve, authority: trustme.CA) -> None:
     found = check(serve(authority.issue_cert("127.0.0.1")).url)
     assert found.failed == ["certificate"]
-    assert "nobody whom this computer trusts" in found.found("certificate")
+    assert "not signed by an authority that this computer trusts" in found.found("certificate")
     assert "--ca-file" in str(found.checks["certificate"]["advice"])
 
 

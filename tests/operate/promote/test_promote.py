@@ -139,7 +139,7 @@ def accounts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Accoun
             made.events.register("before-call.s3", accounts.see)
             return made
 
-        monkeypatch.setattr("slipway.operate.promote.run.boto3", SimpleNamespace(Session=session))
+        monkeypatch.setattr("slipway.aws.account.boto3", SimpleNamespace(Session=session))
         accounts.publish(size=2 * PART + 17)
         yield accounts
 

@@ -63,7 +63,7 @@ def test_a_pause_and_a_resumption_leave_no_trace(world: World, assembly: Path) -
     assert (paused.exit_code, resumed.exit_code) == (0, 0), paused.output + resumed.output
     assert world.state() == replace(before, fleet="START_REQUESTED")
     assert "Jobs that run end with their nodes" in paused.output.partition("Stop them?")[0]
-    assert "what stands goes on billing about" in paused.output
+    assert "what exists continues to bill about" in paused.output
     assert "`slipway resume -e test` starts it again" in paused.output
     assert "node group trn1 of slipway-test-kubernetes: 3 nodes\n" in resumed.output
     assert "From then on it costs about" in resumed.output
@@ -142,7 +142,8 @@ def test_a_profile_that_does_not_exist_is_told_in_a_sentence(
 
     assert result.exit_code == 2
     assert result.output == (
-        "AWS does not answer, or refuses: The config profile (nope) could not be found. Nothing was changed\n"
+        "no AWS account: The config profile (nope) could not be found. "
+        "Log in, or set AWS_PROFILE. Nothing was changed\n"
     )
 
 
@@ -153,7 +154,7 @@ def test_the_full_stop_of_aws_words_is_not_doubled(
         result = run("pause", assembly, "--yes")
 
     assert result.exit_code == 2
-    assert "The token is invalid. Nothing was changed" in result.output
+    assert "The token is invalid. Log in, or set AWS_PROFILE. Nothing was changed" in result.output
 
 
 def test_a_tag_that_somebody_else_has_written_is_told(world: World, assembly: Path) -> None:

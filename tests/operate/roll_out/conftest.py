@@ -27,7 +27,7 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningEmulat
 def undeployed(emulator: RunningEmulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EndpointStack:
     """An environment of which nothing stands, and the command's way to the emulator."""
     monkeypatch.setattr(update, "POLL_SECONDS", 0.05)
-    monkeypatch.setattr("slipway.operate.roll_out.endpoint.boto3.Session", _SESSION)
+    monkeypatch.setattr("slipway.aws.account.boto3.Session", _SESSION)
     variables = {
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{emulator.port}",
         "AWS_ACCESS_KEY_ID": "testing",

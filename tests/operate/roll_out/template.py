@@ -71,7 +71,7 @@ def _inference_template(name: str, bucket: str, changes: str) -> str:
         _service(cluster, slug, served.prefix, served.is_chosen, count)
         if served.candidate_prefix and served.candidate_is_chosen and served.weights:
             _service(cluster, f"{slug}Candidate", served.candidate_prefix, served.candidate_is_chosen, 1)
-            # What stands for the load balancer's rule.
+            # What exists for the load balancer's rule.
             cdk.CfnOutput(stack, "Weights", value=cdk.Fn.join("/", [str(weight) for weight in served.weights]))
     cdk.CfnOutput(stack, "ModelBucket", value=bucket)
     return json.dumps(app.synth().get_stack_by_name(stack.stack_name).template)

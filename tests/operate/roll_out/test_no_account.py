@@ -6,8 +6,8 @@ import pytest
 from botocore.exceptions import ClientError
 from typer.testing import CliRunner
 
+from slipway.aws.refusals import explained
 from slipway.cli import app
-from slipway.operate.roll_out.endpoint import explained
 
 
 def test_without_credentials_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -17,7 +17,7 @@ def test_without_credentials_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch,
     result = CliRunner().invoke(app, ["roll-out", "-e", "small"])
 
     assert (result.exit_code, result.output.count("\n")) == (2, 1)
-    assert "The config profile (nobody) could not be found. Log in, or set AWS_PROFILE; nothing was" in result.output
+    assert "The config profile (nobody) could not be found. Log in, or set AWS_PROFILE. Nothing was" in result.output
 
 
 def test_the_words_of_aws_end_without_a_full_stop() -> None:

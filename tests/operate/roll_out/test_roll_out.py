@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 
 from slipway.errors import FailedError
 from slipway.operate.roll_out import published, update
-from slipway.operate.roll_out.service import METADATA, InferenceStack, find_stack, stack_values
+from slipway.operate.roll_out.service import METADATA, InferenceStack, find_inference_stack, stack_values
 from slipway.operate.roll_out.state import serve
 from slipway_jobs.publishing import manifest
 from slipway_pause.part import TAG
@@ -212,7 +212,7 @@ def test_an_update_that_takes_too_long_is_left_to_cloudformation(
     monkeypatch.setattr(InferenceStack, "begin", lambda *_: None)
     monkeypatch.setattr(update.Update, "_described", lambda _: {"StackStatus": "UPDATE_IN_PROGRESS"})
     told: list[str] = []
-    stack = find_stack(endpoint.emulator.cloudformation, endpoint.stack)
+    stack = find_inference_stack(endpoint.emulator.cloudformation, endpoint.stack)
     [step] = serve(stack.state("tanuki-8b"), "tanuki-8b/v1")
     with pytest.raises(FailedError, match=r"the update is still UPDATE_IN_PROGRESS\. CloudFormation goes on"):
         update.Update(stack, "tanuki-8b", timeout_seconds=0.2, tell=told.append).carry_out(step, 2)

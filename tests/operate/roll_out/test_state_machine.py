@@ -19,7 +19,7 @@ from slipway.operate.roll_out.endpoint import Endpoint
 from slipway.operate.roll_out.environment import Place
 from slipway.operate.roll_out.published import ModelBucket, PublishedModel
 from slipway.operate.roll_out.request import Request
-from slipway.operate.roll_out.service import find_stack
+from slipway.operate.roll_out.service import find_inference_stack
 from slipway.operate.roll_out.state import State, digest_of, pinned, prefix_of
 from tests.operate.roll_out.endpoint import COMPILED, SOURCE
 from tests.operate.roll_out.fake_cloudformation import BROKEN, FakeCloudFormation
@@ -95,7 +95,10 @@ class RollOuts(RuleBasedStateMachine):
 
     def command(self, request: Request, kill_after: int | None) -> None:
         endpoint = Endpoint(
-            "111122223333", find_stack(self.cloud, STACK), EveryVersion(None, "models", "111122223333"), self.cloud
+            "111122223333",
+            find_inference_stack(self.cloud, STACK),
+            EveryVersion(None, "models", "111122223333"),
+            self.cloud,
         )
         self.cloud.kill_after = kill_after
         place = Place("fake", "us-west-2", {})
@@ -109,7 +112,7 @@ class RollOuts(RuleBasedStateMachine):
             self.cloud.kill_after = None
 
     def state(self) -> State:
-        stack = find_stack(self.cloud, STACK)
+        stack = find_inference_stack(self.cloud, STACK)
         return stack.state(MODEL)
 
     @rule(version=VERSIONS, kill=KILL)

@@ -12,9 +12,10 @@ from botocore.stub import Stubber
 from moto.ec2.models import ec2_backends
 from typer.testing import CliRunner
 
+from slipway.aws.account import open_account
 from slipway.cli import app
 from slipway.remove.leftovers.findings import Findings
-from slipway.remove.leftovers.look import Clients, look
+from slipway.remove.leftovers.look import look
 from slipway.remove.leftovers.ownership import Subject, subject_of_name
 from slipway.remove.leftovers.report import lines
 from tests.remove.leftovers.conftest import REGION, Only
@@ -29,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("account")
 
 
 def found(subject: Subject | None = None) -> Findings:
-    return look(subject or subject_of_name(ENVIRONMENT, REGION), Clients(REGION))
+    return look(subject or subject_of_name(ENVIRONMENT, REGION), open_account(REGION))
 
 
 def test_cost_is_a_sum_of_what_is_known_and_says_what_is_not(only: Only) -> None:
@@ -71,7 +72,7 @@ def test_what_has_no_price_is_not_free(only: Only, type_: str, region: str) -> N
     volume = client.create_volume(Size=9, VolumeType=type_, Iops=100, AvailabilityZone=f"{region}a")["VolumeId"]
     client.create_tags(Resources=[volume], Tags=OWN)
 
-    (left,) = look(subject_of_name(ENVIRONMENT, region), Clients(region)).leftovers
+    (left,) = look(subject_of_name(ENVIRONMENT, region), open_account(region)).leftovers
 
     assert left.usd_per_month is None
     assert left.cost.startswith("cost not known: Slipway has no price")
@@ -87,17 +88,13 @@ def test_what_has_no_price_is_not_free(only: Only, type_: str, region: str) -> N
 def test_what_was_not_listed_is_not_clean(only: Only, error: Exception) -> None:
     only("EBS volume", "VPC")
 
-    class Refusing(Clients):
-        def __getitem__(self, service: str) -> Any:
-            client = super().__getitem__(service)
-            if service == "ec2":
-                client.meta.events.register("before-call.ec2.DescribeVolumes", refuse)
-            return client
-
     def refuse(**_: Any) -> None:
         raise error
 
-    left = look(subject_of_name(ENVIRONMENT, REGION), Refusing(REGION))
+    account = open_account(REGION)
+    account.client("ec2").meta.events.register("before-call.ec2.DescribeVolumes", refuse)
+
+    left = look(subject_of_name(ENVIRONMENT, REGION), account)
 
     assert [row.what for row in left.not_looked_at] == ["EBS volume"]
     assert left.verdict == "unknown"
@@ -153,10 +150,10 @@ def test_what_moto_does_not_list(
     *, only: Only, kind: str, service: str, operation: str, answer: Any, usd: float, command: str
 ) -> None:
     only(kind)
-    clients = Clients(REGION)
-    with Stubber(clients[service]) as stubber:
+    account = open_account(REGION)
+    with Stubber(account.client(service)) as stubber:
         stubber.add_response(operation, answer)
-        left = look(subject_of_name(ENVIRONMENT, REGION), clients)
+        left = look(subject_of_name(ENVIRONMENT, REGION), account)
 
     (row,) = left.leftovers
     assert row.kind == kind
@@ -175,7 +172,7 @@ def test_while_the_environment_stands_only_what_it_does_not_own_is_listed(only: 
 
     assert left.standing == ("slipway-tiny-operations",)
     assert {row.id for row in left.leftovers} == {"/aws/lambda/slipway-tiny-training-old", volume}
-    assert next(iter(lines(left))).startswith("environment tiny in account 123456789012, us-west-2 stands")
+    assert next(iter(lines(left))).startswith("environment tiny in account 123456789012, us-west-2 is deployed")
 
 
 def test_what_an_earlier_stack_of_the_same_name_kept_is_left(only: Only) -> None:

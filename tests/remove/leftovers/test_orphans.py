@@ -2,8 +2,9 @@
 
 import pytest
 
+from slipway.aws.account import open_account
 from slipway.remove.leftovers.kind import kinds
-from slipway.remove.leftovers.look import Clients, look
+from slipway.remove.leftovers.look import look
 from slipway.remove.leftovers.ownership import subject_of_name
 from tests.remove.leftovers.aws_cli import run
 from tests.remove.leftovers.conftest import REGION
@@ -15,13 +16,13 @@ EMULATED = [kind.kind for kind in kinds() if kind.emulated and kind.left]
 
 def test_every_planted_orphan_is_found_and_goes(account: None) -> None:
     garden = Garden(ENVIRONMENT, REGION)
-    clients = Clients(REGION)
-    before = look(subject_of_name(ENVIRONMENT, REGION), clients)
+    opened = open_account(REGION)
+    before = look(subject_of_name(ENVIRONMENT, REGION), opened)
     planted = {(kind, plant()) for kind, plant in garden.plants.items()}
 
-    found = look(subject_of_name(ENVIRONMENT, REGION), clients)
+    found = look(subject_of_name(ENVIRONMENT, REGION), opened)
     run(found.commands)
-    after = look(subject_of_name(ENVIRONMENT, REGION), clients)
+    after = look(subject_of_name(ENVIRONMENT, REGION), opened)
 
     assert before.verdict == "clean", before
     assert {(left.kind, left.id) for left in found.leftovers} >= planted
@@ -41,4 +42,4 @@ def test_a_neighbour_with_a_similar_name_is_left_alone(account: None, other: str
     for kind in ("EBS volume", "log group", "SNS topic", "S3 bucket", "IAM role", "CloudWatch dashboard", "VPC"):
         garden.plants[kind]()
 
-    assert look(subject_of_name(ENVIRONMENT, REGION), Clients(REGION)).leftovers == ()
+    assert look(subject_of_name(ENVIRONMENT, REGION), open_account(REGION)).leftovers == ()

@@ -7,9 +7,10 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
+from slipway.aws.account import open_account
 from slipway.remove.leftovers.environment import subject_of
 from slipway.remove.leftovers.findings import Findings
-from slipway.remove.leftovers.look import Clients, look
+from slipway.remove.leftovers.look import look
 from slipway.remove.leftovers.ownership import Subject, subject_of_name
 from slipway.remove.scope import read_scope
 from tests.remove.leftovers.conftest import REGION, Only
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("account")
 
 
 def found(subject: Subject | None = None) -> Findings:
-    return look(subject or subject_of_name(ENVIRONMENT, REGION), Clients(REGION))
+    return look(subject or subject_of_name(ENVIRONMENT, REGION), open_account(REGION))
 
 
 @pytest.fixture
@@ -125,7 +126,7 @@ def test_what_may_be_the_environments_in_another_region_is_no_leftover(only: Onl
     assert (beside.leftovers, beside.commands, beside.verdict) == ((), (), "unknown")
     (doubt,) = beside.not_looked_at
     assert doubt.what == "whether IAM role slipway-tiny-storage-orphan is left"
-    assert doubt.why.startswith(f"slipway-tiny-operations in {other} stands")
+    assert doubt.why.startswith(f"slipway-tiny-operations in {other} is deployed")
 
 
 def test_a_region_that_does_not_tell_is_named(only: Only, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,9 +13,9 @@ from moto.cloudformation.responses import CloudFormationResponse
 from moto.core.responses import ActionResult
 from moto.ec2.models.instances import Instance
 
+from slipway.aws.account import Account, open_account
 from slipway.remove.leftovers.kind import kinds
 from slipway.remove.teardown import compute_fleet, compute_nodes
-from slipway.remove.teardown.account import Account, open_account
 from tests.remove.teardown.fakes import CLUSTER, NETWORK, REGION, STACKS, FakePrograms, write_assembly
 
 TOPIC = json.dumps({"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}})
@@ -84,7 +84,7 @@ def slow_termination(monkeypatch: pytest.MonkeyPatch) -> SlowTermination:
 def deployed(account: Account) -> Account:
     """The account with the environment's stacks and the cluster's own."""
     for name, tags in {**STACKS, CLUSTER: STACKS[next(iter(STACKS))]}.items():
-        account.cloudformation.create_stack(
+        account.client("cloudformation").create_stack(
             StackName=name, TemplateBody=TOPIC, Tags=[{"Key": key, "Value": value} for key, value in tags.items()]
         )
     return account
@@ -102,7 +102,7 @@ def protected(deployed: Account, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(
         CloudFormationResponse, "update_termination_protection", update_termination_protection, raising=False
     )
-    deployed.cloudformation.update_termination_protection(StackName=NETWORK, EnableTerminationProtection=True)
+    deployed.client("cloudformation").update_termination_protection(StackName=NETWORK, EnableTerminationProtection=True)
     return NETWORK
 
 

@@ -2,8 +2,11 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from slipway.aws.account import Account
 
 REGION = "us-west-2"
 ENVIRONMENT = "tiny"
@@ -38,6 +41,11 @@ case "$answer" in *message*) exit 1 ;; esac
 """
 
 
+def answering(account: Account, service: str, client: Any) -> Account:
+    """The account with another client of one service."""
+    return replace(account, _clients={**account._clients, (service, account.region): client})
+
+
 def write_assembly(
     folder: Path,
     templates: dict[str, dict[str, Any]] = TEMPLATES,
@@ -64,7 +72,7 @@ def write_assembly(
 
 
 def fake_pcluster(folder: Path, answers: Sequence[dict[str, str]]) -> Path:
-    """A pcluster command that gives one answer after the other, the last one for ever; it notes its calls."""
+    """A pcluster command that gives one answer after the other, the last one forever; it notes its calls."""
     folder.mkdir(parents=True, exist_ok=True)
     lines = folder / "answers"
     lines.write_text("".join(json.dumps(answer) + "\n" for answer in answers), encoding="utf-8")

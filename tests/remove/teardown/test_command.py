@@ -9,10 +9,10 @@ from botocore.exceptions import ClientError
 from moto.cloudformation.models import cloudformation_backends
 from typer.testing import CliRunner, Result
 
+from slipway.aws.account import Account
+from slipway.aws.stacks import deployed_stacks
 from slipway.cli import app
-from slipway.remove.stacks import deployed_stacks
 from slipway.remove.teardown import inspection
-from slipway.remove.teardown.account import Account
 from slipway.remove.teardown.deployed import refuse_unnamed_losses
 from tests.remove.teardown.conftest import TOPIC, SlowTermination
 from tests.remove.teardown.fakes import (
@@ -36,21 +36,21 @@ def slipway_destroy(assembly: Path, *options: str, typed: str | None = None) -> 
 def test_nodes_go_before_stacks(
     deployed: Account, assembly: Path, programs: FakePrograms, slow_termination: SlowTermination
 ) -> None:
-    nodes = start_nodes(deployed.ec2, 3)
+    nodes = start_nodes(deployed.client("ec2"), 3)
     seen: list[set[str]] = []
-    programs.before_each = lambda: seen.append(states(deployed.ec2, nodes))
+    programs.before_each = lambda: seen.append(states(deployed.client("ec2"), nodes))
 
     result = slipway_destroy(assembly, "--yes", "--with-running-jobs")
 
     assert result.exit_code == 0, result.output
     assert seen == [{"terminated"}]
     assert pcluster_calls(programs.folder)
-    assert deployed_stacks(deployed.cloudformation) == {}
+    assert deployed_stacks(deployed.client("cloudformation")) == {}
     assert result.output.endswith("environment tiny is destroyed\n")
 
 
 def test_it_says_beforehand_what_goes_and_what_stays(deployed: Account, assembly: Path, programs: FakePrograms) -> None:
-    start_nodes(deployed.ec2, 2)
+    start_nodes(deployed.client("ec2"), 2)
 
     said = slipway_destroy(assembly, typed="n\n").output
 
@@ -76,7 +76,7 @@ def test_without_a_yes_nothing_is_changed(
 
     assert result.exit_code == 2
     assert "Nothing was changed" in result.output
-    assert len(deployed_stacks(deployed.cloudformation)) == 3
+    assert len(deployed_stacks(deployed.client("cloudformation"))) == 3
 
 
 @pytest.mark.parametrize(("typed", "exit_code"), [("tiny\n", 0), ("y\n", 2)])
@@ -92,13 +92,13 @@ def test_who_loses_data_types_the_environments_name(
 
 
 def test_a_script_does_not_end_jobs_by_mistake(deployed: Account, assembly: Path, programs: FakePrograms) -> None:
-    nodes = start_nodes(deployed.ec2)
+    nodes = start_nodes(deployed.client("ec2"))
 
     result = slipway_destroy(assembly, "--yes")
 
     assert result.exit_code == 2
     assert "--with-running-jobs" in result.output
-    assert states(deployed.ec2, nodes) == {"running"}
+    assert states(deployed.client("ec2"), nodes) == {"running"}
 
 
 def test_protection_is_taken_off_only_when_told(protected: str, assembly: Path, programs: FakePrograms) -> None:
@@ -116,13 +116,13 @@ def test_a_failed_deletion_is_tried_once_more_after_nodes_that_came_meanwhile(
 ) -> None:
     programs.failures = 1
     late: list[str] = []
-    programs.before_each = lambda: late.extend([] if late else start_nodes(deployed.ec2))
+    programs.before_each = lambda: late.extend([] if late else start_nodes(deployed.client("ec2")))
 
     result = slipway_destroy(assembly, "--yes")
 
     assert result.exit_code == 0, result.output
     assert programs.attempts == 2
-    assert states(deployed.ec2, late) == {"terminated"}
+    assert states(deployed.client("ec2"), late) == {"terminated"}
 
 
 def test_it_is_not_tried_for_ever(deployed: Account, assembly: Path, programs: FakePrograms) -> None:
@@ -138,25 +138,25 @@ def test_it_is_not_tried_for_ever(deployed: Account, assembly: Path, programs: F
 def test_nodes_that_never_go_end_it_before_any_stack_is_deleted(
     deployed: Account, protected: str, assembly: Path, programs: FakePrograms, slow_termination: SlowTermination
 ) -> None:
-    start_nodes(deployed.ec2)
+    start_nodes(deployed.client("ec2"))
 
     result = slipway_destroy(assembly, "--yes", "--with-running-jobs", "--unprotect", "--fleet-timeout-minutes", "0")
 
     assert result.exit_code == 1
     assert "No stack was deleted. Run this again" in result.output
     assert programs.attempts == 0
-    assert deployed_stacks(deployed.cloudformation)[protected].protected
+    assert deployed_stacks(deployed.client("cloudformation"))[protected].protected
 
 
 def test_nodes_of_a_cluster_whose_stack_is_gone_are_terminated(
     account: Account, assembly: Path, programs: FakePrograms
 ) -> None:
-    nodes = start_nodes(account.ec2)
+    nodes = start_nodes(account.client("ec2"))
 
     result = slipway_destroy(assembly, "--yes", "--with-running-jobs")
 
     assert result.exit_code == 0, result.output
-    assert states(account.ec2, nodes) == {"terminated"}
+    assert states(account.client("ec2"), nodes) == {"terminated"}
     assert pcluster_calls(programs.folder) == []
 
 
@@ -164,7 +164,7 @@ def test_a_stack_that_the_file_no_longer_has_is_not_forgotten(
     deployed: Account, assembly: Path, programs: FakePrograms
 ) -> None:
     tags = [{"Key": "slipway:environment", "Value": "tiny"}]
-    deployed.cloudformation.create_stack(StackName="slipway-tiny-inference", TemplateBody=TOPIC, Tags=tags)
+    deployed.client("cloudformation").create_stack(StackName="slipway-tiny-inference", TemplateBody=TOPIC, Tags=tags)
 
     result = slipway_destroy(assembly, "--yes")
 
@@ -220,22 +220,22 @@ def test_an_account_that_refuses_to_list_stacks_is_left_alone(
     result = slipway_destroy(assembly, "--yes")
 
     assert result.exit_code == 2
-    assert "AWS does not say what stands" in result.output
+    assert "AWS does not say what exists" in result.output
     assert "not for you. Nothing was changed" in result.output
 
 
 def test_a_cluster_of_the_same_name_that_is_somebody_elses_is_left_alone(
     deployed: Account, assembly: Path, programs: FakePrograms
 ) -> None:
-    deployed.cloudformation.delete_stack(StackName=CLUSTER)
-    deployed.cloudformation.create_stack(StackName=CLUSTER, TemplateBody=TOPIC)
-    nodes = start_nodes(deployed.ec2)
+    deployed.client("cloudformation").delete_stack(StackName=CLUSTER)
+    deployed.client("cloudformation").create_stack(StackName=CLUSTER, TemplateBody=TOPIC)
+    nodes = start_nodes(deployed.client("ec2"))
 
     result = slipway_destroy(assembly, "--yes", "--with-running-jobs")
 
     assert result.exit_code == 2
-    assert f"{CLUSTER} stands, but without the tag of environment 'tiny'" in result.output
-    assert states(deployed.ec2, nodes) == {"running"}
+    assert f"{CLUSTER} is deployed, but without the tag of environment 'tiny'" in result.output
+    assert states(deployed.client("ec2"), nodes) == {"running"}
     assert not pcluster_calls(programs.folder)
 
 
@@ -254,7 +254,7 @@ def test_a_cluster_of_the_same_name_that_is_somebody_elses_is_left_alone(
 def test_a_deployment_that_is_under_way_is_not_cut_off(
     *, deployed: Account, assembly: Path, programs: FakePrograms, status: str, refused: bool
 ) -> None:
-    nodes = start_nodes(deployed.ec2)
+    nodes = start_nodes(deployed.client("ec2"))
     stacks = cloudformation_backends["123456789012"]["us-west-2"].stacks.values()
     next(stack for stack in stacks if stack.name == TRAINING).status = status
 
@@ -262,7 +262,7 @@ def test_a_deployment_that_is_under_way_is_not_cut_off(
 
     assert result.exit_code == (2 if refused else 0), result.output
     assert (f"{TRAINING} ({status}): a deployment is under way" in result.output) == refused
-    assert states(deployed.ec2, nodes) == ({"running"} if refused else {"terminated"})
+    assert states(deployed.client("ec2"), nodes) == ({"running"} if refused else {"terminated"})
 
 
 @pytest.mark.parametrize(
@@ -272,14 +272,16 @@ def test_a_deployment_that_is_under_way_is_not_cut_off(
 def test_a_file_that_keeps_data_and_is_not_deployed_keeps_nothing(
     *, deployed: Account, tmp_path: Path, programs: FakePrograms, now: dict[str, str], lost: bool
 ) -> None:
-    deployed.cloudformation.update_stack(StackName=NETWORK, TemplateBody=json.dumps({"Resources": {"Data": BUCKET}}))
+    deployed.client("cloudformation").update_stack(
+        StackName=NETWORK, TemplateBody=json.dumps({"Resources": {"Data": BUCKET}})
+    )
     assembly = write_assembly(tmp_path / "edited", {**TEMPLATES, NETWORK: {"Data": now}})
 
     result = slipway_destroy(assembly, "--yes")
 
     assert result.exit_code == (2 if lost else 0), result.output
     assert (f"AWS::S3::Bucket Data in {NETWORK} would be lost: what is deployed deletes it" in result.output) == lost
-    assert (NETWORK in deployed_stacks(deployed.cloudformation)) == lost
+    assert (NETWORK in deployed_stacks(deployed.client("cloudformation"))) == lost
 
 
 def test_a_volume_that_the_deployed_cluster_deletes_is_no_kept_one(

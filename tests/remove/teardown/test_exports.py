@@ -1,7 +1,6 @@
 """Files that are not in their bucket yet, or never come there, hold a teardown up."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,11 @@ from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 from typer.testing import CliRunner
 
+from slipway.aws.account import Account
 from slipway.cli import app
 from slipway.remove.teardown import inspection
-from slipway.remove.teardown.account import Account
 from slipway.remove.teardown.exports import Export, find_exports
-from tests.remove.teardown.fakes import NETWORK, TEMPLATES, FakePrograms, write_assembly
+from tests.remove.teardown.fakes import NETWORK, TEMPLATES, FakePrograms, answering, write_assembly
 
 LINK = {
     "FileSystemPath": "/checkpoints",
@@ -40,7 +39,7 @@ class FileSystems:
     """FSx, in pages of one row; boto3 has no paginators for these two calls."""
 
     def __init__(self, account: Account, links: list[Any], tasks: list[Any]) -> None:
-        self.describe_file_systems = account.fsx.describe_file_systems
+        self.describe_file_systems = account.client("fsx").describe_file_systems
         self.links, self.tasks = links, tasks
 
     def describe_data_repository_associations(self, **parameters: Any) -> dict[str, Any]:
@@ -67,19 +66,20 @@ def lag(account: Account, file_system: str, *seconds: float) -> None:
         }
         for value in seconds
     ]
-    account.cloudwatch.put_metric_data(Namespace="AWS/FSx", MetricData=data)
+    account.client("cloudwatch").put_metric_data(Namespace="AWS/FSx", MetricData=data)
 
 
 @pytest.fixture
 def lustre(account: Account) -> str:
-    answer = account.fsx.create_file_system(
+    answer = account.client("fsx").create_file_system(
         FileSystemType="LUSTRE", StorageCapacity=1200, SubnetIds=["subnet-12345678"]
     )
     return str(answer["FileSystem"]["FileSystemId"])
 
 
 def export(account: Account, file_system: str, *links: Any, tasks: tuple[Any, ...] = ()) -> Export:
-    (found,) = find_exports(replace(account, fsx=FileSystems(account, list(links), list(tasks))), [file_system])
+    fsx = FileSystems(account, list(links), list(tasks))
+    (found,) = find_exports(answering(account, "fsx", fsx), [file_system])
     return found
 
 
@@ -113,7 +113,7 @@ def test_a_refusal_is_no_proof(account: Account, lustre: str, monkeypatch: pytes
     def refuse(**_: Any) -> None:
         raise ClientError({"Error": {"Code": "AccessDenied", "Message": "not for you"}}, "GetMetricStatistics")
 
-    monkeypatch.setattr(account.cloudwatch, "get_metric_statistics", refuse)
+    monkeypatch.setattr(account.client("cloudwatch"), "get_metric_statistics", refuse)
 
     (reason,) = export(account, lustre, LINK).unknown
 
@@ -145,7 +145,7 @@ def test_a_failed_task_that_was_made_good_is_history(account: Account, lustre: s
 
 
 def test_a_file_system_that_is_gone_holds_nothing_up(account: Account) -> None:
-    with Stubber(account.fsx) as stubber:
+    with Stubber(account.client("fsx")) as stubber:
         stubber.add_client_error("describe_file_systems", "FileSystemNotFound")
         assert find_exports(account, ["fs-0123456789abcdef0"]) == ()
         stubber.add_client_error("describe_file_systems", "AccessDenied")
@@ -154,7 +154,9 @@ def test_a_file_system_that_is_gone_holds_nothing_up(account: Account) -> None:
 
 
 def test_nothing_is_exported_of_another_kind_of_file_system(account: Account) -> None:
-    zfs = account.fsx.create_file_system(FileSystemType="OPENZFS", StorageCapacity=64, SubnetIds=["subnet-12345678"])
+    zfs = account.client("fsx").create_file_system(
+        FileSystemType="OPENZFS", StorageCapacity=64, SubnetIds=["subnet-12345678"]
+    )
 
     assert find_exports(account, [zfs["FileSystem"]["FileSystemId"]]) == ()
 
@@ -188,7 +190,7 @@ def test_who_loses_them_says_so(
 
     assert result.exit_code == exit_code, result.output
     assert "every file of fs-1 outside /checkpoints: only that is exported to a bucket" in result.output
-    assert "NOT exported, as far as AWS tells:\n  files of fs-1 wait" in result.output
-    assert ("files of fs-1 wait: mend that, or say --without-export" in result.output) == (
+    assert "NOT exported, as far as AWS answers:\n  files of fs-1 wait" in result.output
+    assert ("files of fs-1 wait: fix that, or use --without-export" in result.output) == (
         "--without-export" not in options
     )

@@ -10,9 +10,9 @@ from moto.autoscaling.models import FakeAutoScalingGroup
 from moto.ecs.models import EC2ContainerServiceBackend
 from typer.testing import CliRunner
 
+from slipway.aws.account import Account
 from slipway.cli import app
 from slipway.errors import FailedError
-from slipway.remove.teardown.account import Account
 from slipway.remove.teardown.inference_services import InferenceServices, find_inference_services
 from tests.remove.teardown.fakes import ENVIRONMENT, STACKS, TAGS, TEMPLATES, FakePrograms, write_assembly
 
@@ -36,7 +36,7 @@ def service(name: str, count: int, **properties: Any) -> dict[str, Any]:
 @pytest.fixture
 def endpoint(account: Account) -> Account:
     """An account with a deployed endpoint: two hosts, two tasks, scaling, a protected load balancer, a warm pool."""
-    [subnet, other] = account.ec2.describe_subnets()["Subnets"][:2]
+    [subnet, other] = account.client("ec2").describe_subnets()["Subnets"][:2]
     subnets = [subnet["SubnetId"], other["SubnetId"]]
     resources = {
         "Cluster": {"Type": "AWS::ECS::Cluster", "Properties": {"ClusterName": INFERENCE}},
@@ -54,12 +54,12 @@ def endpoint(account: Account) -> Account:
     tags = [{"Key": key, "Value": value} for key, value in TAGS.items()]
     for name in STACKS:
         topic = json.dumps({"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}})
-        account.cloudformation.create_stack(StackName=name, TemplateBody=topic, Tags=tags)
-    account.cloudformation.create_stack(
+        account.client("cloudformation").create_stack(StackName=name, TemplateBody=topic, Tags=tags)
+    account.client("cloudformation").create_stack(
         StackName=INFERENCE, TemplateBody=json.dumps({"Resources": resources}), Tags=tags
     )
-    account.ecs.update_service(cluster=INFERENCE, service="tanuki", desiredCount=2)
-    account.application_autoscaling.register_scalable_target(
+    account.client("ecs").update_service(cluster=INFERENCE, service="tanuki", desiredCount=2)
+    account.client("application-autoscaling").register_scalable_target(
         ServiceNamespace="ecs",
         ResourceId=RESOURCE,
         ScalableDimension="ecs:service:DesiredCount",
@@ -72,11 +72,11 @@ def endpoint(account: Account) -> Account:
 @pytest.fixture
 def group(account: Account) -> str:
     """An Auto Scaling group with two hosts and a warm pool."""
-    [subnet] = account.ec2.describe_subnets()["Subnets"][:1]
-    account.autoscaling.create_launch_configuration(
+    [subnet] = account.client("ec2").describe_subnets()["Subnets"][:1]
+    account.client("autoscaling").create_launch_configuration(
         LaunchConfigurationName="hosts", ImageId="ami-12c6146b", InstanceType="inf2.xlarge"
     )
-    account.autoscaling.create_auto_scaling_group(
+    account.client("autoscaling").create_auto_scaling_group(
         AutoScalingGroupName="hosts",
         LaunchConfigurationName="hosts",
         MinSize=0,
@@ -84,7 +84,7 @@ def group(account: Account) -> str:
         DesiredCapacity=2,
         VPCZoneIdentifier=subnet["SubnetId"],
     )
-    account.autoscaling.put_warm_pool(AutoScalingGroupName="hosts", MinSize=1)
+    account.client("autoscaling").put_warm_pool(AutoScalingGroupName="hosts", MinSize=1)
     return "hosts"
 
 
@@ -102,11 +102,11 @@ def assembly(tmp_path: Path) -> Path:
 
 
 def stack_id(account: Account) -> str:
-    return str(account.cloudformation.describe_stacks(StackName=INFERENCE)["Stacks"][0]["StackId"])
+    return str(account.client("cloudformation").describe_stacks(StackName=INFERENCE)["Stacks"][0]["StackId"])
 
 
 def scalable_target(account: Account) -> dict[str, Any]:
-    found: dict[str, Any] = account.application_autoscaling.describe_scalable_targets(
+    found: dict[str, Any] = account.client("application-autoscaling").describe_scalable_targets(
         ServiceNamespace="ecs", ResourceIds=[RESOURCE]
     )["ScalableTargets"][0]
     return found
@@ -142,7 +142,7 @@ def test_it_waits_until_the_last_task_has_drained(
         polls.append("poll")
         monkeypatch.setattr(EC2ContainerServiceBackend, "update_service", update)
         if len(polls) == 3:
-            endpoint.ecs.update_service(cluster=INFERENCE, service="tanuki", desiredCount=0)
+            endpoint.client("ecs").update_service(cluster=INFERENCE, service="tanuki", desiredCount=0)
 
     monkeypatch.setattr(EC2ContainerServiceBackend, "update_service", slow)
     monkeypatch.setattr("slipway.remove.teardown.inference_services.time.sleep", pass_time)
@@ -156,7 +156,7 @@ def test_it_waits_until_the_last_task_has_drained(
 def test_tasks_that_never_drain_end_with_their_hosts(
     endpoint: Account, polls: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(endpoint.ecs, "update_service", lambda **_: None)
+    monkeypatch.setattr(endpoint.client("ecs"), "update_service", lambda **_: None)
     told: list[str] = []
 
     find_inference_services(endpoint, [stack_id(endpoint)]).end(timeout_seconds=0, tell=told.append)
@@ -174,7 +174,9 @@ def test_busy_tasks_lose_their_protection_ten_at_a_time(
         lambda _, *wanted: [SimpleNamespace(task_arn=arn) for arn in tasks if "tanuki" in wanted],
     )
     asked: list[dict[str, Any]] = []
-    monkeypatch.setattr(endpoint.ecs, "update_task_protection", lambda **wanted: asked.append(wanted), raising=False)
+    monkeypatch.setattr(
+        endpoint.client("ecs"), "update_task_protection", lambda **wanted: asked.append(wanted), raising=False
+    )
 
     find_inference_services(endpoint, [stack_id(endpoint)]).end(timeout_seconds=60, tell=lambda _: None)
 
@@ -183,8 +185,8 @@ def test_busy_tasks_lose_their_protection_ten_at_a_time(
 
 
 def test_watchers_on_every_host_end_with_their_hosts(endpoint: Account, polls: list[str]) -> None:
-    [task] = endpoint.ecs.list_task_definitions()["taskDefinitionArns"]
-    watcher = endpoint.ecs.create_service(
+    [task] = endpoint.client("ecs").list_task_definitions()["taskDefinitionArns"]
+    watcher = endpoint.client("ecs").create_service(
         cluster=INFERENCE, serviceName="watcher", schedulingStrategy="DAEMON", taskDefinition=task, desiredCount=2
     )["service"]["serviceArn"]
 
@@ -196,7 +198,9 @@ def test_hosts_and_the_warm_pool_end(account: Account, group: str, polls: list[s
 
     InferenceServices(account, (), (group,)).end(timeout_seconds=60, tell=told.append)
 
-    [found] = account.autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[group])["AutoScalingGroups"]
+    [found] = account.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[group])[
+        "AutoScalingGroups"
+    ]
     assert (found["MinSize"], found["MaxSize"], found["DesiredCapacity"], found["Instances"]) == (0, 0, 0, [])
     assert "WarmPoolConfiguration" not in found
 
@@ -212,15 +216,15 @@ def test_hosts_that_never_end_are_an_unfinished_teardown(
 def test_the_command_says_what_it_stops_and_asks_for_protection_first(
     endpoint: Account, assembly: Path, programs: FakePrograms, polls: list[str]
 ) -> None:
-    [balancer] = endpoint.elbv2.describe_load_balancers()["LoadBalancers"]
-    endpoint.elbv2.modify_load_balancer_attributes(
+    [balancer] = endpoint.client("elbv2").describe_load_balancers()["LoadBalancers"]
+    endpoint.client("elbv2").modify_load_balancer_attributes(
         LoadBalancerArn=balancer["LoadBalancerArn"],
         Attributes=[{"Key": "deletion_protection.enabled", "Value": "true"}],
     )
     tasks: list[int] = []
     programs.before_each = lambda: tasks.extend(
         row["desiredCount"]
-        for row in endpoint.ecs.describe_services(cluster=INFERENCE, services=["tanuki"])["services"]
+        for row in endpoint.client("ecs").describe_services(cluster=INFERENCE, services=["tanuki"])["services"]
     )
     command = ["destroy", "--assembly", str(assembly), "--yes"]
 

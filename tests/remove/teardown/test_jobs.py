@@ -1,7 +1,6 @@
 """Jobs are named by the head node; a head node that does not answer is told from an empty queue."""
 
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,11 +9,11 @@ import pytest
 from botocore.exceptions import ClientError
 from typer.testing import CliRunner
 
+from slipway.aws.account import Account
 from slipway.cli import app
 from slipway.remove.teardown import inspection, jobs
-from slipway.remove.teardown.account import Account
 from slipway.remove.teardown.jobs import Job
-from tests.remove.teardown.fakes import CLUSTER, FakePrograms, start_nodes
+from tests.remove.teardown.fakes import CLUSTER, FakePrograms, answering, start_nodes
 
 QUEUE = "17|ada|RUNNING|1-02:03:04|llama | pretrain\n18|bob|PENDING|0:00|eval\n"
 
@@ -65,8 +64,8 @@ def squeue(tmp_path: Path) -> Any:
 
 
 def asked(account: Account, shell: HeadNodeShell) -> tuple[Job, ...] | None:
-    start_nodes(account.ec2, node_type="HeadNode")
-    return jobs.jobs(replace(account, ssm=shell), CLUSTER)
+    start_nodes(account.client("ec2"), node_type="HeadNode")
+    return jobs.jobs(answering(account, "ssm", shell), CLUSTER)
 
 
 @pytest.fixture(autouse=True)
@@ -127,7 +126,7 @@ def test_a_head_node_that_is_slow_is_not_waited_for_for_ever(
 
 
 def test_without_a_head_node_nobody_tells(account: Account) -> None:
-    assert jobs.jobs(replace(account, ssm=SimpleNamespace()), CLUSTER) is None
+    assert jobs.jobs(answering(account, "ssm", SimpleNamespace()), CLUSTER) is None
 
 
 @pytest.mark.parametrize(("queue", "exit_code"), [(QUEUE, 2), ("18|bob|PENDING|0:00|eval\n", 0), ("", 0)])
@@ -141,7 +140,7 @@ def test_a_script_is_stopped_by_running_jobs_and_by_nothing_less(
     queue: str,
     exit_code: int,
 ) -> None:
-    start_nodes(deployed.ec2)
+    start_nodes(deployed.client("ec2"))
     shell = HeadNodeShell(squeue(queue))
 
     def ask(account: Account, _cluster: str) -> tuple[Job, ...] | None:
@@ -151,5 +150,5 @@ def test_a_script_is_stopped_by_running_jobs_and_by_nothing_less(
     result = CliRunner().invoke(app, ["destroy", "--assembly", str(assembly), "--yes"])
 
     assert result.exit_code == exit_code, result.output
-    assert ("jobs run (17 of ada): wait for them, or say --with-running-jobs" in result.output) == (exit_code == 2)
+    assert ("jobs run (17 of ada): wait for them, or use --with-running-jobs" in result.output) == (exit_code == 2)
     assert ("job 18 'eval' of bob: PENDING" in result.output) == bool(queue)

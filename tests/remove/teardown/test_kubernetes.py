@@ -8,11 +8,11 @@ import pytest
 from moto.eks.models import EKSBackend
 from typer.testing import CliRunner, Result
 
+from slipway.aws.account import Account
+from slipway.aws.stacks import deployed_stacks
 from slipway.cli import app
 from slipway.errors import FailedError
-from slipway.remove.stacks import deployed_stacks
 from slipway.remove.teardown import kubernetes_nodes, lambda_interfaces
-from slipway.remove.teardown.account import Account
 from slipway.remove.teardown.kubernetes_nodes import end_job_nodes, job_node_groups, job_nodes
 from slipway.remove.teardown.made_by_kubernetes import Kind, made_by
 from tests.remove.teardown.conftest import TOPIC, SlowTermination
@@ -39,13 +39,13 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 def cluster(account: Account) -> Account:
     """The environment's stacks, and an EKS cluster with core nodes and a node group of jobs that wants two nodes."""
     for name in (*STACKS, KUBERNETES):
-        account.cloudformation.create_stack(StackName=name, TemplateBody=TOPIC, Tags=tag_list(TAGS))
-    subnets = [subnet["SubnetId"] for subnet in account.ec2.describe_subnets()["Subnets"][:2]]
-    account.eks.create_cluster(
+        account.client("cloudformation").create_stack(StackName=name, TemplateBody=TOPIC, Tags=tag_list(TAGS))
+    subnets = [subnet["SubnetId"] for subnet in account.client("ec2").describe_subnets()["Subnets"][:2]]
+    account.client("eks").create_cluster(
         name=KUBERNETES, roleArn="arn:aws:iam::123456789012:role/eks", resourcesVpcConfig={"subnetIds": subnets}
     )
     for name, label in {"CoreNodes-1a2b": "core", "Trn1-3c4d": "trn1"}.items():
-        account.eks.create_nodegroup(
+        account.client("eks").create_nodegroup(
             clusterName=KUBERNETES,
             nodegroupName=name,
             subnets=subnets,
@@ -68,11 +68,11 @@ def programs(programs: FakePrograms, account: Account) -> FakePrograms:
     """A CDK CLI that deletes the cluster, too."""
 
     def delete_cluster() -> None:
-        if KUBERNETES in account.eks.list_clusters()["clusters"]:
-            for name in account.eks.list_nodegroups(clusterName=KUBERNETES)["nodegroups"]:
-                account.eks.delete_nodegroup(clusterName=KUBERNETES, nodegroupName=name)
-            account.eks.delete_cluster(name=KUBERNETES)
-            account.cloudformation.delete_stack(StackName=KUBERNETES)
+        if KUBERNETES in account.client("eks").list_clusters()["clusters"]:
+            for name in account.client("eks").list_nodegroups(clusterName=KUBERNETES)["nodegroups"]:
+                account.client("eks").delete_nodegroup(clusterName=KUBERNETES, nodegroupName=name)
+            account.client("eks").delete_cluster(name=KUBERNETES)
+            account.client("cloudformation").delete_stack(StackName=KUBERNETES)
 
     programs.before_each = delete_cluster
     return programs
@@ -81,7 +81,7 @@ def programs(programs: FakePrograms, account: Account) -> FakePrograms:
 def start_nodes(account: Account, node_group: str, count: int = 2) -> list[str]:
     """Start instances with the tags that EKS gives the nodes of a node group."""
     tags = {"eks:cluster-name": KUBERNETES, "eks:nodegroup-name": node_group}
-    answer = account.ec2.run_instances(
+    answer = account.client("ec2").run_instances(
         ImageId="ami-12c6146b",
         InstanceType="trn1.32xlarge",
         MinCount=count,
@@ -101,7 +101,7 @@ def scaling(account: Account, slow_termination: SlowTermination, monkeypatch: py
         told.append(parameters["nodegroup_name"])
         nodes = [node.instance_id for node in job_nodes(account, KUBERNETES)]
         if nodes:
-            account.ec2.terminate_instances(InstanceIds=nodes)
+            account.client("ec2").terminate_instances(InstanceIds=nodes)
         return update(backend, **parameters)
 
     monkeypatch.setattr(EKSBackend, "update_nodegroup_config", terminate)
@@ -110,16 +110,16 @@ def scaling(account: Account, slow_termination: SlowTermination, monkeypatch: py
 
 
 def load_balancer(account: Account) -> str:
-    subnets = [subnet["SubnetId"] for subnet in account.ec2.describe_subnets()["Subnets"][:2]]
+    subnets = [subnet["SubnetId"] for subnet in account.client("ec2").describe_subnets()["Subnets"][:2]]
     tags = tag_list({"elbv2.k8s.aws/cluster": KUBERNETES})
-    answer = account.elbv2.create_load_balancer(Name="tensorboard", Subnets=subnets, Tags=tags)
+    answer = account.client("elbv2").create_load_balancer(Name="tensorboard", Subnets=subnets, Tags=tags)
     arn: str = answer["LoadBalancers"][0]["LoadBalancerArn"]
     return arn
 
 
 def classic_load_balancer(account: Account) -> str:
     listener = {"Protocol": "tcp", "LoadBalancerPort": 80, "InstancePort": 80}
-    account.elb.create_load_balancer(
+    account.client("elb").create_load_balancer(
         LoadBalancerName="classic", Listeners=[listener], AvailabilityZones=["us-west-2a"], Tags=tag_list(OWNED)
     )
     return "classic"
@@ -128,26 +128,30 @@ def classic_load_balancer(account: Account) -> str:
 def volume(account: Account) -> str:
     tags = tag_list({**OWNED, "CSIVolumeName": "pvc-1"})
     specification = {"ResourceType": "volume", "Tags": tags}
-    answer = account.ec2.create_volume(AvailabilityZone="us-west-2a", Size=10, TagSpecifications=[specification])
+    answer = account.client("ec2").create_volume(
+        AvailabilityZone="us-west-2a", Size=10, TagSpecifications=[specification]
+    )
     id_: str = answer["VolumeId"]
     return id_
 
 
 def network_interface(account: Account) -> str:
-    [subnet] = account.ec2.describe_subnets()["Subnets"][:1]
+    [subnet] = account.client("ec2").describe_subnets()["Subnets"][:1]
     specification = {
         "ResourceType": "network-interface",
         "Tags": tag_list({"cluster.k8s.amazonaws.com/name": KUBERNETES}),
     }
-    answer = account.ec2.create_network_interface(SubnetId=subnet["SubnetId"], TagSpecifications=[specification])
+    answer = account.client("ec2").create_network_interface(
+        SubnetId=subnet["SubnetId"], TagSpecifications=[specification]
+    )
     id_: str = answer["NetworkInterface"]["NetworkInterfaceId"]
     return id_
 
 
 def security_group(account: Account) -> str:
     specification = {"ResourceType": "security-group", "Tags": tag_list(OWNED)}
-    [vpc] = account.ec2.describe_vpcs()["Vpcs"][:1]
-    answer = account.ec2.create_security_group(
+    [vpc] = account.client("ec2").describe_vpcs()["Vpcs"][:1]
+    answer = account.client("ec2").create_security_group(
         GroupName="k8s-elb-1", Description="of a load balancer", VpcId=vpc["VpcId"], TagSpecifications=[specification]
     )
     id_: str = answer["GroupId"]
@@ -171,7 +175,7 @@ def test_nodes_of_jobs_go_before_stacks_and_core_nodes_stay(
     delete_cluster = programs.before_each
 
     def look() -> None:
-        answer = cluster.ec2.describe_instances(InstanceIds=[*nodes, *core])
+        answer = cluster.client("ec2").describe_instances(InstanceIds=[*nodes, *core])
         rows = [row for reservation in answer["Reservations"] for row in reservation["Instances"]]
         seen.append({row["InstanceId"]: row["State"]["Name"] for row in rows})
         delete_cluster()
@@ -184,7 +188,7 @@ def test_nodes_of_jobs_go_before_stacks_and_core_nodes_stay(
     assert f"{KUBERNETES}: 2 nodes shutting-down" in result.output
     assert seen == [{**dict.fromkeys(nodes, "terminated"), **dict.fromkeys(core, "running")}]
     assert set(scaling) == {"Trn1-3c4d"}
-    assert deployed_stacks(cluster.cloudformation) == {}
+    assert deployed_stacks(cluster.client("cloudformation")) == {}
 
 
 def test_running_nodes_are_named_and_refused(cluster: Account, assembly: Path, programs: FakePrograms) -> None:
@@ -209,7 +213,7 @@ def test_a_node_that_the_autoscaler_starts_meanwhile_goes_too(
         polls.append(seconds)
         if len(polls) == 1:
             start_nodes(cluster, "Trn1-3c4d", 1)
-            cluster.eks.update_nodegroup_config(
+            cluster.client("eks").update_nodegroup_config(
                 clusterName=KUBERNETES,
                 nodegroupName="Trn1-3c4d",
                 scalingConfig={"minSize": 0, "maxSize": 4, "desiredSize": 1},
@@ -227,10 +231,10 @@ def test_a_node_that_the_autoscaler_starts_meanwhile_goes_too(
 def test_no_node_is_launched_any_more(cluster: Account) -> None:
     [group] = job_node_groups(cluster, KUBERNETES)
     [name] = group.auto_scaling_groups
-    cluster.autoscaling.create_launch_configuration(
+    cluster.client("autoscaling").create_launch_configuration(
         LaunchConfigurationName="nodes", ImageId="ami-12c6146b", InstanceType="trn1.32xlarge"
     )
-    cluster.autoscaling.create_auto_scaling_group(
+    cluster.client("autoscaling").create_auto_scaling_group(
         AutoScalingGroupName=name,
         LaunchConfigurationName="nodes",
         MinSize=0,
@@ -240,7 +244,9 @@ def test_no_node_is_launched_any_more(cluster: Account) -> None:
 
     end_job_nodes(cluster, KUBERNETES, timeout_seconds=60, tell=lambda _line: None)
 
-    [row] = cluster.autoscaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"]
+    [row] = cluster.client("autoscaling").describe_auto_scaling_groups(AutoScalingGroupNames=[name])[
+        "AutoScalingGroups"
+    ]
     assert [process["ProcessName"] for process in row["SuspendedProcesses"]] == ["Launch"]
 
 
@@ -284,7 +290,7 @@ def test_after_the_cluster_the_network_and_its_last_words_are_swept(
 
     def write_last_words() -> None:
         delete_cluster()
-        cluster.logs.create_log_group(logGroupName=f"/aws/eks/{KUBERNETES}/cluster")
+        cluster.client("logs").create_log_group(logGroupName=f"/aws/eks/{KUBERNETES}/cluster")
 
     programs.before_each = write_last_words
 
@@ -294,16 +300,16 @@ def test_after_the_cluster_the_network_and_its_last_words_are_swept(
     assert result.output.count("which the Kubernetes cluster left: deleted") == 2
     assert f"log group /aws/eks/{KUBERNETES}/cluster deleted" in result.output
     assert made_by(cluster, KUBERNETES) == []
-    assert cluster.logs.describe_log_groups()["logGroups"] == []
+    assert cluster.client("logs").describe_log_groups()["logGroups"] == []
 
 
 def test_a_load_balancer_of_a_cluster_that_is_gone_goes_before_the_network(
     cluster: Account, assembly: Path, programs: FakePrograms
 ) -> None:
-    for name in cluster.eks.list_nodegroups(clusterName=KUBERNETES)["nodegroups"]:
-        cluster.eks.delete_nodegroup(clusterName=KUBERNETES, nodegroupName=name)
-    cluster.eks.delete_cluster(name=KUBERNETES)
-    cluster.cloudformation.delete_stack(StackName=KUBERNETES)
+    for name in cluster.client("eks").list_nodegroups(clusterName=KUBERNETES)["nodegroups"]:
+        cluster.client("eks").delete_nodegroup(clusterName=KUBERNETES, nodegroupName=name)
+    cluster.client("eks").delete_cluster(name=KUBERNETES)
+    cluster.client("cloudformation").delete_stack(StackName=KUBERNETES)
     load_balancer(cluster)
     deployed: list[int] = []
     programs.before_each = lambda: deployed.append(len(made_by(cluster, KUBERNETES)))
@@ -312,16 +318,16 @@ def test_a_load_balancer_of_a_cluster_that_is_gone_goes_before_the_network(
 
     assert result.exit_code == 0, result.output
     assert deployed == [0]
-    assert NETWORK not in deployed_stacks(cluster.cloudformation)
+    assert NETWORK not in deployed_stacks(cluster.client("cloudformation"))
 
 
 def lambda_interface(account: Account) -> str:
     """An interface that Lambda has made in the environment's VPC."""
-    vpc = account.ec2.create_vpc(
+    vpc = account.client("ec2").create_vpc(
         CidrBlock="10.0.0.0/16", TagSpecifications=[{"ResourceType": "vpc", "Tags": tag_list(TAGS)}]
     )["Vpc"]["VpcId"]
-    subnet = account.ec2.create_subnet(VpcId=vpc, CidrBlock="10.0.0.0/24")["Subnet"]["SubnetId"]
-    answer = account.ec2.create_network_interface(
+    subnet = account.client("ec2").create_subnet(VpcId=vpc, CidrBlock="10.0.0.0/24")["Subnet"]["SubnetId"]
+    answer = account.client("ec2").create_network_interface(
         SubnetId=subnet, Description=f"AWS Lambda VPC ENI-{KUBERNETES}-Kubectl"
     )
     id_: str = answer["NetworkInterface"]["NetworkInterfaceId"]
@@ -354,7 +360,7 @@ def test_interfaces_of_functions_go_as_soon_as_lambda_lets_them(
 def test_interfaces_that_lambda_keeps_are_waited_for_no_longer_than_told(cluster: Account) -> None:
     lambda_interface(cluster)
     said: list[str] = []
-    cluster.ec2.meta.events.register(
+    cluster.client("ec2").meta.events.register(
         "before-call.ec2.DeleteNetworkInterface", lambda **_: pytest.fail("an interface in use is left alone")
     )
 
@@ -362,7 +368,7 @@ def test_interfaces_that_lambda_keeps_are_waited_for_no_longer_than_told(cluster
         for row in parameters["parsed"].get("NetworkInterfaces", []):
             row["Status"] = "in-use"
 
-    cluster.ec2.meta.events.register("after-call.ec2.DescribeNetworkInterfaces", in_use)
+    cluster.client("ec2").meta.events.register("after-call.ec2.DescribeNetworkInterfaces", in_use)
 
     lambda_interfaces.release_lambda_interfaces(cluster, ENVIRONMENT, timeout_seconds=0, tell=said.append)
 
@@ -386,4 +392,4 @@ def test_a_volume_that_is_left_holds_data_and_is_only_told(
     assert result.exit_code == 1
     assert f"NOT DELETED: volume {made[0]}" in result.output
     assert f"aws ec2 delete-volume --region us-west-2 --volume-id {made[0]}" in result.output
-    assert cluster.ec2.describe_volumes(VolumeIds=made)["Volumes"]
+    assert cluster.client("ec2").describe_volumes(VolumeIds=made)["Volumes"]

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from slipway.aws.account import Account
+from slipway.aws.stacks import LOG_GROUP, SkippedResource, deployed_stacks
 from slipway.remove.leftovers import look
 from slipway.remove.leftovers.findings import NotLookedAt
 from slipway.remove.leftovers.item import Item
 from slipway.remove.leftovers.kind import Kind
-from slipway.remove.stacks import LOG_GROUP, SkippedResource, deployed_stacks
 from slipway.remove.teardown import inspection
-from slipway.remove.teardown.account import Account
 from slipway.remove.teardown.teardown import Teardown
 from tests.remove.teardown.fakes import CLUSTER, NETWORK, TEMPLATES, FakePrograms, write_assembly
 from tests.remove.teardown.test_command import slipway_destroy
@@ -22,7 +22,7 @@ def test_a_second_run_finds_nothing_and_is_content(deployed: Account, assembly: 
     result = slipway_destroy(assembly, "--yes")
 
     assert result.exit_code == 0
-    assert "nothing of environment tiny stands in account 123456789012" in result.output
+    assert "nothing of environment tiny is deployed in account 123456789012" in result.output
     assert programs.attempts == 1
 
 
@@ -40,8 +40,8 @@ def test_a_stack_that_still_stands_afterwards_is_a_failure(
 def test_what_carries_the_tag_afterwards_is_a_failure_that_costs(
     deployed: Account, assembly: Path, programs: FakePrograms
 ) -> None:
-    volume = deployed.ec2.create_volume(Size=100, AvailabilityZone="us-west-2a", VolumeType="gp3")["VolumeId"]
-    deployed.ec2.create_tags(Resources=[volume], Tags=[{"Key": "slipway:environment", "Value": "tiny"}])
+    volume = deployed.client("ec2").create_volume(Size=100, AvailabilityZone="us-west-2a", VolumeType="gp3")["VolumeId"]
+    deployed.client("ec2").create_tags(Resources=[volume], Tags=[{"Key": "slipway:environment", "Value": "tiny"}])
 
     result = slipway_destroy(assembly, "--yes")
 
@@ -55,11 +55,11 @@ def test_a_second_run_looks_for_what_the_first_one_left(
 ) -> None:
     tags = [{"ResourceType": "volume", "Tags": [{"Key": "slipway:environment", "Value": "tiny"}]}]
     zone = "us-west-2a"
-    volume = deployed.ec2.create_volume(Size=1, AvailabilityZone=zone, TagSpecifications=tags)["VolumeId"]
+    volume = deployed.client("ec2").create_volume(Size=1, AvailabilityZone=zone, TagSpecifications=tags)["VolumeId"]
     slipway_destroy(assembly, "--yes")
 
     again = slipway_destroy(assembly, "--yes")
-    deployed.ec2.delete_volume(VolumeId=volume)
+    deployed.client("ec2").delete_volume(VolumeId=volume)
     last = slipway_destroy(assembly, "--yes")
 
     assert again.exit_code == 1
@@ -80,15 +80,15 @@ def test_log_groups_that_outlive_their_stacks_go_last_and_nobody_elses(
     last_words = f"/aws/ecs/containerinsights/{NETWORK}/performance"
     others = {f"/aws/parallelcluster/{name}" for name in (f"{CLUSTER}-datasets", f"{CLUSTER}-team-202611220900")}
     for name in (retained, of_a_failed_attempt, *others):
-        deployed.logs.create_log_group(logGroupName=name)
-    programs.before_each = lambda: deployed.logs.create_log_group(logGroupName=last_words)
+        deployed.client("logs").create_log_group(logGroupName=name)
+    programs.before_each = lambda: deployed.client("logs").create_log_group(logGroupName=last_words)
 
     result = slipway_destroy(assembly, "--yes")
 
     assert result.exit_code == 0, result.output
     for name in (retained, of_a_failed_attempt, last_words):
         assert f"log group {name} deleted" in result.output
-    assert {group["logGroupName"] for group in deployed.logs.describe_log_groups()["logGroups"]} == others
+    assert {group["logGroupName"] for group in deployed.client("logs").describe_log_groups()["logGroups"]} == others
 
 
 @pytest.mark.parametrize("earlier", [True, False])
@@ -107,8 +107,8 @@ def test_what_could_not_be_looked_at_is_no_proof(
 
     assert result.exit_code == 2
     assert "not looked at: EBS volume: not for you" in result.output
-    assert "nobody can tell whether all is gone" in result.output
-    assert deployed_stacks(deployed.cloudformation) == {}
+    assert "it is unknown whether all is gone" in result.output
+    assert deployed_stacks(deployed.client("cloudformation")) == {}
 
 
 def test_a_backup_that_somebody_made_while_nodes_terminated_stays(
@@ -116,18 +116,20 @@ def test_a_backup_that_somebody_made_while_nodes_terminated_stays(
 ) -> None:
     file_system = {"Type": "AWS::FSx::FileSystem", "Properties": {"FileSystemType": "OPENZFS"}}
     assembly = write_assembly(tmp_path / "lost", {**TEMPLATES, NETWORK: {"Home": file_system}})
-    home = deployed.fsx.create_file_system(FileSystemType="OPENZFS", StorageCapacity=64, SubnetIds=["subnet-12345678"])
+    home = deployed.client("fsx").create_file_system(
+        FileSystemType="OPENZFS", StorageCapacity=64, SubnetIds=["subnet-12345678"]
+    )
     id_ = home["FileSystem"]["FileSystemId"]
     monkeypatch.setattr(inspection, "_lost", lambda *of: (id_,) if of[3] == "AWS::FSx::FileSystem" else ())
     made: list[str] = []
 
     def back_up(*_: object) -> None:
-        made.append(deployed.fsx.create_backup(FileSystemId=id_)["Backup"]["BackupId"])
+        made.append(deployed.client("fsx").create_backup(FileSystemId=id_)["Backup"]["BackupId"])
 
     monkeypatch.setattr(Teardown, "empty_clusters", back_up)
     programs.before_each = back_up
     result = slipway_destroy(assembly, "--yes")
 
     somebodys, last = made
-    assert [row["BackupId"] for row in deployed.fsx.describe_backups()["Backups"]] == [somebodys]
+    assert [row["BackupId"] for row in deployed.client("fsx").describe_backups()["Backups"]] == [somebodys]
     assert f"last backup {last} of {id_} deleted" in result.output

@@ -7,17 +7,17 @@ from typing import Any, cast
 
 import pytest
 
+from slipway.aws.account import Account
+from slipway.aws.stacks import failed_deletions
 from slipway.remove.leftovers.findings import Findings, Leftover
 from slipway.remove.scope import Scope, read_scope
-from slipway.remove.stacks import failed_deletions
-from slipway.remove.teardown.account import Account
 from slipway.remove.teardown.copies import DataHolders, backups
 from slipway.remove.teardown.inference_services import InferenceServices
 from slipway.remove.teardown.inspection import Inspection
 from slipway.remove.teardown.programs import Programs
 from slipway.remove.teardown.remains import Remainder, find_remains, not_named
 from slipway.remove.teardown.teardown import Teardown
-from tests.remove.teardown.fakes import CLUSTER, NETWORK, REGION, write_assembly
+from tests.remove.teardown.fakes import CLUSTER, NETWORK, REGION, answering, write_assembly
 
 Event = Mapping[str, str]
 
@@ -69,7 +69,7 @@ def scope(tmp_path: Path) -> Scope:
 
 
 def remains(scope: Scope, account: Account, *events: Event) -> list[Remainder]:
-    return find_remains(scope, BEFORE, replace(account, cloudformation=History(events)))
+    return find_remains(scope, BEFORE, answering(account, "cloudformation", History(events)))
 
 
 @pytest.mark.parametrize(
@@ -108,17 +108,17 @@ def test_what_was_deleted_is_not_left(scope: Scope, account: Account) -> None:
 
 
 def test_snapshots_and_backups_of_what_held_data_are_named(scope: Scope, account: Account) -> None:
-    volume = account.ec2.create_volume(Size=1, AvailabilityZone=f"{REGION}a")["VolumeId"]
-    snapshot = account.ec2.create_snapshot(VolumeId=volume)["SnapshotId"]
+    volume = account.client("ec2").create_volume(Size=1, AvailabilityZone=f"{REGION}a")["VolumeId"]
+    snapshot = account.client("ec2").create_snapshot(VolumeId=volume)["SnapshotId"]
     file_system, backup = file_system_with_backup(account)
     database = "accounting"
-    account.rds.create_db_instance(
+    account.client("rds").create_db_instance(
         DBInstanceIdentifier=database,
         Engine="mysql",
         DBInstanceClass="db.t4g.medium",
         AllocatedStorage=20,
     )
-    account.rds.create_db_snapshot(DBInstanceIdentifier=database, DBSnapshotIdentifier="last")
+    account.client("rds").create_db_snapshot(DBInstanceIdentifier=database, DBSnapshotIdentifier="last")
     data = DataHolders(volumes=(volume,), file_systems=(file_system,), databases=(database,))
 
     left = find_remains(scope, replace(BEFORE, stack_ids=(), data=data), account)
@@ -133,10 +133,10 @@ def test_snapshots_and_backups_of_what_held_data_are_named(scope: Scope, account
 
 
 def file_system_with_backup(account: Account) -> tuple[str, str]:
-    file_system = account.fsx.create_file_system(
+    file_system = account.client("fsx").create_file_system(
         FileSystemType="OPENZFS", StorageCapacity=64, SubnetIds=["subnet-12345678"]
     )["FileSystem"]["FileSystemId"]
-    return file_system, account.fsx.create_backup(FileSystemId=file_system)["Backup"]["BackupId"]
+    return file_system, account.client("fsx").create_backup(FileSystemId=file_system)["Backup"]["BackupId"]
 
 
 def test_of_a_lost_file_system_the_last_backup_goes_and_older_ones_stay(
@@ -147,7 +147,7 @@ def test_of_a_lost_file_system_the_last_backup_goes_and_older_ones_stay(
     said: list[str] = []
     teardown = Teardown(scope, found, account, Programs(tmp_path, tmp_path), tmp_path, 0, said.append)
     somebodys = teardown.backups_so_far()
-    last = account.fsx.create_backup(FileSystemId=file_system)["Backup"]["BackupId"]
+    last = account.client("fsx").create_backup(FileSystemId=file_system)["Backup"]["BackupId"]
 
     teardown.delete_last_backups(somebodys)
 
@@ -178,7 +178,7 @@ def test_a_second_run_takes_a_copy_for_what_it_is() -> None:
 
 def test_parallelclusters_bucket_of_the_region_is_named(scope: Scope, account: Account) -> None:
     for name in ("parallelcluster-0a1b2c3d4e5f6789-v1-do-not-delete", "somebody-elses"):
-        account.s3.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": REGION})
+        account.client("s3").create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": REGION})
 
     (left,) = remains(scope, account)
 
@@ -187,9 +187,9 @@ def test_parallelclusters_bucket_of_the_region_is_named(scope: Scope, account: A
 
 
 def test_node_images_of_the_environment_are_named(scope: Scope, account: Account) -> None:
-    image = account.ec2.register_image(Name="tiny-cluster-xla-2-28-1-ubuntu2204")["ImageId"]
-    account.ec2.create_tags(Resources=[image], Tags=[{"Key": "slipway:environment", "Value": "tiny"}])
-    account.ec2.register_image(Name="somebody-elses")
+    image = account.client("ec2").register_image(Name="tiny-cluster-xla-2-28-1-ubuntu2204")["ImageId"]
+    account.client("ec2").create_tags(Resources=[image], Tags=[{"Key": "slipway:environment", "Value": "tiny"}])
+    account.client("ec2").register_image(Name="somebody-elses")
 
     (left,) = remains(scope, account)
 

@@ -6,7 +6,8 @@ from functools import partial
 
 from slipway import facts
 from slipway.assembly.instances import InstanceGroup
-from slipway.check.preflight.account import UNANSWERED, Account
+from slipway.aws.account import Account
+from slipway.aws.refusals import UNANSWERED
 from slipway.check.preflight.answer import Answer
 from slipway.check.preflight.block_offers import MOST_INSTANCES, SHORTEST_HOURS, BlockOffer, block_offers
 from slipway.check.preflight.check import check, not_checked
@@ -56,7 +57,7 @@ def _of_machine(group: InstanceGroup, needs: Needs, account: Account) -> Iterato
 
 
 def _not_on_demand(instance_type: str, region: str) -> str | None:
-    """Say why an instance type is probably not sold on demand; none when it is, or when the facts do not know it."""
+    """Say why an instance type is probably not sold on demand; None when it is, or when the facts do not know it."""
     if instance_type not in facts.instance_types():
         return None
     price = facts.on_demand_price(instance_type, region)

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from slipway.assembly.instances import InstanceGroup
 from slipway.assembly.stacks import CLUSTER_TYPE
-from slipway.check.preflight.account import UNANSWERED, Account
+from slipway.aws.account import Account
+from slipway.aws.refusals import UNANSWERED
 from slipway.check.preflight.answer import Answer, Status
 from slipway.check.preflight.check import check, not_checked
 from slipway.check.preflight.deployed import DEPLOYED_ACTIONS
@@ -150,7 +151,7 @@ def _judge(
 
 
 def _serves(reservation: Reservation, user: InstanceGroup, region: str) -> bool:
-    """Tell whether a user's nodes start in a reservation, now or when it begins."""
+    """Return whether a user's nodes start in a reservation, now or when it begins."""
     return all(found.status != "failed" for found in _wrong(reservation, (user,), region))
 
 

@@ -9,7 +9,8 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from slipway.assembly.stacks import read_stacks
-from slipway.check.preflight.account import UNANSWERED, Account
+from slipway.aws.account import Account
+from slipway.aws.refusals import UNANSWERED
 from slipway.check.preflight.answer import Answer
 from slipway.check.preflight.check import check, not_checked
 from slipway.check.preflight.needs import Needs
@@ -128,7 +129,7 @@ def _model(model: _Model, account: Account) -> Iterator[Answer]:
         if name is None:
             yield answer(
                 status="warning",
-                message=f"its bucket is made by {model.bucket_stack}, which does not stand yet",
+                message=f"its bucket is made by {model.bucket_stack}, which is not deployed yet",
                 fix=f"deploy {model.bucket_stack}, copy the model to {model.prefix}/ in the bucket, then deploy "
                 f"{model.stack}",
             )

@@ -7,7 +7,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from slipway.check.preflight.account import Account
+from slipway.aws.account import Account
 from slipway.check.preflight.answer import Answer
 from slipway.check.preflight.check import check
 from slipway.check.preflight.deployed import DEPLOYED_ACTIONS, own_ids
@@ -44,7 +44,7 @@ def endpoint_names(needs: Needs, account: Account) -> Iterator[Answer]:
 
 
 def covers(certified: str, name: str) -> bool:
-    """Tell whether a name of a certificate covers a host name; `*` stands for one label (RFC 6125, 6.4.3)."""
+    """Return whether a name of a certificate covers a host name; `*` stands for one label (RFC 6125, 6.4.3)."""
     certified, name = certified.lower(), name.lower().rstrip(".")
     if certified.startswith("*."):
         return name.partition(".")[2] == certified[2:]
@@ -168,7 +168,7 @@ def _hosted_zone(zone_id: str, name: str, answer: partial[Answer], account: Acco
     private = zone.get("Config", {}).get("PrivateZone", False)
     if private and public:
         # Some publish a load balancer for networks of their own alone, which ask their own resolver.
-        message = f"it is the private zone {zone['Name']}: nobody on the internet finds {name} in it"
+        message = f"it is the private zone {zone['Name']}: {name} cannot be resolved from the internet"
         return answer(status="warning", message=message, fix=fix)
     return answer(status="passed", message=f"it is {'the private zone ' if private else ''}{zone['Name']}")
 
@@ -188,7 +188,7 @@ def _record(record: Mapping[str, Any], stack: str, needs: Needs, account: Accoun
         status="failed" if taken else "passed",
         subject=f"record {name} of type {kind}",
         message="it exists, and no stack of this environment has it" if taken else "it is free, or ours",
-        fix="choose another name, or delete it if nobody needs it:\n"
+        fix="choose another name, or delete it if it is not needed:\n"
         f"aws route53 list-resource-record-sets --hosted-zone-id {zone_id} --start-record-name {name} "
         f"--start-record-type {kind} --max-items 1"
         if taken

@@ -8,7 +8,8 @@ from botocore.exceptions import ConnectionError as NoConnectionError
 from botocore.parsers import ResponseParserError
 
 from slipway.assembly.stacks import read_artifacts
-from slipway.check.preflight.account import ALWAYS_ON, SWITCHED_OFF, UNANSWERED, Account
+from slipway.aws.account import ALWAYS_ON, SWITCHED_OFF, Account
+from slipway.aws.refusals import UNANSWERED
 from slipway.check.preflight.answer import Answer
 from slipway.check.preflight.bootstrap_roles import command
 from slipway.check.preflight.check import check
@@ -17,7 +18,7 @@ from slipway.check.preflight.needs import Needs
 _OPTED_OUT = "not-opted-in"
 
 _UNREACHABLE = (NoConnectionError, HTTPClientError, ResponseParserError)
-"""What botocore raises when nobody answers, or only half, or no AWS: that says nothing about the credentials."""
+"""What botocore raises when the answer is missing, cut off, or not AWS's. The credentials may be valid."""
 
 
 @check(

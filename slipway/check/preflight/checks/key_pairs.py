@@ -8,7 +8,7 @@ from typing import NamedTuple
 from botocore.exceptions import ClientError
 
 from slipway.assembly.stacks import CLUSTER_TYPE
-from slipway.check.preflight.account import Account
+from slipway.aws.account import Account
 from slipway.check.preflight.answer import Answer
 from slipway.check.preflight.check import check
 from slipway.check.preflight.needs import Needs
@@ -59,7 +59,7 @@ class _Use(NamedTuple):
     Attributes:
         stack: name of the stack.
         key_name: the key pair's name.
-        system: ParallelCluster's name of the operating system; none of hosts that are no cluster's.
+        system: ParallelCluster's name of the operating system; none of hosts outside a cluster.
     """
 
     stack: str
@@ -80,7 +80,7 @@ def _uses(needs: Needs) -> Iterator[_Use]:
 
 
 def _kind(account: Account, name: str) -> str | None:
-    """Return `rsa` or `ed25519`; none when there is no such key pair."""
+    """Return `rsa` or `ed25519`; None when the key pair is missing."""
     try:
         found = account.client("ec2").describe_key_pairs(KeyNames=[name])["KeyPairs"]
     except ClientError as error:

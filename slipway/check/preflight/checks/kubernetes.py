@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from slipway.check.preflight.account import Account
+from slipway.aws.account import Account
 from slipway.check.preflight.answer import Answer, Status
 from slipway.check.preflight.check import check
 from slipway.check.preflight.needs import EKS_CLUSTER, Needs

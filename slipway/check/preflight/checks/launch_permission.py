@@ -5,7 +5,7 @@ from functools import partial
 
 from botocore.exceptions import ClientError
 
-from slipway.check.preflight.account import Account
+from slipway.aws.account import Account
 from slipway.check.preflight.answer import Answer
 from slipway.check.preflight.check import BY_ORGANIZATION, check
 from slipway.check.preflight.needs import Needs
@@ -36,7 +36,7 @@ def launch_permission(needs: Needs, account: Account) -> Iterator[Answer]:
     """Let EC2 try a launch of each instance type with the environment's tags, without launching (`DryRun`).
 
     That says nothing about free capacity. Nodes are started by roles of the environment, so what the caller's own
-    policies forbid is no failure; service control policies hold for all of them.
+    policies forbid is not a failure; service control policies hold for all of them.
     """
     stacks = {m.instance_type: tuple(dict.fromkeys(_stacks(needs, m.instance_type))) for m in needs.instance_groups}
     for instance_type, users in stacks.items():

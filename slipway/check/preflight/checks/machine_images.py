@@ -8,7 +8,8 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from slipway import facts
-from slipway.check.preflight.account import UNANSWERED, Account
+from slipway.aws.account import Account
+from slipway.aws.refusals import UNANSWERED
 from slipway.check.preflight.answer import Answer
 from slipway.check.preflight.check import check, not_checked
 from slipway.check.preflight.image_uses import ImageUse, image_uses

@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from slipway.aws.account import Account
 from slipway.catalogue import resource_types
 from slipway.check.deploy_role.names import alike_names
-from slipway.check.preflight.account import Account
 from slipway.check.preflight.answer import Answer, Status
 from slipway.check.preflight.check import check
 from slipway.check.preflight.deployed import DEPLOYED_ACTIONS, deployed_stacks, is_own, own_ids
@@ -32,12 +32,12 @@ _STUCK: dict[str, tuple[Status, str, str]] = {
     ),
     "CREATE_FAILED": (
         "warning",
-        "its creation failed and was not taken back; `cdk deploy` asks whether to, and fails where nobody answers",
+        "its creation failed and was not taken back; `cdk deploy` asks whether to, and fails without a terminal",
         "aws cloudformation rollback-stack --stack-name {name} --region {region}",
     ),
     "UPDATE_FAILED": (
         "warning",
-        "an update failed and was not taken back; `cdk deploy` asks whether to, and fails where nobody answers",
+        "an update failed and was not taken back; `cdk deploy` asks whether to, and fails without a terminal",
         "aws cloudformation rollback-stack --stack-name {name} --region {region}",
     ),
     "UPDATE_ROLLBACK_FAILED": (
@@ -82,7 +82,7 @@ def physical_names() -> tuple[PhysicalName, ...]:
 
 @check(
     "PF17",
-    "Names and states of what stands",
+    "Names and states of what exists",
     stage="existence",
     prevents="`AlreadyExists`, or a stack in a state that no deployment can update.",
     actions=(*DEPLOYED_ACTIONS, "eks:ListClusters", "logs:DescribeLogGroups"),
@@ -162,7 +162,7 @@ def _names(row: PhysicalName, own: frozenset[str], needs: Needs, account: Accoun
             status="failed" if taken else "passed",
             subject=f"{row.type} {name}",
             message="it exists, and no stack of this environment has it" if taken else "the name is free, or ours",
-            fix=f"if it is left over, and nobody needs it:\n{row.remove.format(name=name, region=needs.region)}"
+            fix=f"if it is left over, and it is not needed:\n{row.remove.format(name=name, region=needs.region)}"
             if taken
             else None,
             stacks=(stack.name,),

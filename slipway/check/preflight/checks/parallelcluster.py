@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import httpx2
 
 from slipway import facts
-from slipway.check.preflight.account import Account
+from slipway.aws.account import Account
 from slipway.check.preflight.answer import Answer
 from slipway.check.preflight.check import check
 from slipway.check.preflight.needs import Needs
@@ -40,7 +40,7 @@ def _template(url: str, account: Account) -> Answer:
     try:
         status = account.http_status(url)
     except httpx2.HTTPError as error:
-        return _not_checked(url, f"nobody answers: {error}")
+        return _not_checked(url, f"the address does not answer: {error}")
     if status in _ABSENT:
         return Answer(
             check="PF18",

@@ -6,10 +6,11 @@ from functools import partial
 
 from botocore.exceptions import ClientError
 
+from slipway.aws.account import Account
+from slipway.aws.refusals import UNANSWERED
 from slipway.check.deploy_role.needs import UnknownTypeError
 from slipway.check.deploy_role.needs import read_needs as read_deployment
 from slipway.check.deploy_role.policies import execution_policies
-from slipway.check.preflight.account import UNANSWERED, Account
 from slipway.check.preflight.answer import Answer
 from slipway.check.preflight.bootstrap_roles import command, deployer_roles, execution_roles
 from slipway.check.preflight.check import check, not_checked
@@ -23,7 +24,7 @@ _Answer = partial(Answer, check="PF14")
     "PF14",
     "permissions",
     stage="existence",
-    prevents="CloudFormation stops in the middle because somebody may not do what the next resource needs.",
+    prevents="CloudFormation stops in the middle because a role lacks a permission for the next resource.",
     actions=("iam:GetRole", "iam:SimulatePrincipalPolicy"),
 )
 def permissions(needs: Needs, account: Account) -> Iterator[Answer]:
@@ -54,7 +55,7 @@ def principal(arn: str, account: Account) -> str | None:
         The ARN of a role or user, or none for the root user and for federated users, whom IAM does not simulate.
 
     Raises:
-        ClientError: IAM does not tell the role's path.
+        ClientError: IAM does not return the role's path.
     """
     resource = arn.split(":", 5)[5]
     if resource.startswith("user/"):
@@ -120,9 +121,9 @@ def _execution(role: str, needs: Needs, account: Account) -> Iterator[Answer]:
         return
     refused = sorted({denial.action for denial in denials if not denial.missing})
     if not refused:
-        yield answer(status="not_checked", message=_undecided(denials), fix="a deployment tells")
+        yield answer(status="not_checked", message=_undecided(denials), fix="only a deployment shows it")
         return
-    # The simulated resources are made up: a policy that names the real ones more narrowly is no certain failure.
+    # The simulated resources are made up: a policy that names the real ones more narrowly is not a certain failure.
     yield answer(
         status="warning",
         message=f"IAM does not allow it {len(refused)} actions that the environment needs: {', '.join(refused)}",
@@ -132,7 +133,7 @@ def _execution(role: str, needs: Needs, account: Account) -> Iterator[Answer]:
 
 def _undecided(denials: Sequence[Denial]) -> str:
     missing = sorted({name for denial in denials for name in denial.missing})
-    return f"it hangs on {', '.join(missing)}, which only a real call tells"
+    return f"it depends on {', '.join(missing)}, which only a real call shows"
 
 
 def _closed(arns: Sequence[str], account: Account) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from slipway import facts
-from slipway.check.preflight.account import Account
+from slipway.aws.account import Account
 from slipway.check.preflight.answer import Answer
 from slipway.check.preflight.check import check
 from slipway.check.preflight.needs import Needs
@@ -19,7 +19,7 @@ _TOLERANCE = 0.01
     "PF21",
     "Cost against the budget",
     stage="offline",
-    prevents="A surprise: the environment spends its budget while nobody uses it, or in a few hours of full use.",
+    prevents="A surprise: the environment spends its budget while it is idle, or in a few hours of full use.",
 )
 def budget(needs: Needs, account: Account) -> Iterator[Answer]:
     """Compare the estimate by list prices with the monthly budget of the operations stack."""

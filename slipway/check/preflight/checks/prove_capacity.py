@@ -7,7 +7,8 @@ from functools import partial
 from botocore.exceptions import ClientError
 
 from slipway.assembly.stacks import ENVIRONMENT_TAG
-from slipway.check.preflight.account import UNANSWERED, Account
+from slipway.aws.account import Account
+from slipway.aws.refusals import UNANSWERED
 from slipway.check.preflight.answer import Answer
 from slipway.check.preflight.check import check, not_checked
 from slipway.check.preflight.needs import Needs
@@ -59,7 +60,7 @@ def trial_requests(needs: Needs) -> tuple[TrialRequest, ...]:
 
 
 def announcement(needs: Needs) -> str | None:
-    """Say what the check will reserve and about what that costs; none when there is nothing to prove."""
+    """Say what the check will reserve and about what that costs; None when there is nothing to prove."""
     wanted = trial_requests(needs)
     if not wanted:
         return None
@@ -99,7 +100,7 @@ def prove_capacity(needs: Needs, account: Account) -> Iterator[Answer]:
             yield answer(
                 status="not_checked",
                 message="not asked: the reservation before it could not be cancelled",
-                fix="cancel that one, and run the preflight again as somebody who may",
+                fix="cancel that one, and run the preflight again with credentials that may",
             )
             continue
         try:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from slipway import facts
-from slipway.check.preflight.account import Account
+from slipway.aws.account import Account
 from slipway.check.preflight.answer import Answer
 from slipway.check.preflight.check import check
 from slipway.check.preflight.counted_quotas import room_for_all
@@ -35,7 +35,7 @@ _GONE = ("deleted", "deleting", "failed")
     ),
 )
 def network(needs: Needs, account: Account) -> Iterator[Answer]:
-    """Compare what the network needs with what the account may have and has; what stands already counts once."""
+    """Compare what the network needs with what the account may have and has; what exists already counts once."""
     yield from room_for_all("PF07", needs, account)
     yield from _nat_gateways(needs, account)
     yield from _interfaces(needs, account)
@@ -109,13 +109,13 @@ def _interfaces_of(instance_type: str) -> int:
     "PF08",
     "Room for file systems",
     stage="quota",
-    prevents="The storage stack fails after the network stands: FSx has no capacity left for the account.",
+    prevents="The storage stack fails after the network is deployed: FSx has no capacity left for the account.",
     actions=(*LIMIT_ACTIONS, *DEPLOYED_ACTIONS, "fsx:DescribeFileSystems"),
 )
 def file_systems(needs: Needs, account: Account) -> Iterator[Answer]:
     """Compare the file systems' number and sizes with FSx's quotas.
 
-    AWS has no list of the zones with a deployment type: only the creation of a file system tells.
+    AWS has no list of the zones with a deployment type: only the creation of a file system shows it.
     """
     yield from room_for_all("PF08", needs, account)
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from slipway import catalogue
 from slipway.assembly.stacks import CLUSTER_TYPE
-from slipway.check.preflight.account import Account
+from slipway.aws.account import Account
 from slipway.check.preflight.answer import Answer
 from slipway.check.preflight.check import check
 from slipway.check.preflight.needs import Needs

@@ -7,7 +7,7 @@ from typing import Any
 
 from slipway import facts
 from slipway.assembly.instances import InstanceGroup
-from slipway.check.preflight.account import Account
+from slipway.aws.account import Account
 from slipway.check.preflight.answer import Answer
 from slipway.check.preflight.check import check
 from slipway.check.preflight.needs import Needs

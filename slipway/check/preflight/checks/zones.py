@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from slipway import facts
-from slipway.check.preflight.account import Account
+from slipway.aws.account import Account
 from slipway.check.preflight.answer import Answer
 from slipway.check.preflight.check import check
 from slipway.check.preflight.needs import Needs
@@ -86,7 +86,7 @@ def offerings(needs: Needs, account: Account) -> Iterator[Answer]:
 
 def _offering_message(instance_type: str, missing: list[str], offered: list[str], region: str) -> str:
     if not missing:
-        return f"EC2 offers it in {', '.join(offered)}; whether one is free only a launch tells"
+        return f"EC2 offers it in {', '.join(offered)}; only a launch shows whether one is free"
     elsewhere = f"{region} has it in {', '.join(offered)}" if offered else f"no zone of {region} has it"
     return f"EC2 does not offer {instance_type} in {', '.join(missing)}; {elsewhere}"
 

@@ -28,7 +28,9 @@ async def health(inquiry: Inquiry) -> Verdict:
     found = await _reachable(inquiry, sorted({engine.health_path for engine in facts.inference_engines().values()}))
     if found:
         return _reached(found)
-    return ok("closed to clients by design, the load balancer asks for it inside; `models` tells clients the same")
+    return ok(
+        "closed to clients by design, the load balancer asks for it inside; `models` gives clients the same answer"
+    )
 
 
 async def other_paths(inquiry: Inquiry) -> Verdict:
@@ -73,7 +75,7 @@ def _reached(found: list[str]) -> Verdict:
 async def without_key(inquiry: Inquiry) -> Verdict:
     """Ask without a key."""
     if inquiry.target.authentication == "none":
-        return skipped("the endpoint asks for no key: whoever reaches it may ask")
+        return skipped("the endpoint asks for no key: every client that reaches it may ask")
     verdict = await _refused(inquiry, inquiry.without_key, "without a key")
     if verdict is not None:
         return verdict
@@ -87,7 +89,7 @@ async def without_key(inquiry: Inquiry) -> Verdict:
     if is_open and inquiry.target.authentication == "api_key":
         return failed(
             "models are listed without a key",
-            "tasks must ask for the key on every path: deploy the inference stack anew, an older Slipway made it",
+            "tasks must ask for the key on every path: deploy the inference stack again: an older Slipway deployed it",
         )
     return ok(f"refused without a key{', but models are listed: engines guard only generation' if is_open else ''}")
 
@@ -100,7 +102,7 @@ async def wrong_key(inquiry: Inquiry) -> Verdict:
 
 
 async def _refused(inquiry: Inquiry, client: httpx2.AsyncClient, how: str) -> Verdict | None:
-    """Return what is wrong when a client is not refused; none when it is."""
+    """Return what is wrong when a client is not refused; None when it is."""
     body = chat_request(inquiry.model or "any", "Hello", 1, stream=False)
     answer = await inquiry.post(client, "/chat/completions", body)
     if isinstance(answer, Trouble):
@@ -112,7 +114,8 @@ async def _refused(inquiry: Inquiry, client: httpx2.AsyncClient, how: str) -> Ve
     if answer.is_success:
         return failed(
             f"it answers {how}",
-            "whoever reaches it may use it: look at endpoint.authentication, and whether this is the load balancer",
+            "every client that reaches it may use it: look at endpoint.authentication, and whether this is the load "
+            "balancer",
         )
     return failed(
         f"{answer.status_code} {how}, not 401 or 403",

@@ -99,7 +99,7 @@ async def certificate(inquiry: Inquiry) -> Verdict:
         return failed(
             f"{version}, for {names}; it ends in {days} days",
             "AWS Certificate Manager renews its own certificates 60 days before they end, unless their validation "
-            "record is gone: look there. Import others anew",
+            "record is gone: look there. Import others again",
         )
     return ok(f"{version}, for {names}; {days} days left")
 
@@ -137,7 +137,7 @@ def _refused_certificate(target: Target, error: ssl.SSLCertVerificationError) ->
             return failed(f"the certificate {word}{when}", "renew it, or set this computer's clock right")
         case code if code in _UNKNOWN_ISSUER:
             return failed(
-                f"nobody whom this computer trusts has signed the certificate ({error.verify_message})",
+                f"the certificate is not signed by an authority that this computer trusts ({error.verify_message})",
                 "a private authority's certificate goes into --ca-file, and into SSL_CERT_FILE for other clients",
             )
         case _:

@@ -23,8 +23,8 @@ class Inquiry:
         without_key: client that sends none.
         with_wrong_key: client that sends a wrong one.
         model: the id to ask for; a check finds it where the target does not say.
-        unreachable: why nothing at all can be asked; none when it can.
-        not_serving: why no text can be asked for; none when it can.
+        unreachable: why nothing at all can be asked; None when it can.
+        not_serving: why no text can be asked for; None when it can.
     """
 
     target: Target

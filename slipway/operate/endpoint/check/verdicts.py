@@ -38,7 +38,7 @@ class Outcome:
     Attributes:
         check: its name.
         verdict: what it found.
-        seconds: how long it took; none when it was skipped.
+        seconds: how long it took; None when it was skipped.
     """
 
     check: str

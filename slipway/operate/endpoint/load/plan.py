@@ -39,12 +39,12 @@ class Plan:
     max_tokens: int
 
     def requests_at(self, concurrency: int) -> int | None:
-        """Return how many requests a level has; none when it goes by time."""
+        """Return how many requests a level has; None when it goes by time."""
         return None if self.seconds is not None else max(self.requests, concurrency)
 
     @property
     def all_requests(self) -> int | None:
-        """Requests of all levels; none when they go by time."""
+        """Requests of all levels; None when they go by time."""
         return None if self.seconds is not None else sum(max(self.requests, level) for level in self.levels)
 
     def prompt(self, number: int) -> str:
@@ -58,7 +58,7 @@ def parse_levels(text: str) -> tuple[int, ...]:
     """Return the numbers of `1,2,4`.
 
     Raises:
-        RefusedError: they are no rising numbers from 1 to 1024.
+        RefusedError: they are not rising numbers from 1 to 1024.
     """
     try:
         levels = tuple(int(part) for part in text.split(","))

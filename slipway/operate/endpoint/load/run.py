@@ -30,7 +30,7 @@ _HOPELESS_SHARE = 0.5
 
 
 class Progress(Protocol):
-    """Who is told how it goes on."""
+    """Who gets the progress."""
 
     def begin(self, concurrency: int, requests: int | None, seconds: float | None) -> None:
         """A level begins."""
@@ -49,10 +49,10 @@ class LoadTest:
     Attributes:
         target: what is asked.
         plan: how.
-        progress: who is told.
+        progress: who gets the progress.
         model: the id that is asked for; known after the first request.
         levels: numbers of each level that began, the last one perhaps interrupted.
-        stopped: why no higher level was tried; none when all were.
+        stopped: why no higher level was tried; None when all were.
     """
 
     target: Target

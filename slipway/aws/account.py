@@ -1,4 +1,4 @@
-"""The AWS account that is asked; nothing in it is changed."""
+"""The AWS account that a command reads and changes: one session, and one client for each service and Region."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -6,17 +6,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from threading import Event, Lock, RLock
-from typing import Any
+from typing import Any, Self
 
 import boto3
 import httpx2
 import jmespath
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
-from botocore.parsers import ResponseParserError
+from botocore.exceptions import ClientError
 
-UNANSWERED = (BotoCoreError, ClientError, ResponseParserError)
-"""What boto3 raises when AWS refuses, throttles, fails, cannot be reached, or a proxy answers in its place."""
+from slipway.aws.refusals import UNANSWERED, words_of
+from slipway.errors import RefusedError
 
 _CONFIGURATION = Config(
     retries={"mode": "standard", "total_max_attempts": 4}, connect_timeout=5, read_timeout=20, max_pool_connections=16
@@ -70,6 +69,24 @@ class Account:
     interrupted: Event = field(default_factory=Event)
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
+    @classmethod
+    def in_region(cls, region: str) -> Self:
+        """Return the account of the credentials that boto3 finds; asks nothing yet.
+
+        Raises:
+            botocore.exceptions.BotoCoreError: the profile is unknown.
+        """
+        return cls(region, boto3.Session(region_name=region))
+
+    @property
+    def id(self) -> str:
+        """The account's twelve digits.
+
+        Raises:
+            ClientError, BotoCoreError, ResponseParserError: as `caller`.
+        """
+        return self.caller.account_id
+
     @property
     def caller(self) -> Caller:
         """Whose credentials these are; needs no permission.
@@ -117,12 +134,12 @@ class Account:
         """Return the HTTP status of a HEAD request to a public address, without credentials.
 
         Raises:
-            httpx2.HTTPError: nobody answers.
+            httpx2.HTTPError: the address does not answer.
         """
         return httpx2.head(url, timeout=_WAIT_SECONDS, follow_redirects=True).status_code
 
     def listing(self, service: str, operation: str, items: str, **arguments: Any) -> list[Any]:
-        """Return everything that an operation lists, page by page; the same listing is asked for once a preflight.
+        """Return everything that an operation lists, page by page; the same listing is asked for once.
 
         Args:
             service: boto3's name of the service.
@@ -149,3 +166,19 @@ class Account:
                 item for item in client.get_paginator(operation).paginate(**arguments).search(items) if item is not None
             )
         return iter(jmespath.search(items, getattr(client, operation)(**arguments)) or ())
+
+
+def open_account(region: str) -> Account:
+    """Find out whose credentials boto3 finds.
+
+    Raises:
+        RefusedError: there are none, or AWS does not take them.
+    """
+    try:
+        account = Account.in_region(region)
+        _ = account.caller
+    except UNANSWERED as error:
+        raise RefusedError(
+            f"no AWS account: {words_of(error)}. Log in, or set AWS_PROFILE. Nothing was changed"
+        ) from error
+    return account

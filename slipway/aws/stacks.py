@@ -4,6 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import yaml
+from botocore.exceptions import ClientError
+
 NESTED_STACK = "AWS::CloudFormation::Stack"
 LOG_GROUP = "AWS::Logs::LogGroup"
 
@@ -40,6 +43,48 @@ class SkippedResource:
     logical_id: str
     type: str
     physical_id: str
+
+
+def find_stack(cloudformation: Any, name: str) -> Mapping[str, Any] | None:
+    """Return CloudFormation's description of a stack, `None` when it is not deployed.
+
+    Raises:
+        ClientError, BotoCoreError: CloudFormation refuses, or does not answer.
+    """
+    try:
+        found: Mapping[str, Any] = cloudformation.describe_stacks(StackName=name)["Stacks"][0]
+    except ClientError as error:
+        if _is_missing(error):
+            return None
+        raise
+    return found
+
+
+def outputs(stack: Mapping[str, Any]) -> dict[str, str]:
+    """Return the outputs of a stack that CloudFormation described."""
+    return {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}
+
+
+def deployed_template(cloudformation: Any, name: str) -> dict[str, Any] | None:
+    """Return the template that a stack was deployed with, `None` when it is not deployed.
+
+    Raises:
+        ClientError, BotoCoreError: CloudFormation refuses, or does not answer.
+    """
+    try:
+        body: Any = cloudformation.get_template(StackName=name, TemplateStage="Original")["TemplateBody"]
+    except ClientError as error:
+        if _is_missing(error):
+            return None
+        raise
+    # boto3 parses JSON itself, into ordered mappings, and leaves YAML as text.
+    template: dict[str, Any] = yaml.safe_load(body) if isinstance(body, str) else body
+    return template
+
+
+def _is_missing(error: ClientError) -> bool:
+    """CloudFormation says with words alone that a stack does not exist: the code is `ValidationError` for all."""
+    return "does not exist" in str(error)
 
 
 def deployed_stacks(cloudformation: Any) -> dict[str, DeployedStack]:
