@@ -16,8 +16,8 @@ export PYTHON := $(shell for p in python3.12 python3.13 python3.11 python3; do \
 	  $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && { echo $$p; break; }; done)
 endif
 # The Makefile's own names are of `override`: a value from the command line would be text of a recipe, which a shell runs.
-# Test files side by side, one worker for each core; each has a CDK of its own, so four are enough.
-override SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist loadfile
+# Test files side by side. Four workers on any machine: tests wait for programs that they start, and each worker has a CDK.
+override SIDE_BY_SIDE := --numprocesses 4 --dist loadfile --no-loadscope-reorder
 # Trains on all processors: beside it the daemons of another test's cluster would miss their time limits.
 override WHOLE_CHAIN := tests/slurm/test_whole_chain.py
 override TEST_TIMES := .plan/test-times.xml
@@ -143,7 +143,7 @@ rehearse-%: setup
 
 .PHONY: test-rehearsal
 test-rehearsal: setup ## Run the slow tests of the rehearsal, of slipway destroy and roll-out
-	python -m pytest tests/emulator tests/rehearse tests/remove/teardown tests/operate/roll_out -m rehearsal
+	python -m pytest $(SIDE_BY_SIDE) tests/emulator tests/rehearse tests/remove/teardown tests/operate/roll_out -m rehearsal
 
 .PHONY: destroy
 destroy: setup ## Delete the deployed ENVIRONMENT, nodes first; says what and asks (docs/teardown.md)

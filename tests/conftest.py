@@ -1,5 +1,6 @@
 """What all tests share. Synth is slow, so each environment is synthesized once in a session."""
 
+import gc
 import os
 from collections.abc import Callable
 from fcntl import LOCK_EX, flock
@@ -21,7 +22,19 @@ moto.settings.ec2_load_default_amis = lambda: False
 # Each boto3 session reads the models of its services from disk, 0.2 s for EC2's. Here all sessions share one loader.
 botocore.session.create_loader = cache(botocore.session.create_loader)
 
+# The CDK, moto and botocore keep millions of objects: to search them for circles took a quarter of the tests' time.
+gc.set_threshold(100_000, 20, 100)
+
+_SLOW_FOLDERS = ("gates", "emulator", "assets", "jobs", "endpoint", "iam", "config")
+"""Their files start other programs, or take long with few tests (tests/durations.md)."""
+
 AssemblyFactory = Callable[[str], Assembly]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Begin with what takes long: workers take file after file, and none is left alone with a long one at the end."""
+    tests = config.rootpath / "tests"
+    items.sort(key=lambda item: not any(item.path.is_relative_to(tests / folder) for folder in _SLOW_FOLDERS))
 
 
 @pytest.fixture(scope="session")

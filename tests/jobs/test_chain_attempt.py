@@ -34,7 +34,7 @@ def checkpoint(run: Run, step: int) -> None:
         # It was too slow to end well, but there is something to go on from.
         (143, "stop", False, False, Decision("stopped", counted=False, action="requeue")),
         (0, "stop", True, False, Decision("stopped", counted=False, action="requeue")),
-        # Twice without a step: it would go round for ever.
+        # Twice without a step: it would go round forever.
         (0, "stop", True, True, Decision("failed", counted=True, action="retry")),
         # A signal that this script did not see.
         (0, "none", False, False, Decision("stopped", counted=False, action="requeue")),

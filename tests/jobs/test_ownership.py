@@ -258,7 +258,7 @@ def test_a_planted_lock_does_not_write_elsewhere(environment: Environment, slurm
 
 
 def succeeds_as(user: int, work: Callable[[], object]) -> bool:
-    """Tell whether something raises no error when another user does it."""
+    """Return whether something raises no error when another user does it."""
     child = os.fork()
     if child == 0:
         try:

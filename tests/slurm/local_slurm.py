@@ -229,7 +229,7 @@ def fields(shown: str) -> dict[str, str]:
 
 
 def listens(port: int) -> bool:
-    """Tell whether somebody on this machine takes connections to a port."""
+    """Return whether somebody on this machine takes connections to a port."""
     with socket.socket() as attempt:
         return attempt.connect_ex(("127.0.0.1", port)) == 0
 

@@ -33,7 +33,7 @@ def lose_the_lustre_servers(node: HealthNode) -> None:
 
 
 def has_ended(cluster: TrainiumCluster, job: str) -> bool:
-    """Tell whether a job has ended, and let it start as often as it is requeued."""
+    """Return whether a job has ended, and let it start as often as it is requeued."""
     fields = cluster.job(job)
     if fields["JobState"] == "PENDING" and fields["Reason"] == "BeginTime":
         cluster.start_now(job)

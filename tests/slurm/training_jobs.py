@@ -168,7 +168,7 @@ class TrainingJobs:
         return self.cluster.job(job)["JobState"]
 
     def _ended(self, run: Run, job: str) -> bool:
-        """Tell whether a job has ended, and let the requeued jobs of its run start."""
+        """Return whether a job has ended, and let the requeued jobs of its run start."""
         for other in read_chain(run.chain_file).jobs.values():
             fields = self.cluster.job(other)
             if fields["JobState"] == "PENDING" and fields["Reason"] == "BeginTime":
@@ -229,6 +229,6 @@ class TrainingJobs:
 
 
 def stages_in_order(cluster: LocalSlurm, jobs: Sequence[str]) -> bool:
-    """Tell whether each of the ended jobs began after the one before had ended."""
+    """Return whether each of the ended jobs began after the one before had ended."""
     times = [(cluster.job(job)["StartTime"], cluster.job(job)["EndTime"]) for job in jobs]
     return all(before[1] <= after[0] for before, after in itertools.pairwise(times))

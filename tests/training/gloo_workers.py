@@ -53,7 +53,10 @@ def _work(rank: int, size: int, port: int, function: Callable[[Workers], Any], r
     os.environ.update({name: str(value) for name, value in place.items()})
     hardware = Hardware(device="cpu", framework="native", nodes=1, workers_per_node=size)
     try:
-        value = function(join(hardware))
+        workers = join(hardware)
+        value = function(workers)
+        # Worker 0 has the store by which the others meet: it must not end while one of them still makes its groups.
+        workers.barrier()
         leave()
     except BaseException:
         results.put((rank, None, traceback.format_exc()))
