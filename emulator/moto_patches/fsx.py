@@ -138,13 +138,13 @@ DEVIATIONS = (
     ),
     MotoPatch(
         "fsx-last-backups",
-        "AWS takes a last backup of an OpenZFS file system that is deleted, unless told not to, and CloudFormation "
+        "AWS takes a last backup of an OpenZFS file system that is deleted, unless a flag says no, and CloudFormation "
         "cannot tell it; moto takes none",
         _take_last_backups,
     ),
     MotoPatch(
         "fsx-backup-description",
-        "moto's backups are being created for ever and do not say of which file system they are",
+        "moto's backups are being created forever and do not say of which file system they are",
         _describe_backups_completely,
     ),
 )

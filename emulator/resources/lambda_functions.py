@@ -13,7 +13,7 @@ from emulator.resources.row_handler import RowHandler
 
 
 class FunctionHandler(RowHandler):
-    """Creates the function by its row and tells the runner."""
+    """Creates the function by its row and registers it with the runner."""
 
     def __init__(self, row: Row, clients: Clients, runner: FunctionRunner) -> None:
         super().__init__(row, clients)
@@ -38,7 +38,7 @@ class FunctionHandler(RowHandler):
 
 
 class LayerHandler(RowHandler):
-    """Publishes the layer version by its row and tells the runner where the archive is."""
+    """Publishes the layer version by its row and gives the runner the place where the archive is."""
 
     def __init__(self, row: Row, clients: Clients, runner: FunctionRunner) -> None:
         super().__init__(row, clients)

@@ -79,7 +79,7 @@ class RowHandler:
         return Provisioned(existing.physical_id, attributes, tuple(unmapped))
 
     def delete(self, request: Request, existing: Existing) -> None:
-        """Clear the way, then make the delete call; what is already gone is no failure."""
+        """Clear the way, then make the delete call; what is already gone counts as done."""
         about = known(request, existing)
         for name, setting in self.row.settings.items():
             if setting.release and setting.remove:

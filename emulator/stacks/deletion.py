@@ -35,7 +35,7 @@ def delete_stack(
     needs = dependencies(definitions)
     for logical_id in reversed(creation_order(definitions)):
         if logical_id in needed_by_failed:
-            # Something that still stands refers to it; AWS would not get this far either.
+            # Something that still exists refers to it; AWS would not get this far either.
             needed_by_failed |= needs[logical_id]
             continue
         policy = "Retain" if logical_id in retained else definitions[logical_id].get("DeletionPolicy", "Delete")
@@ -56,7 +56,7 @@ def _removed(resource: ProvisionedResource, policy: str, provisioner: Provisione
     except ProvisioningError:
         return False
     except Exception:
-        # The client polls for a final status: a defect of the emulator must not leave it waiting for ever.
+        # The client polls for a final status: a defect of the emulator must not leave it waiting forever.
         _log.exception("defect while deleting %s", resource.physical_id)
         return False
     return True

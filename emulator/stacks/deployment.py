@@ -93,7 +93,7 @@ class Deployment:
         except ProvisioningError as failure:
             self._end_in_failure(failure)
         except Exception as bug:
-            # The client polls for a final status: a defect of the emulator must not leave it waiting for ever.
+            # The client polls for a final status: a defect of the emulator must not leave it waiting forever.
             _log.exception("defect while deploying %s", self._stack.name)
             self._end_in_failure(ProvisioningError(f"Defect of the emulator: {type(bug).__name__}: {bug}"))
         else:

@@ -29,7 +29,7 @@ def version_parameter(qualifier: str) -> str:
 
 
 def bootstrap_command(account_id: str, region: str, qualifier: str) -> str:
-    """Return the command that bootstraps an account's Region, or renews what stands.
+    """Return the command that bootstraps an account's Region, or renews what exists.
 
     It names no policies: a first bootstrap gives CloudFormation's role AdministratorAccess, and a later one keeps what
     somebody narrowed it to.

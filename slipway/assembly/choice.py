@@ -96,7 +96,7 @@ def chosen_assembly(
     Args:
         environment: name or file of an environment.
         assembly: folder of an assembly, instead.
-        purpose: the command's name: the folder below `.plan` that has a folder for each environment, written anew each
+        purpose: the command's name: the folder below `.plan` that has a folder for each environment, written again each
             time.
         despite_findings: whether an assembly is good enough that a scanner, or the price ceiling, refuses.
 

@@ -28,7 +28,7 @@ class Context:
     """AWS Region, where the configuration does not name it."""
 
     subnets: Mapping[str, Subnet] = field(default_factory=dict)
-    """Subnets by what stands in the configuration: an id or a reference such as `${network.Subnet1}`."""
+    """Subnets by what exists in the configuration: an id or a reference such as `${network.Subnet1}`."""
 
     own_buckets: Collection[str] | None = None
     """Names of, or references to, the buckets of this environment."""

@@ -16,7 +16,7 @@ _WANTED = "write the name of a file in environments/ without its ending, or a pa
 
 
 class WrongChoiceError(ValueError):
-    """What stands for an environment cannot be one; the message says what to write."""
+    """What exists for an environment cannot be one; the message says what to write."""
 
 
 def environment_file(choice: str) -> Path:

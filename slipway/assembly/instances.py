@@ -52,7 +52,7 @@ class InstanceGroup:
         purpose: what they are for, for example `head node` or `queue trn1, trn1-32xl`.
         instance_type: EC2 instance type.
         purchase: how they are paid.
-        idle_count: how many run while nobody uses the environment. Hosts of a model: as if a version of it were served,
+        idle_count: how many run while the environment is idle. Hosts of a model: as if a version of it were served,
             at the time of day when its schedules keep the most.
         peak_count: how many run at most.
         availability_zone_ids: where they can be; empty when the template names the zone by other means.

@@ -23,7 +23,7 @@ class ProcessGroup:
             command: program and arguments.
             variables: its environment variables, all of them.
             folder: its working folder.
-            log: file for all that it prints, written anew.
+            log: file for all that it prints, written again.
 
         Raises:
             FileNotFoundError: there is no such program.

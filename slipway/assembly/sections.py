@@ -35,7 +35,7 @@ class Section:
     """Where it stands, from the root of the file."""
 
     value: Any
-    """What stands there; getters raise `UnknownValue` when it is no mapping."""
+    """What exists there; getters raise `UnknownValue` when it is not a mapping."""
 
     parent: "Section | None" = field(default=None, repr=False)
     """The section with the list that this one is an item of."""
@@ -125,7 +125,7 @@ class Section:
         return int(found)
 
     def finding(self, message: str, *keys: str, fix: str = "") -> Finding:
-        """Make a finding about this section, or about what stands below it.
+        """Make a finding about this section, or about what exists below it.
 
         Args:
             message: what is wrong, without a full stop.

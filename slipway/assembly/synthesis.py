@@ -42,7 +42,7 @@ class Synthesis:
 
         Args:
             despite_findings: be content with an assembly that scanners, rules or the cost ceiling refuse: the CDK asks
-                them after everything is written. What stands can be looked at, stopped and destroyed all the same.
+                them after everything is written. What exists can be looked at, stopped and destroyed all the same.
 
         Raises:
             SynthFailedError: the app ended with another exit code than 0.

@@ -1,4 +1,4 @@
-"""How resource types bill: what stands in a template and costs money, what is free, and what depends on use."""
+"""How resource types bill: what exists in a template and costs money, what is free, and what depends on use."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Billing(Row):
     Attributes:
         resource_type: For example ``AWS::EC2::NatGateway``.
         why: What of it bills, or why it is free, as a sentence.
-        each: What every resource of the type bills while it stands.
+        each: What every resource of the type bills while it exists.
         measured: Whether more of what it bills depends on its properties: ``slipway.review.cost`` reads them.
         by_use: What bills by requests, bytes or seconds.
     """

@@ -68,7 +68,7 @@ class ResourceType(_Part):
     Source: the `handlers.*.permissions` of each type's public CloudFormation schema, as pulumi/pulumi-aws-native keeps
     them (aws-cloudformation-schema/ @43eed3b0, of 2026-08-07), as of 2026-11-22. Left out: services that Slipway's
     templates never reach through the type (API Gateway, App Runner, AppSync, Amplify, S3 Tables, VPC Lattice, EFS, VPN
-    gateways, IAM users and groups), and names that are not IAM actions, as cfn-lint tells (s3:DeleteBucketCors).
+    gateways, IAM users and groups), and names that are not IAM actions, as cfn-lint reports (s3:DeleteBucketCors).
     AWS::Budgets::Budget, AWS::CodeBuild::Project, AWS::FSx::FileSystem and AWS::Route53::RecordSet have no such schema:
     their actions, and those of AWS::SSM::Document, are from the Service Authorization Reference. Added from there and
     from user guides: what UpdatePolicy does to a group (autoscaling:SuspendProcesses), the change sets and tags of

@@ -197,7 +197,7 @@ class _Reader:
             elif key in mapping:
                 first = self.document.keys[here].line
                 fix = f"Line {first} has it already: keep one of the two."
-                self._refuse(event, here, "this key stands here a second time", fix)
+                self._refuse(event, here, "this key is here a second time", fix)
                 self._skip(next(self.events))
             else:
                 self.document.keys[here] = _position(event)

@@ -18,12 +18,12 @@ def sections_in(annotation: Any) -> tuple[type[Section], ...]:
 
 
 def holds_list(annotation: Any) -> bool:
-    """Tell whether a field of this type is a list."""
+    """Return whether a field of this type is a list."""
     return get_origin(annotation) is tuple or any(holds_list(argument) for argument in get_args(annotation))
 
 
 def is_tag_of(section: type[Section], tag: object) -> bool:
-    """Tell whether this section is the one that its `type` field calls `tag`."""
+    """Return whether this section is the one that its `type` field calls `tag`."""
     field = section.model_fields.get("type")
     return field is not None and get_origin(field.annotation) is Literal and tag in get_args(field.annotation)
 

@@ -1,4 +1,4 @@
-"""Loads an environment file and tells everything that is wrong with it at once."""
+"""Loads an environment file and reports everything that is wrong with it at once."""
 
 import pathlib
 

@@ -1,4 +1,4 @@
-"""The `operations` section: who is told, and what it may cost."""
+"""The `operations` section: who is notified, and what it may cost."""
 
 from typing import Annotated, Literal
 
@@ -29,7 +29,7 @@ class Operations(Section):
 
     at_budget: Literal["notify", "stop"] = "notify"
     """What happens when the whole budget is spent. `stop`: training and inference are stopped, too, and `slipway
-    resume` starts them again; what stands goes on billing."""
+    resume` starts them again; what exists continues to bill."""
 
     max_usd_per_hour: Annotated[float, Field(gt=0, le=1_000_000)] | None = None
     """Most that the environment may cost in US dollars an hour, by list prices, when everything runs that may.

@@ -1,4 +1,4 @@
-"""What is wrong with an environment file, and how it is told to a person."""
+"""What is wrong with an environment file, and how a person reads it."""
 
 import json
 import re
@@ -10,7 +10,7 @@ Path = tuple[str | int, ...]
 """Way from the root of the file to one value: keys of mappings and indexes of lists."""
 
 MOST_TOLD = 20
-"""Problems of one file that are told at once."""
+"""Problems of one file, reported at once."""
 
 _LONGEST_SHOWN = 60
 _PLAIN_KEY = re.compile(rf"[A-Za-z0-9_:./@+=-]{{1,{_LONGEST_SHOWN}}}")

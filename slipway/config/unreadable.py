@@ -11,15 +11,15 @@ from slipway.config.problems import Path, short
 _NO_SPACE = re.compile(r"(?P<key>\s*(?:- +)*[A-Za-z_][A-Za-z0-9_]*:)(?!//)\S")
 # PyYAML's words, and clearer ones with a way out; {beginning} is the line where the construct begins.
 _CLEARER_WORDS = (
-    ("found character '\\t'", "a tab stands where YAML wants spaces", "Write spaces."),
+    ("found character '\\t'", "there is a tab where YAML wants spaces", "Write spaces."),
     (
         "mapping values are not allowed here",
-        "a ':' stands where none can be",
+        "there is a ':' where none can be",
         "Check the indentation here and in the line before, write a space behind each ':', quote a value with ': '.",
     ),
     (
         "but got '?'",
-        "a '?' stands inside brackets without quotation marks",
+        "there is a '?' inside brackets without quotation marks",
         'Put the whole text in quotation marks: "0 20 ? * MON-FRI *".',
     ),
     (
@@ -33,7 +33,7 @@ _CLEARER_WORDS = (
         "Write it, and close each `[` and `{`.",
     ),
     ("that cannot start any token", "a text cannot begin with this character", "Put the text in quotation marks."),
-    ("expected '<document start>'", "this stands behind the end of the document", "Keep one mapping in the file."),
+    ("expected '<document start>'", "this is behind the end of the document", "Keep one mapping in the file."),
     ("but found another document", "a second document begins here", "Keep one document in each file."),
     ("could not find expected ':'", "a ':' is missing", "Write `key: value`."),
     (
@@ -105,7 +105,7 @@ def _flaw_of(error: yaml.MarkedYAMLError, text: str) -> Flaw:
     if mark and any(words in problem for words in _WORDS_BEHIND_NO_SPACE) and (flaw := _missing_space(mark.line, text)):
         return flaw
     if mark and (indicator := _INDICATORS.get(error.context or "")):
-        message = f"not valid YAML: a `{indicator}` stands here without quotation marks"
+        message = f"not valid YAML: a `{indicator}` is here without quotation marks"
         return Flaw(_within(mark, text), (), message, 'Put the whole text in them, such as "0 20 ? * MON-FRI *".')
     beginning = (error.context_mark.line if error.context_mark else 0) + 1
     message, fix = next(

@@ -1,4 +1,4 @@
-"""What an inference engine is told: the values that fill the templates of its row."""
+"""The settings of an inference engine: the values that fill the templates of its row."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _TEMPLATE_FIELDS = frozenset(
 
 
 def template_fields(template: str) -> set[str]:
-    """Return the names of a template's fields; two braces stand for one that is no field."""
+    """Return the names of a template's fields; two braces stand for one that is not a field."""
     return {name for _, name, _, _ in Formatter().parse(template) if name is not None}
 
 

@@ -64,7 +64,7 @@ class InferenceEngine(Row):
         instance_families: Families (see ``instance_family``) the image runs on.
         architectures: Model architectures it serves, as ``architectures`` in a model's ``config.json`` names them.
         model_files: Files of the model's folder without which the server would look for the model elsewhere, or compile
-            it. A task ends where one is missing: its folder is empty, a mount is dead, or the model is none for this
+            it. A task ends where one is missing: its folder is empty, a mount is dead, or the model is not for this
             engine.
         entry_point: What the container runs in place of the image's own entry point; none where that one is right.
         command: Templates (see ``EngineSettings``) of the arguments. One with a field that has no value is left out.
@@ -85,7 +85,7 @@ class InferenceEngine(Row):
         drain_seconds: How long the server finishes running requests after SIGTERM; 0 when it does not.
         stop_timeout_seconds: Time until SIGKILL that lets the server drain.
         load_minutes: Minutes from the container's start to the first healthy answer that are to be allowed.
-        needs_compiled: Whether the server must be told what the model was compiled for; else it reads the model's file.
+        needs_compiled: Whether the server needs the compiled shape as arguments; else it reads the model's file.
         limits: The limits that can be set, by their name in an environment file.
         metrics: The server's names of its metrics, by neutral names: the gauges ``queue_size`` and
             ``running_requests``, the counters ``prompt_tokens``, ``generated_tokens`` and ``requests_succeeded``, the
@@ -172,7 +172,7 @@ class InferenceEngine(Row):
             logical_neuron_cores: NeuronCores of the host.
         """
         if compiled is None and self.needs_compiled:
-            message = f"{self.name} reads it from no file of the model and must be told"
+            message = f"{self.name} reads it from no file of the model: it must be an argument"
             fix = "Write batch_size, sequence_length and tensor_parallel_size as they were compiled."
             return [SettingsProblem(("compiled",), message, fix)]
         problems = [*self._core_problems(compiled, logical_neuron_cores)]

@@ -114,7 +114,7 @@ class DaemonPod(Row):
     memory_mib: Annotated[int, Field(ge=0)]
 
     def runs_on(self, instance_type_name: str) -> bool:
-        """Tell whether nodes of an instance type run it.
+        """Return whether nodes of an instance type run it.
 
         Raises:
             UnknownFact: Slipway knows no such instance type.

@@ -97,7 +97,7 @@ def _certificate_arns(environment: Environment) -> tuple[str, ...]:
 
 
 def _keeps_data(environment: Environment) -> bool:
-    """Tell whether anything of the environment's storage is `persistent`."""
+    """Return whether anything of the environment's storage is `persistent`."""
     storage = environment.storage
     of_storage = storage.lifecycle or environment.lifecycle
     apart = [part.lifecycle for part in (storage.lustre, storage.home) if part]

@@ -38,7 +38,7 @@ class Change:
 
 
 def _more(default: int) -> Callable[[str | None], tuple[str, ...]]:
-    """One more, or where a limit forbids it one less, than what stands there or the default."""
+    """One more, or where a limit forbids it one less, than what exists there or the default."""
 
     def values(text: str | None) -> tuple[str, ...]:
         number = default if text is None else int(yaml.safe_load(text))

@@ -34,7 +34,7 @@ class EmulatorProcess:
             command: the program and its options.
             variables: its environment variables, all of them.
             project: the folder it runs in, so that Python finds its package.
-            output: file for what it prints; the first line of JSON tells its port.
+            output: file for what it prints; the first line of JSON has its port.
 
         Raises:
             EmulatorFailedError: it ended, or did not answer in time.

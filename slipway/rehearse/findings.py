@@ -69,7 +69,7 @@ def types(entries: Sequence[Entry]) -> tuple[TypeResult, ...]:
 
 
 def failures(entries: Sequence[Entry]) -> tuple[Failure, ...]:
-    """Return the resources that failed, in the order in which they did; the same failure again is told once."""
+    """Return the resources that failed, in the order in which they did; the same failure is reported once."""
     found = [
         Failure(
             stack=entry.stack, logical_id=entry.logical_id, type=entry.type, reason=cut(entry.reason or "no reason")

@@ -13,7 +13,7 @@ from slipway.remove.leftovers.calls import listed
 from slipway.remove.leftovers.kind import Kind, kinds
 
 Inventory = Mapping[str, tuple[str, ...]]
-"""Names of what stands, by kind; kinds of which nothing stands are left out."""
+"""Names of what exists, by kind; kinds without any are left out."""
 
 
 class InventoryError(RehearsalError):
@@ -59,7 +59,7 @@ def take_inventory(endpoint: str, region: str) -> Inventory:
 
 
 def added(before: Inventory, after: Inventory) -> Inventory:
-    """Return what stands after and did not stand before."""
+    """Return what exists after and did not exist before."""
     difference = {
         kind: tuple(name for name in names if name not in before.get(kind, ())) for kind, names in after.items()
     }

@@ -39,7 +39,7 @@ def classify(
     """Tell the documented leftovers from the others.
 
     Args:
-        added: what stands now and did not stand before the rehearsal.
+        added: what exists now and did not exist before the rehearsal.
         entries: everything that happened to resources.
         keeps_data: whether the environment's storage is `persistent`.
         ignored_stacks: stacks that are not destroyed: the bootstrap stack.

@@ -91,7 +91,7 @@ def deploy_again(session: Session) -> str:
 
 
 def diff_nothing(session: Session) -> str:
-    """Compare what stands with what was deployed: no difference."""
+    """Compare what exists with what was deployed: no difference."""
     different = session.cdk.diff("diff", _emulated(session).variables, _assembly(session).folder)
     if different:
         raise PhaseFailedError(
@@ -118,7 +118,7 @@ def change(session: Session) -> str:
 
 
 def diff_change(session: Session) -> str:
-    """Compare the change with what stands: exactly the changed stacks differ."""
+    """Compare the change with what exists: exactly the changed stacks differ."""
     expected, changed = _expected_change(session)
     different = session.cdk.diff("diff-change", _emulated(session).variables, changed.folder)
     if different != len(expected):
@@ -193,7 +193,7 @@ PHASES = (
     Phase("deploy", "cdk deploy --all", deploy),
     Phase("deploy-again", "cdk deploy --all, unchanged", deploy_again),
     Phase("diff", "cdk diff, unchanged", diff_nothing),
-    Phase("inventory", "inventory of what stands", take_deployed_inventory),
+    Phase("inventory", "inventory of what exists", take_deployed_inventory),
     Phase("change", "cdk synth of a changed environment", change),
     Phase("diff-change", "cdk diff of the change", diff_change),
     Phase("update", "cdk deploy --all of the change", update),

@@ -73,11 +73,11 @@ def synthesized(question: Question, directory: Path) -> Iterator[Callable[[], Ba
 
     Args:
         question: what the user wants planned.
-        directory: folder of this plan; what is written there anew is removed first.
+        directory: folder of this plan; what is written there again is removed first.
 
     Yields:
         A function that waits for the assemblies and returns them. It raises NotPlannedError when what is planned does
-        not synthesize, with what both sides say. A base that does not is none: a change that mends it can be planned.
+        not synthesize, with what both sides say. A base that does not is none: a change that fixes it can be planned.
 
     Raises:
         NotPlannedError: Git does not know the base.

@@ -15,7 +15,7 @@ _NAMED = 3
 
 
 def above_ceiling(cost: Cost, operations: Operations) -> Finding | None:
-    """Tell what is wrong with an environment's peak cost.
+    """Return what is wrong with an environment's peak cost.
 
     Args:
         cost: `slipway plan`'s estimate of the environment.
@@ -23,7 +23,7 @@ def above_ceiling(cost: Cost, operations: Operations) -> Finding | None:
 
     Returns:
         A finding when the peak is above `max_usd_per_hour`, or when it cannot be shown to be below, and nobody has
-        acknowledged it; none when the file has no maximum.
+        acknowledged it; None when the file has no maximum.
     """
     maximum, acknowledged = operations.max_usd_per_hour, operations.acknowledged_usd_per_hour
     # In cents, as the plan prints it.

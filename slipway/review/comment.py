@@ -111,7 +111,7 @@ def update(pull_request: PullRequest, plans: list[Path], author: str, *, are_all
         What was done, a line for each environment.
 
     Raises:
-        CommentError: GitHub refuses, or a file is no plan, or two are of one environment.
+        CommentError: GitHub refuses, or a file is not a plan, or two are of one environment.
     """
     bodies = _bodies(plans)
     ours = _written_by(author, pull_request.comments())

@@ -49,7 +49,7 @@ def _wider_access(comparison: Comparison) -> Iterator[str]:
 
 def _security(comparison: Comparison) -> Iterator[str]:
     for tool in comparison.security.not_run:
-        yield f"{tool} did not run on both sides, so nobody knows what it would find"
+        yield f"{tool} did not run on both sides, so its findings are unknown"
     for finding in comparison.security.new:
         yield f"{finding.stack}/{finding.resource}: {finding.tool}, {finding.rule}: {finding.message}"
     for entry in comparison.security.new_acknowledgements:
@@ -66,13 +66,13 @@ CONDITIONS: dict[str, Condition] = {
     "replace": Condition("a resource is replaced", _with_effect("replace")),
     "may-replace": Condition("a resource may be replaced: only the deployment can tell", _with_effect("may_replace")),
     "remove": Condition("a resource is deleted", _with_effect("remove")),
-    "data-loss": Condition("data goes that nobody can get back", _data_loss),
+    "data-loss": Condition("data goes that cannot be recovered", _data_loss),
     "broadening": Condition(
         "someone or something may do or reach more than before, or less protects what is there", _wider_access
     ),
     "security": Condition("a scanner finds something new or did not run, or a finding is newly accepted", _security),
     "cluster-update": Condition(
-        "ParallelCluster cannot update the cluster while its nodes run, or nobody could ask it", _cluster_update
+        "ParallelCluster cannot update the cluster while its nodes run, or it could not be asked", _cluster_update
     ),
 }
 """By the name that `--fail-on` takes; `cost=PERCENT` and `unpriced` besides."""

@@ -27,7 +27,7 @@ def commit_of(project: Path, revision: str) -> str:
     """Return the short commit of a revision: a branch, a tag, `HEAD~1`.
 
     Raises:
-        NotPlannedError: the project is no Git repository, or it does not know the revision.
+        NotPlannedError: the project is not a Git repository, or it does not know the revision.
     """
     # What begins with a hyphen would be an option of Git.
     found = _git(project, "rev-parse", "--short", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
@@ -37,7 +37,7 @@ def commit_of(project: Path, revision: str) -> str:
     if shallow.returncode:
         # Git says which: no repository, or one of another user, as CI systems mount them into containers.
         raise NotPlannedError(
-            f"{project} is not a readable Git repository: compare with --against FOLDER, or mend it. Git says: "
+            f"{project} is not a readable Git repository: compare with --against FOLDER, or fix it. Git says: "
             f"{shallow.stderr.decode(errors='replace').strip()}"
         )
     history = "--unshallow " if shallow.stdout.strip() == b"true" else ""

@@ -125,7 +125,7 @@ class RealPackagesNode(ClusterNode):
     def modification_times(self) -> dict[str, int]:
         """Return when each file below the root was last written.
 
-        Without the scripts, which each run fetches anew, and apt's cache, which apt-mark renews to read the holds.
+        Without the scripts, which each run fetches again, and apt's cache, which apt-mark renews to read the holds.
         """
         renewed = {self.root / "opt/slipway/cluster", self.root / "var/cache/apt"}
         files = [path for path in self.root.rglob("*") if renewed.isdisjoint(path.parents) and not path.is_dir()]

@@ -1,4 +1,4 @@
-"""The sidecar as a process beside an engine that is slow, broken, absent or starts anew, and the ECS agent."""
+"""The sidecar as a process beside an engine that is slow, broken, absent or starts again, and the ECS agent."""
 
 import json
 import signal

@@ -206,7 +206,7 @@ def test_every_fourth_report_is_a_minute_for_cloudwatch_and_each_goes_to_prometh
 
     ended = pipeline.run()
 
-    # systemd starts a service anew that ended.
+    # systemd starts a service again that ended.
     assert ended.returncode == 1
     assert "neuron-monitor ended" in ended.stderr
     assert len(pipeline.metrics_sent()) == 2

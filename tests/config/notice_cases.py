@@ -73,7 +73,7 @@ NOTICE_CASES = [
         "static-nodes-without-reservation",
         {f"{RESOURCE}.min_count": 1, f"{QUEUE}.capacity_type": "spot"},
         "training.queues[0].compute_resources[0].min_count",
-        "Write `min_count: 0` until the cluster stands, or name a reservation.",
+        "Write `min_count: 0` until the cluster is deployed, or name a reservation.",
         {f"{RESOURCE}.min_count": 1, f"{RESOURCE}.instance_type": "m6i.large"},
     ),
     Case(

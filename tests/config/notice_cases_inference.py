@@ -21,7 +21,7 @@ INFERENCE_NOTICES = [
         "engine-maintained",
         second(engine="tgi") | {"inference.models.2": {"name": "qwen", "route": {"path": "/qwen"}}},
         "inference.models[1].engine",
-        "but gets no fixes. Write `engine: vllm-hf` and compile its versions anew",
+        "but gets no fixes. Write `engine: vllm-hf` and compile its versions again",
         second(),
     ),
     Case(

@@ -91,7 +91,7 @@ INFERENCE = [
         "engine-starts",
         {f"{MODEL}.engine": "vllm-aws"},
         f"{FIRST}.compiled",
-        "vllm-aws reads it from no file of the model and must be told",
+        "vllm-aws reads it from no file of the model: it must be an argument",
         {f"{MODEL}.engine": "vllm-aws", f"{MODEL}.compiled": COMPILED},
     ),
     Case(

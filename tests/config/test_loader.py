@@ -26,9 +26,9 @@ UNREADABLE = {
     "control character": (b"name: x\nregion: \x07\n", 2, 9, "the character U+0007 is not allowed in YAML"),
     "deep lists": (b"a: " + b"[" * 1000, 1, 24, "more than 20 levels of nesting"),
     "deep mappings": (b"".join(b" " * n + b"a:\n" for n in range(100)), 22, 22, "more than 20 levels of nesting"),
-    "pipe before a text": (b"name: |x\n", 1, 8, "a `|` or `>` stands here without quotation marks"),
-    "pipe and digit before a text": (b"name: >2x\n", 1, 9, "a `|` or `>` stands here without quotation marks"),
-    "exclamation mark and bracket": (b"name: !{}\n", 1, 8, "a `!` stands here without quotation marks"),
+    "pipe before a text": (b"name: |x\n", 1, 8, "a `|` or `>` is here without quotation marks"),
+    "pipe and digit before a text": (b"name: >2x\n", 1, 9, "a `|` or `>` is here without quotation marks"),
+    "exclamation mark and bracket": (b"name: !{}\n", 1, 8, "a `!` is here without quotation marks"),
     "separator in a text": (
         b'name: "x\n---\n"\n',
         2,

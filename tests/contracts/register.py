@@ -25,12 +25,12 @@ Source = Annotated[str, StringConstraints(pattern=r"^[^:]+ \S*\d\S*: .+")]
 
 
 class StandIn(BaseModel):
-    """What stands for somebody else's program, and how far it is known to behave like it."""
+    """What exists for somebody else's program, and how far it is known to behave like it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     of: str
-    """The program, service or file layout that it stands for."""
+    """The program, service or file layout that it replaces."""
 
     programs: tuple[str, ...] = ()
     """Names under which tests put it on the PATH."""

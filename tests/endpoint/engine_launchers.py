@@ -38,7 +38,7 @@ class Launcher:
     port: Setting
     batch_size: Setting
     keep_alive_seconds: Setting
-    """How long it keeps an idle connection; without a value for ever."""
+    """How long it keeps an idle connection; without a value forever."""
 
     other_flags: frozenset[str] = frozenset()
     """Further arguments that it knows, with a value."""

@@ -53,7 +53,7 @@ class Access:
 
 @dataclass(frozen=True, kw_only=True)
 class Reality:
-    """What stands in for AWS around the load balancer."""
+    """What exists in for AWS around the load balancer."""
 
     scale: float
     """Real seconds for one of the template's."""

@@ -92,7 +92,7 @@ def redirected(config: RedirectConfig, request: ReceivedRequest, *, protocol: st
 
 
 def chosen_by_weight(groups: Sequence[TargetGroupTuple], chance: random.Random) -> str | None:
-    """Return the target group for one request; none when no group has a weight."""
+    """Return the target group for one request; None when no group has a weight."""
     weights = [group.weight for group in groups]
     if not any(weights):
         return None

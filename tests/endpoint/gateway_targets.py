@@ -98,7 +98,7 @@ class TargetGroup:
                 transport.abort()
 
     def choose(self) -> Target | None:
-        """Return the target for a request; none when none is registered.
+        """Return the target for a request; None when none is registered.
 
         Without a healthy one all take requests ("fail open"), as AWS documents it.
         """

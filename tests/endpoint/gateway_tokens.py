@@ -12,10 +12,10 @@ from tests.endpoint.gateway_template import AdditionalClaim, JwtValidationConfig
 
 
 def token_is_valid(authorization: str | None, config: JwtValidationConfig, keys: KeySetSerialization) -> bool:
-    """Tell whether an `Authorization` header has a token that the check lets pass.
+    """Return whether an `Authorization` header has a token that the check lets pass.
 
     Args:
-        authorization: the header; none when there is no such header.
+        authorization: the header; None when there is no such header.
         config: the check.
         keys: the issuer's key set, as its JWKS endpoint answers.
     """
@@ -44,7 +44,7 @@ def _has_all(claims: Mapping[str, Any], config: JwtValidationConfig) -> bool:
 
 
 def _has(value: Any, wanted: AdditionalClaim) -> bool:
-    """Tell whether a claim has one of the wanted values.
+    """Return whether a claim has one of the wanted values.
 
     That one is enough, not all, is what Slipway's environment file promises; AWS's documentation leaves it open.
     """

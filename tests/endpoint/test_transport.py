@@ -32,7 +32,7 @@ def test_http_leads_to_https(endpoints: Endpoints, variant: str, target: str) ->
 
 @each_secure_variant
 def test_nothing_is_served_over_http(endpoints: Endpoints, variant: str) -> None:
-    """The client follows the redirect only to leave: at port 443 of the loopback nobody answers."""
+    """The client follows the redirect only to leave: at port 443 of the loopback there is no answer."""
     endpoint = endpoints(variant)
     (name, *_) = endpoint.models
     before = len(endpoint.access_log)

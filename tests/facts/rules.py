@@ -306,7 +306,7 @@ def engines_can_run() -> Iterator[str]:
             yield f"{engine.name}: killed before it has drained"
         for name in engine.environment:
             if not re.match(r"^[A-Z][A-Z0-9_]*$", name):
-                yield f"{engine.name}: {name} is no environment variable"
+                yield f"{engine.name}: {name} is not an environment variable"
         for family in engine.instance_families:
             if not facts.instance_family(family).accelerator:
                 yield f"{engine.name}: {family} has no Neuron devices"
@@ -321,7 +321,7 @@ def engines_hide_their_other_paths() -> Iterator[str]:
         paths = (engine.health_path, engine.metrics_path, *engine.inference_paths, *engine.other_paths)
         for path in paths:
             if not path.startswith("/"):
-                yield f"{engine.name}: {path} is no path"
+                yield f"{engine.name}: {path} is not a path"
         for path, times in Counter(paths).items():
             if times > 1:
                 yield f"{engine.name}: {path} is there {times} times"

@@ -211,7 +211,7 @@ SPOILED = [
         "inference_engines.yaml",
         "health_path: /",
         "health_path: ",
-        "is no path",
+        "is not a path",
     ),
     Spoiled(
         rules.engines_hide_their_other_paths,
@@ -228,7 +228,7 @@ SPOILED = [
         "inference_engines.yaml",
         'MODEL_ID: "{',
         'model-id: "{',
-        "model-id is no env",
+        "model-id is not an env",
     ),
     Spoiled(
         rules.engines_can_run, "inference_engines.yaml", "[inf2, trn1]", "[inf2, cpu]", "cpu has no Neuron devices"

@@ -1,6 +1,6 @@
 """An environment on Kubernetes with every type that trains in one Region, and its nodes as a scheduler sees them.
 
-What a node has is from the facts, its labels, taints and EFA interfaces from what CloudFormation is told of its group.
+What a node has is from the facts, its labels, taints and EFA interfaces from what the template says of its group.
 """
 
 import json
@@ -16,7 +16,7 @@ from slipway import facts
 from slipway.config import Environment
 from slipway.config.kubernetes import Kubernetes, NodeGroup
 from slipway_jobs.environment import Environment as JobEnvironment
-from stacks.job_environment import kubernetes_job_environment
+from stacks.settings.job_environment import kubernetes_job_environment
 from stacks.storage import StorageStack
 from tests.config.files import load
 from tests.kubernetes.scheduling import Node
@@ -76,7 +76,7 @@ def cluster_of(environment: Environment) -> Kubernetes:
 
 
 def job_environment_of(environment: Environment) -> JobEnvironment:
-    """Return what the job kit is told of an environment; of the storage it is only told the buckets' names."""
+    """Return what the job kit knows of an environment; of the storage it knows only the buckets' names."""
     bucket = SimpleNamespace(bucket_name="bucket")
     storage = cast(StorageStack, SimpleNamespace(data_bucket=bucket, checkpoint_bucket=bucket, model_bucket=bucket))
     content = kubernetes_job_environment(environment, cluster_of(environment), storage, image="slipway:test", team=None)

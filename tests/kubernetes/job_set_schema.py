@@ -1,7 +1,7 @@
 """A compact schema of JobSet with the fields that the job kit writes, and what JobSet's webhook refuses besides.
 
 From kubernetes-sigs/jobset @08dfbdfd (0.12.0): charts/jobset/crds/jobset.x-k8s.io_jobsets.yaml (v1alpha2) and
-pkg/webhooks/jobset_webhook.go.
+pkg/webhooks/jobset_webhook.go. Compared field by field on 2026-11-23: the same limits or stricter ones.
 """
 
 import re
@@ -47,7 +47,10 @@ _REPLICATED_JOB = _object(
     {
         "name": _TEXT,
         "replicas": _COUNT,
-        "dependsOn": _list(_object({"name": _TEXT, "status": {"enum": ["Ready", "Complete"]}}, "name", "status")),
+        "dependsOn": {
+            **_list(_object({"name": _TEXT, "status": {"enum": ["Ready", "Complete"]}}, "name", "status")),
+            "maxItems": 5,
+        },
         # Checked as a Job of Kubernetes.
         "template": _OPEN,
     },
@@ -104,7 +107,7 @@ def job_set_errors(manifest: Mapping[str, Any]) -> list[str]:
             for each in job.get("dependsOn", ())
             if each["name"] not in names[:index]
         ),
-        *(f"{name} is no name for a pod" for name in _pod_names(manifest) if not _LABEL.fullmatch(name)),
+        *(f"{name} is not a name for a pod" for name in _pod_names(manifest) if not _LABEL.fullmatch(name)),
     ]
 
 

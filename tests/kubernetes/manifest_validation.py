@@ -17,7 +17,7 @@ from tests.kubernetes.queue_schemas import QUEUE_SCHEMAS
 
 Schema = dict[str, Any]
 
-# The library reads its schemas, up to 1 MB, for each object anew.
+# The library reads its schemas, up to 1 MB, for each object again.
 kubernetes_validate.utils.schema_contents = cache(kubernetes_validate.utils.schema_contents)
 
 _MPI_SCHEMA: Schema = mpi_job_definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]

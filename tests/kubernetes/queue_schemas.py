@@ -1,6 +1,7 @@
 """Compact schemas of Kueue's queues, with the fields that Slipway writes.
 
 From the resource definitions of kubernetes-sigs/kueue @ff69552e (0.19.2), v1beta2, which is the stored version.
+Compared field by field on 2026-11-23: the same limits or stricter ones.
 """
 
 from typing import Any

@@ -211,13 +211,13 @@ def test_both_sides_say_why_they_do_not_synthesize(project: Path, plans: Path) -
 def test_what_mends_the_base_is_planned_alone(project: Path, plans: Path, capsys: pytest.CaptureFixture[str]) -> None:
     say(project, "broken")
     git(project, "commit", "--quiet", "-a", "-m", "broken")
-    say(project, "mended")
+    say(project, "fixed")
     (project / "requirements.txt").write_text("one==2\n")
 
     with synthesized(Question("default", base="main"), plans) as wait:
         both = wait()
 
-    assert said(both.assembly) == "mended mended mended"
+    assert said(both.assembly) == "fixed fixed fixed"
     assert both.base is None
     assert both.not_compared
     assert both.not_compared.startswith("main (")

@@ -17,7 +17,7 @@ _ASSET_HASH = re.compile(r"[0-9a-f]{64}")
 
 
 def without_asset_hashes(value: Any) -> Any:
-    """Replace content hashes of assets: a changed comment in a script is no change of the template."""
+    """Replace content hashes of assets: a changed comment in a script is not a change of the template."""
     if isinstance(value, dict):
         return {_ASSET_HASH.sub("<asset>", key): without_asset_hashes(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -94,7 +94,7 @@ def login_node_type_known(environment: Environment) -> Iterator[Finding]:
 
 @environment_rule
 def login_node_without_accelerator(environment: Environment) -> Iterator[Finding]:
-    """The login nodes have no accelerator: they run all the time, and chips would stand idle."""
+    """The login nodes have no accelerator: they run all the time, and chips would be idle."""
     name = _login_nodes(environment).instance_type
     if facts.instance_type(name).neuron_devices:
         message = f"login nodes would waste the accelerator of {name}"

@@ -125,7 +125,7 @@ def head_node_type_known(environment: Environment) -> Iterator[Finding]:
 
 @environment_rule
 def head_node_without_accelerator(environment: Environment) -> Iterator[Finding]:
-    """The head node has no accelerator: it schedules, and chips would stand idle."""
+    """The head node has no accelerator: it schedules, and chips would be idle."""
     name = slurm_cluster(environment).head_node.instance_type
     if facts.instance_type(name).neuron_devices:
         message = f"the head node would waste the accelerator of {name}"

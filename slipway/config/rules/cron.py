@@ -37,7 +37,7 @@ YEAR = Field(5, 1970, 2199)
 """Year."""
 
 
-# What stands in a field alone: every day, any day, the last day, a weekday near one, the third Monday.
+# What is in a field alone: every day, any day, the last day, a weekday near one, the third Monday.
 _ALONE = re.compile(r"[*?]|LW?|L-[1-7]|[0-9]+W|([1-7]|[A-Z]{3})(L|#[1-5])")
 
 

@@ -86,7 +86,7 @@ def engine_maintained(environment: Environment) -> Iterator[Finding]:
             users = listed((models[index].name for index in indexes), "and")
             message = f"{engine.name} of {users}: {_first_sentence(engine.note)}"
             fix = (
-                f"Write `engine: {engine.replaced_by}` and compile its versions anew: an engine loads what its own "
+                f"Write `engine: {engine.replaced_by}` and compile its versions again: an engine loads what its own "
                 "Neuron release has compiled."
             )
             yield Finding((*MODELS, indexes[0], "engine"), message, fix)

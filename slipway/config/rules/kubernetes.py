@@ -95,7 +95,7 @@ def core_node_type_known(environment: Environment) -> Iterator[Finding]:
 
 @environment_rule
 def core_nodes_without_accelerator(environment: Environment) -> Iterator[Finding]:
-    """The core nodes have no accelerator: they always run, and chips would stand idle."""
+    """The core nodes have no accelerator: they always run, and chips would be idle."""
     name = kubernetes_cluster(environment).core_nodes.instance_type
     if facts.instance_type(name).neuron_devices:
         message = f"core nodes would waste the accelerator of {name}"

@@ -15,7 +15,7 @@ _TEAMS = ("kubernetes", "teams")
 
 
 def _users(kubernetes: Kubernetes) -> Iterator[tuple[Path, str]]:
-    """Yield the ARNs of all who are no administrators, with their places."""
+    """Yield the ARNs of all who are not administrators, with their places."""
     for index, arn in enumerate(kubernetes.user_arns):
         yield ("kubernetes", "user_arns", index), arn
     for place, team in enumerate(kubernetes.teams):
@@ -78,7 +78,7 @@ def kubernetes_has_administrator(environment: Environment) -> Iterator[Finding]:
     kubernetes = kubernetes_cluster(environment)
     if not kubernetes.administrator_arns and not any(_users(kubernetes)):
         message = "no one can submit a job with kubectl, not even the role that deploys"
-        fix = "Add `administrator_arns` or `user_arns`, or make access entries of your own when the cluster stands."
+        fix = "Add `administrator_arns` or `user_arns`, or create access entries when the cluster is deployed."
         yield Finding(_SECTION, message, fix, at_key=True)
 
 

@@ -105,5 +105,5 @@ def static_nodes_without_reservation(
             f"the cluster comes up only if EC2 has {resource.min_count} {resource.instance_type} at that moment, "
             "and nothing reserves them"
         )
-        fix = "Write `min_count: 0` until the cluster stands, or name a reservation."
+        fix = "Write `min_count: 0` until the cluster is deployed, or name a reservation."
         yield Finding((*path, "min_count"), message, fix)

@@ -6,7 +6,7 @@ from slipway import facts
 from slipway.config.problems import Finding, Path, listed, near_names, shown
 from slipway.facts import InstanceType
 
-# Instance types all look alike: p4d.24xlarge is no misspelled inf2.24xlarge.
+# Instance types all look alike: p4d.24xlarge is not a misspelled inf2.24xlarge.
 _LIKENESS = 0.8
 
 
@@ -27,7 +27,7 @@ def node_types() -> list[InstanceType]:
 
 
 def trains(instance_type: InstanceType) -> bool:
-    """Tell whether the Neuron SDK is for training on the chips of an instance type."""
+    """Return whether the Neuron SDK is for training on the chips of an instance type."""
     return facts.instance_family(instance_type.family).trains
 
 
@@ -37,7 +37,7 @@ def unknown_type(path: Path, name: str, suitable: Iterable[InstanceType]) -> Ite
         possible = [row.name for row in suitable]
         family, _, size = name.lower().partition(".")
         of_family = [other for other in possible if other.startswith(f"{family}.")]
-        # A name alone looks like many others: p5.48xlarge has a GPU, it is no misspelled m5.8xlarge.
+        # A name alone looks like many others: p5.48xlarge has a GPU, it is not a misspelled m5.8xlarge.
         alike = [other for other in possible if other[:1] == family[:1] and other.endswith(f".{size}")]
         meant = f"Write {listed(of_family)}." if of_family else near_names(name, alike, likeness=_LIKENESS)
         yield Finding(

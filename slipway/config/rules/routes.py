@@ -1,4 +1,4 @@
-"""Rules about routes: how requests for one of the endpoint's models are told from those for another."""
+"""Rules about routes: how requests for one of the endpoint's models are distinguished from those for another."""
 
 from collections.abc import Iterator
 
@@ -50,7 +50,7 @@ def routes_distinct(environment: Environment) -> Iterator[Finding]:
 
 @model_rule
 def route_path_free(environment: Environment, path: Path, model: ServedModel) -> Iterator[Finding]:
-    """A route's path is none that engines answer themselves, such as /v1 or /health."""
+    """A route's path differs from those that engines answer themselves, such as /v1 or /health."""
     if model.route.path in _engine_folders():
         message = f"engines answer at {model.route.path} themselves"
         fix = f"Write another folder, for example `{model.route.path}-model`."

@@ -149,7 +149,7 @@ def model_wakes(environment: Environment, path: Path, model: ServedModel) -> Ite
 
 @model_notice
 def deployment_without_gap(environment: Environment, path: Path, model: ServedModel) -> Iterator[Finding]:
-    """A model's only task is replaced in place: nobody answers while the new one loads the model."""
+    """A model's only task is replaced in place: requests fail while the new task loads the model."""
     if model.deployment == "in_place" and model.scaling.task_limit == 1:
         engine = facts.inference_engine(model.engine)
         message = f"each deployment stops the only task, and the next takes up to {engine.load_minutes} minutes to load"

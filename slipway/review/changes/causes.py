@@ -7,7 +7,7 @@ from slipway.review.changes.resources import Resource
 
 
 def cause(key: str, before: Mapping[str, Resource], after: Mapping[str, Resource], moved: frozenset[str]) -> str | None:
-    """Return the resource where the change begins, as `stack/logical id`; none when the resource differs by itself.
+    """Return the resource where the change begins, as `stack/logical id`; None when the resource differs by itself.
 
     A reference may lead over several resources to more than one such: then the first in the order of the references.
 

@@ -28,7 +28,7 @@ _EFFECTS: Mapping[Impact, Effect] = {
     "WILL_REPLACE": "replace",
     "WILL_DESTROY": "remove",
     "WILL_ORPHAN": "orphan",
-    # Of a resource that differs in nothing but what is no property, such as its DeletionPolicy.
+    # Of a resource that differs in nothing but what is not a property, such as its DeletionPolicy.
     "NO_CHANGE": "update",
 }
 _LOGICAL_ID = "logical id"

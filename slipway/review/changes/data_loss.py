@@ -1,4 +1,4 @@
-"""Whether users' data go with a change, and nobody can get them back."""
+"""Whether users' data go with a change, and cannot be recovered."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,7 +14,7 @@ _KEPT = ("Retain", "RetainExceptOnCreate", "Snapshot")
 
 
 def loses_data(before: Resource, after: Resource | None, effect: Effect) -> bool:
-    """Tell whether data go.
+    """Return whether data go.
 
     A resource that CloudFormation may replace counts as kept; a note says what would be lost.
 
@@ -29,7 +29,7 @@ def loses_data(before: Resource, after: Resource | None, effect: Effect) -> bool
 
 
 def holds_data(resource: Resource) -> bool:
-    """Tell whether a resource holds users' data."""
+    """Return whether a resource holds users' data."""
     return known(resource.type).holds_data is not None
 
 

@@ -36,14 +36,14 @@ class ResourceChange(BaseModel):
     logical_id: str
     construct_path: str
     """Path in the construct tree, for example `slipway-default-storage/Lustre/FileSystem`; the logical id when the
-    template does not tell."""
+    template does not say."""
 
     type: str
     """CloudFormation type."""
 
     effect: Effect
     loses_data: bool
-    """Whether data that nobody can get back goes with it."""
+    """Whether data that cannot be recovered goes with it."""
 
     caused_by: str | None = None
     """`stack/logical id` of the resource whose change alone makes this one change; none if it has its own cause."""

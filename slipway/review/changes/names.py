@@ -10,7 +10,7 @@ from slipway.review.changes.resources import Resource
 
 
 def same_name(before: Resource, after: Resource, moved: frozenset[str]) -> str | None:
-    """Return the property with the name that two resources share; none when AWS can have both.
+    """Return the property with the name that two resources share; None when AWS can have both.
 
     Args:
         before: a resource of the base.

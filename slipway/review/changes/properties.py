@@ -11,7 +11,7 @@ Difference = tuple[str, Any, Any]
 def differences(before: Any, after: Any, path: str = "") -> Iterator[Difference]:
     """Yield the innermost values that differ.
 
-    Items of a list are told apart by their `Name` or `Key` where all have one (an object of Kubernetes by kind and
+    Items of a list are distinguished by their `Name` or `Key` where all have one (an object of Kubernetes by kind and
     name). Of other lists the items are compared that the other side does not have, in their order. Another order is a
     difference of the list. Text that holds a JSON document, such as the values of a Helm chart, is compared as the
     document. `1` and `"1"` are the same to CloudFormation, and here.
@@ -57,7 +57,7 @@ def _by_name(items: list[Any]) -> dict[str, Any] | None:
 
 
 def item_name(item: Any) -> str | None:
-    """Return what tells an item of a list from the others, wherever it stands; None when nothing does."""
+    """Return what distinguishes an item of a list from the others, wherever it stands; None when nothing does."""
     match item:
         case {"Name": str() as name} | {"Key": str() as name} | {"name": str() as name}:
             return name

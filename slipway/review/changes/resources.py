@@ -16,7 +16,7 @@ _ATTRIBUTES = (
     *("Type", "Condition", "Properties", "CreationPolicy", "UpdatePolicy"),
     *("DeletionPolicy", "UpdateReplacePolicy"),
 )
-# Not the digest of an image that somebody chose and pinned: that is no file of ours.
+# Not the digest of an image that somebody chose and pinned: that is not a file of ours.
 _ASSET_HASH = re.compile(r"(?<!sha256:)(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 

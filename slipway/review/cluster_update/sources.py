@@ -59,12 +59,14 @@ def deployed_templates(names: Iterable[str], cluster_stack: str, region: str) ->
     """
     # AWS is imported by those who talk to it: other commands start without it.
     import boto3  # noqa: PLC0415
-    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
+
+    from slipway.aws.refusals import UNANSWERED  # noqa: PLC0415
+    from slipway.aws.stacks import deployed_template  # noqa: PLC0415
 
     try:
         client = boto3.client("cloudformation", region_name=region)
-        found = {name: _deployed_template(client, name) for name in names}
-    except (BotoCoreError, ClientError) as error:
+        found = {name: deployed_template(client, name) for name in names}
+    except UNANSWERED as error:
         fix = "set AWS_PROFILE or log in, or compare with --against"
         raise NotComparableError(f"CloudFormation in {region} does not answer: {error}; {fix}") from error
     templates = {name: template for name, template in found.items() if template is not None}
@@ -75,20 +77,6 @@ def deployed_templates(names: Iterable[str], cluster_stack: str, region: str) ->
         )
     stack_of_cluster({cluster_stack: templates[cluster_stack]}, f"the deployed stack {cluster_stack}")
     return templates
-
-
-def _deployed_template(client: Any, name: str) -> Template | None:
-    from botocore.exceptions import ClientError  # noqa: PLC0415
-
-    try:
-        body: Any = client.get_template(StackName=name, TemplateStage="Original")["TemplateBody"]
-    except ClientError as error:
-        if "does not exist" in str(error):
-            return None
-        raise
-    # boto3 parses JSON itself and leaves YAML as text.
-    template: Template = yaml.safe_load(body) if isinstance(body, str) else body
-    return template
 
 
 def stack_of_cluster(templates: Templates, where: str) -> str:

@@ -70,7 +70,7 @@ class Names:
 
 
 class WantedNames(Names):
-    """The names of the wanted templates: it knows which resources the deployment makes anew."""
+    """The names of the wanted templates: it knows which resources the deployment makes again."""
 
     def __init__(self, wanted: Templates, deployed: Templates, region: str) -> None:
         """Compare with the deployed templates; `region` is where CloudFormation's rules of replacement are read."""

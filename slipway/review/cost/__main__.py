@@ -14,7 +14,7 @@ from slipway.review.cost.table import print_cost
 
 
 def main(assembly: Annotated[Path, typer.Argument(help="Folder of a cloud assembly, for example cdk.out.")]) -> None:
-    """Print what an environment costs by list prices, while nobody uses it and at most."""
+    """Print what an environment costs by list prices, while it is idle and at most."""
     try:
         stacks = read_stacks(assembly)
     except NoAssemblyError as error:

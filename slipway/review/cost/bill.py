@@ -9,19 +9,19 @@ from slipway.review.cost.model import HOURS_PER_MONTH, CostLine
 
 @dataclass(frozen=True)
 class Bill:
-    """An amount of something that bills while it stands or runs."""
+    """An amount of something that bills while it exists or runs."""
 
     what: str
     """In the reader's words; amounts of the same thing have the same words."""
 
     item: str | None
-    """Name of its price in the facts; none when nobody can know it, and then `note` says why."""
+    """Name of its price in the facts; None when nobody can know it, and then `note` says why."""
 
     idle: float = 1.0
-    """How many units bill while nobody uses the environment."""
+    """How many units bill while the environment is idle."""
 
     peak: float | None = None
-    """How many units bill when everything that may run does; none when that is no more than idle."""
+    """How many units bill when everything that may run does; None when that is no more than idle."""
 
     note: str | None = None
 

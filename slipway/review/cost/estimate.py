@@ -17,7 +17,7 @@ from slipway.review.cost.resources import MEASURED, has
 
 
 def estimate(stacks: tuple[Stack, ...]) -> Cost:
-    """Return what an environment costs by list prices: while nobody uses it, and when everything runs that may.
+    """Return what an environment costs by list prices: while it is idle, and when everything runs that may.
 
     It reads templates alone: what bills by use has a line, but no amount. A resource of a type that the facts do not
     know becomes a line without a price, and so does everything in a Region whose prices they do not have.

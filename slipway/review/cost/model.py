@@ -10,7 +10,7 @@ HOURS_PER_MONTH = 730
 """Hours of an average month, as AWS's own calculators count."""
 
 Billing = Literal["priced", "by_use", "free", "unknown"]
-"""`priced`: bills while it stands or runs, and the facts have its price. `by_use`: bills by requests, bytes or seconds
+"""`priced`: bills while it exists or runs, and the facts have its price. `by_use`: bills by requests, bytes or seconds
 that nobody knows beforehand. `unknown`: it bills, but no price is known for it here."""
 
 
@@ -29,14 +29,14 @@ class CostLine(BaseModel):
 
     billing: Billing
     item: str | None = None
-    """Name of the price row; none when nothing bills by the hour or by size."""
+    """Name of the price row; None when nothing bills by the hour or by size."""
 
     unit_usd: float | None = None
     """List price of one unit."""
 
     unit: str | None = None
     idle_quantity: float = 0.0
-    """How many units bill while nobody uses the environment."""
+    """How many units bill while the environment is idle."""
 
     peak_quantity: float = 0.0
     """How many units bill when everything that may run does."""
@@ -57,7 +57,7 @@ class Cost(BaseModel):
     region: str
     lines: tuple[CostLine, ...]
     prices_as_of: date | None
-    """Date of the oldest price that is in it; none when nothing has a price."""
+    """Date of the oldest price that is in it; None when nothing has a price."""
 
     free_types: dict[str, int] = {}
     """Resource types that cost nothing by themselves, with how many there are."""

@@ -9,7 +9,7 @@ from slipway.review.cost.merged import merged
 from slipway.review.cost.model import HOURS_PER_DAY, HOURS_PER_MONTH, Cost, CostLine
 
 STALE_AFTER_DAYS = 180
-"""Age of a price after which the reader is told to look it up again."""
+"""Age of a price after which the reader is asked to look it up again."""
 
 
 def print_cost(cost: Cost, console: Console, today: date) -> None:
@@ -18,7 +18,7 @@ def print_cost(cost: Cost, console: Console, today: date) -> None:
     Args:
         cost: of one environment.
         console: where to.
-        today: tells how old the prices are.
+        today: says how old the prices are.
     """
     lines = merged(cost.lines)
     unknown = [line for line in lines if line.billing == "unknown"]

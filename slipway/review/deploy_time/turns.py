@@ -12,7 +12,7 @@ class Turn:
     finish: int
 
     after: str | None
-    """The stack that it had to wait for; none when it began at once."""
+    """The stack that it had to wait for; None when it began at once."""
 
 
 def take_turns(seconds: Mapping[str, int], waits: Mapping[str, Set[str]], at_once: int) -> dict[str, Turn]:

@@ -74,7 +74,7 @@ def _judge(environment: str, explanations: Sequence[Explanation], directory: Pat
 
 
 def has_cluster(assembly: Mapping[str, Any]) -> bool:
-    """Tell whether an assembly, as `read_assembly` gives it, holds a Slurm cluster."""
+    """Return whether an assembly, as `read_assembly` gives it, holds a Slurm cluster."""
     return any(
         resource["Type"] == CLUSTER_TYPE
         for stack in assembly["stacks"]

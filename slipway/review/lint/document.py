@@ -1,7 +1,7 @@
 """Reads a YAML file as ParallelCluster and CloudFormation read it, and remembers where each value stands.
 
 Unlike an environment file (`slipway.config.document`) it may have anchors, merge keys, YAML 1.1's words for truth
-values and CloudFormation's short functions such as `!Ref`. A key that stands twice is refused, as ParallelCluster does.
+values and CloudFormation's short functions such as `!Ref`. A duplicate key is refused, as ParallelCluster does.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Lints files: finds the clusters in them and tells everything that is wrong, in the order of the lines."""
+"""Lints files: finds the clusters in them and reports everything that is wrong, in the order of the lines."""
 
 import sys
 from dataclasses import dataclass, replace

@@ -28,8 +28,8 @@ class CostRow:
 
     Attributes:
         times: how many lines it stands for.
-        idle: US dollars an hour; none when nobody knows.
-        idle_change: US dollars an hour more than before; 0 without a comparison, none when nobody knows.
+        idle: US dollars an hour; None when it is unknown.
+        idle_change: US dollars an hour more than before; 0 without a comparison, None when it is unknown.
         peak_change: the same at peak.
         price_news: none when the price is known in both versions or in neither.
         is_gone: whether only the base has it.
@@ -63,8 +63,8 @@ class Total:
     Attributes:
         usd_per_hour: none when nothing in it has a known price.
         unknown: how many lines of the sum have no known price.
-        change: US dollars an hour more than before; 0 without a comparison, none when nobody knows.
-        unknown_changes: how many lines change by an amount that nobody knows.
+        change: US dollars an hour more than before; 0 without a comparison, None when it is unknown.
+        unknown_changes: how many lines change by an unknown amount.
     """
 
     name: str
@@ -119,7 +119,7 @@ def _total(name: _When, cost: Cost, base: Cost | None) -> Total:
 
 
 def _amount(line: CostLine | None, name: _When) -> float | None:
-    """Return US dollars an hour, none when nobody knows: what has no known price, but of which nothing runs, is 0."""
+    """Return US dollars an hour, None when it is unknown: what has no known price, but of which nothing runs, is 0."""
     if line is None:
         return 0.0
     if line.billing == "unknown":
@@ -132,7 +132,7 @@ def _quantity(line: CostLine, name: _When) -> float:
 
 
 def _change(before: CostLine | None, after: CostLine | None, name: _When) -> float | None:
-    """Return US dollars an hour more than before, none when nobody knows."""
+    """Return US dollars an hour more than before, None when it is unknown."""
     one, other = _amount(before, name), _amount(after, name)
     if one is not None and other is not None:
         return other - one

@@ -35,7 +35,7 @@ def figures(plan: Plan) -> tuple[Figure, ...]:
         tone: Tone = "bad" if findings else "careful" if not_run else "good"
         detail = f"without {', '.join(not_run)}" if not_run else "not acknowledged"
         return (
-            _cost_figure(idle, "while nobody uses it"),
+            _cost_figure(idle, "while it is idle"),
             _cost_figure(peak, "when all that may run does"),
             Figure("First deployment", duration(time.seconds), "", "of everything", "plain"),
             Figure("Security findings", f"{findings:,}", "", detail, tone),
@@ -98,7 +98,7 @@ def summary(plan: Plan) -> str:
 
 
 def look_first(plan: Plan) -> tuple[tuple[str, str], ...]:
-    """Return what a reviewer should look at before all else, each with the section of the page that tells more."""
+    """Return what a reviewer should look at before all else, each with the section of the page that says more."""
     comparison = plan.comparison
     found = _alarming(comparison) if comparison else []
     findings = comparison.security.new if comparison else plan.security.findings

@@ -85,7 +85,7 @@ def page(plan: Plan, architecture: Architecture, base_architecture: Architecture
     Args:
         plan: what it says.
         architecture: of what is planned (slipway.review.report.architecture).
-        base_architecture: of what the plan compares with; none when it compares with nothing.
+        base_architecture: of what the plan compares with; None when it compares with nothing.
     """
     found: Mapping[str, Mark] = {}
     drawn = architecture

@@ -20,7 +20,7 @@ EFFECT_WORDS: dict[Effect, str] = {
 VERDICT_WORDS: dict[Verdict, str] = {
     "cannot_update": "The cluster's update would be refused",
     "nodes_must_stop": "The cluster's update needs stopped nodes",
-    "not_known": "Nobody could ask ParallelCluster about the update",
+    "not_known": "ParallelCluster could not be asked about the update",
     "can_update": "The cluster can be updated while nodes run",
     "no_change": "The cluster does not change",
 }

@@ -1,4 +1,4 @@
-"""What the scanners say of a cloud assembly: cdk-nag in the report of its synth, the rules for clusters run anew."""
+"""What the scanners say of a cloud assembly: cdk-nag in the report of its synth, the rules for clusters run again."""
 
 import json
 import re
@@ -20,7 +20,7 @@ PACKS = ("AwsSolutions", "NIST.800.53.R5", "HIPAA.Security", "PCI.DSS.321")
 _SAME_RULES = PACKS[1:]
 
 _TOOLS = {**{pack: f"cdk-nag {pack}" for pack in PACKS}, "Construct Annotations": "notices of the app"}
-# They are run anew, which also tells what they could not check; the report does not.
+# They are run again, which also says what they could not check; the report does not.
 _CLUSTER_RULES = "slipway-cluster-rules"
 _OTHER_GATES = (
     "cfn-lint, checkov and the CDK's own template validation: a plan does not run them; `make test` and `cdk synth` do."

@@ -28,7 +28,7 @@ def cost_of(assembly: Assembly) -> Cost:
 
 
 def idle(assembly: Assembly) -> dict[str, float]:
-    """What stands in an assembly while nobody uses it, by the name of its price."""
+    """What exists in an assembly while it is idle, by the name of its price."""
     found: dict[str, float] = defaultdict(float)
     for line in cost_of(assembly).lines:
         if line.item and line.billing == "priced" and line.idle_quantity:

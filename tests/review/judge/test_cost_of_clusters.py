@@ -20,7 +20,7 @@ LINES = {
     "AWS::ElasticLoadBalancingV2::LoadBalancer": "network load balancer of login nodes",
     "AWS::Route53::HostedZone": "private hosted zone",
 }
-"""What bills while it stands, by resource type, and how its lines begin."""
+"""What bills while it exists, by resource type, and how its lines begin."""
 
 OF_MACHINES = {
     "AWS::AutoScaling::AutoScalingGroup",

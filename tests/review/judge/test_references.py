@@ -1,4 +1,4 @@
-"""References of synthesized templates resolve to what stands behind them, or say why they cannot."""
+"""References of synthesized templates resolve to what exists behind them, or say why they cannot."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Alarms look at metrics that the real aws-parallelcluster makes: a renamed one would be silent for ever."""
+"""Alarms look at metrics that the real aws-parallelcluster makes: a renamed one would be silent forever."""
 
 import ast
 import subprocess

@@ -53,7 +53,7 @@ def test_a_key_that_is_no_text_is_a_flaw() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: b: c", "a ':' stands where none can be"),
+        ("a: b: c", "there is a ':' where none can be"),
         ("a: 1\n---\nb: 2", "a second document begins here"),
         ("a: *missing", "found undefined alias"),
         ("a: !!python/object:os.system x", "could not determine a constructor"),

@@ -9,8 +9,8 @@ import pytest
 
 from neuron_constructs.cluster import configuration
 from slipway.review.lint.assembly import lint_assembly
-from stacks.cluster_validation import ClusterRules
 from stacks.environment import build_environment
+from stacks.validation.clusters import ClusterRules
 from tests.assembly import Assembly, cdk_context, load
 from tests.conftest import AssemblyFactory
 

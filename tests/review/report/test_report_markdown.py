@@ -160,7 +160,7 @@ def test_prose_is_text_and_nothing_else(value: str) -> None:
 
 
 def test_nobody_and_no_issue_is_mentioned() -> None:
-    """GitHub would write "mentioned this" into an issue that a reason names, for each plan anew."""
+    """GitHub would write "mentioned this" into an issue that a reason names, for each plan again."""
     joiner = "\N{WORD JOINER}"
 
     assert prose("see @octocat in aws/aws-cdk#12") == rf"see @{joiner}octocat in aws/aws-cdk\#{joiner}12"

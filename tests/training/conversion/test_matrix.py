@@ -44,7 +44,7 @@ def _valid() -> Iterator[tuple[int, Layout]]:
 
 @cache
 def _empty(key_value_heads: int, layers: int) -> LlamaForCausalLM:
-    """Return a model whose weights are always replaced; making one anew takes longer than the conversion."""
+    """Return a model whose weights are always replaced; making one again takes longer than the conversion."""
     return LlamaForCausalLM(llama(key_value_heads, layers=layers).config).eval()
 
 

@@ -4,11 +4,11 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 
 
 def holds(wider: str, narrower: str) -> bool:
-    """Tell whether all addresses of one range are in another one.
+    """Return whether all addresses of one range are in another one.
 
     Args:
         wider: a range such as `10.0.0.0/8`, or any text.
-        narrower: a range, or any text: what is no range is held by the same text alone.
+        narrower: a range, or any text: what is not a range is held by the same text alone.
     """
     if wider == narrower:
         return True

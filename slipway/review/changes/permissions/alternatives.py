@@ -8,7 +8,7 @@ Conditions = Mapping[tuple[str, str], frozenset[str]]
 """Operator, key and values: those of a policy's statement, or `is`, a condition of the template, and true or false."""
 
 NOTHING = "${AWS::NoValue}"
-"""What leaves out the property, or the item, that it stands for."""
+"""What leaves out the property, or the item, that it replaces."""
 
 
 def alternatives(value: Any, conditions: Conditions | None = None) -> Iterator[tuple[Any, Conditions]]:

@@ -81,7 +81,7 @@ def _more(row: Setting, before: Any, after: Any) -> Iterator[str]:
 
 
 def _is_nobody(item: str) -> bool:
-    """Tell whether nothing outside the machine itself has an address in the range (RFC 1122 3.2.1.3, RFC 4291 2.5.3).
+    """Return whether nothing outside the machine itself has an address in the range (RFC 1122 3.2.1.3, RFC 4291 2.5.3).
 
     A cluster that nobody reaches by SSH has such a range, because ParallelCluster opens everything without one.
     """

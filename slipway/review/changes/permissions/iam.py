@@ -42,7 +42,7 @@ def _of_effect(statements: Iterable[Statement], effect: str) -> tuple[Statement,
 
 
 def _beyond(statement: Statement, others: Iterable[Statement]) -> Statement | None:
-    """Return the part of a statement that none of the others covers; none when there is no such part."""
+    """Return the part of a statement that none of the others covers; None when there is no such part."""
     near = [other for other in others if other.through == statement.through and _is_condition_covered(statement, other)]
     missing = [
         (principal, action, resource)
@@ -63,7 +63,7 @@ def _beyond(statement: Statement, others: Iterable[Statement]) -> Statement | No
 
 
 def _is_condition_covered(statement: Statement, other: Statement) -> bool:
-    """Tell whether the other holds wherever the statement holds, as far as their conditions say."""
+    """Return whether the other holds wherever the statement holds, as far as their conditions say."""
     mine = [(operator, name.lower(), values) for (operator, name), values in statement.condition.items()]
     return all(
         any(
@@ -77,7 +77,7 @@ def _is_condition_covered(statement: Statement, other: Statement) -> bool:
 
 
 def _is_no_wider(operator: str, values: frozenset[str], others: frozenset[str]) -> bool:
-    """Tell whether a condition with these values never holds where it does not with the others.
+    """Return whether a condition with these values never holds where it does not with the others.
 
     https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_condition_operators.html
     """
@@ -91,7 +91,7 @@ def _is_no_wider(operator: str, values: frozenset[str], others: frozenset[str]) 
 
 
 def _covers(patterns: frozenset[str], value: str, flags: re.RegexFlag = re.NOFLAG) -> bool:
-    """Tell whether a value is within one of some patterns; only the names of actions are the same in any case."""
+    """Return whether a value is within one of some patterns; only the names of actions are the same in any case."""
     return any(_is_within(value, pattern, flags) for pattern in patterns)
 
 
@@ -108,7 +108,7 @@ def _is_within(value: str, pattern: str, flags: re.RegexFlag) -> bool:
 
 
 def _are_apart(one: str, other: str) -> bool:
-    """Tell whether what stands before the first wildcards of two patterns shows that nothing matches both."""
+    """Return whether the text before the first wildcards of two patterns shows that nothing matches both."""
     begin, start = (re.split(r"[*?]", text.lower(), maxsplit=1)[0] for text in (one, other))
     return not (begin.startswith(start) or start.startswith(begin))
 

@@ -30,7 +30,7 @@ class Deletion:
     kept: int = 0
 
     def covers(self, other: "Deletion") -> bool:
-        """Tell whether this one deletes all that the other one does, and no later."""
+        """Return whether this one deletes all that the other one does, and no later."""
         if self.what != other.what or not other.prefix.startswith(self.prefix) or self.kept > other.kept:
             return False
         if isinstance(self.days, int) and isinstance(other.days, int):

@@ -31,8 +31,8 @@ class Protection(BaseModel):
     read: Literal["leaves", "becomes", "falls", "rises", "comes", "goes", "loses", "gains", "widens", "removed"]
     """How two values compare.
 
-    * leaves: it was one of `values` and is none of them any more
-    * becomes: it is one of `values` and was none of them
+    * leaves: it was one of `values` and is not one of them any more
+    * becomes: it is one of `values` and was not one of them
     * falls, rises: a number
     * comes, goes: it was not there, or is no more
     * loses, gains: a list has an item less or more
@@ -111,7 +111,7 @@ def _weakened(rows: tuple[Protection, ...], old: Resource, new: Resource) -> Ite
 
 
 def _is_setting(item: Any) -> bool:
-    """Tell whether an item of a list is a key with its value, without which the default counts."""
+    """Return whether an item of a list is a key with its value, without which the default counts."""
     return isinstance(item, dict) and item.keys() == {"Key", "Value"}
 
 

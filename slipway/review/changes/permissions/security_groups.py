@@ -54,7 +54,7 @@ class Rule:
     addresses: str
 
     def covers(self, other: "Rule") -> bool:
-        """Tell whether this one lets through all that the other one does."""
+        """Return whether this one lets through all that the other one does."""
         if (self.group, self.direction) != (other.group, other.direction) or not self._has_peer(other):
             return False
         if self.protocol == "-1":

@@ -1,4 +1,4 @@
-"""What ParallelCluster's side tells the front end: the answer and its JSON form."""
+"""What ParallelCluster's side answers the front end: the answer and its JSON form."""
 
 import json
 from dataclasses import asdict, dataclass, field

@@ -52,7 +52,7 @@ def judge(request: Mapping[str, Any]) -> Answer:
 
 
 def _cluster(stacks: Sequence[Stack], account: Account) -> Cluster:
-    """Find the cluster, with its references resolved to what stands in the account."""
+    """Find the cluster, with its references resolved to what exists in the account."""
     found = [
         (stack, logical_id)
         for stack in stacks

@@ -123,11 +123,11 @@ class _Comparison:
 
     @property
     def changes(self) -> list[FieldChange]:
-        """Every field that differs; the strategy itself, which is no change of the cluster, too."""
+        """Every field that differs; the strategy itself, which is not a change of the cluster, too."""
         return list(self._patch.changes)
 
     def stop_of(self, change: FieldChange) -> tuple[Stop, ...] | None:
-        """Give the least that must be stopped for a change; none when nothing makes it possible."""
+        """Give the least that must be stopped for a change; None when nothing makes it possible."""
         for count in range(len(Stop) + 1):
             for stopped in itertools.combinations(Stop, count):
                 if self._check(change, stopped)[0] == UpdatePolicy.CheckResult.SUCCEEDED:

@@ -163,7 +163,7 @@ def head_node_credentials_for_root_only(cluster: Cluster, head: Section) -> Iter
 @rule(
     Cluster.whole,
     severity="error",
-    reason="Whoever stands between node and directory reads the passwords of all users.",
+    reason="A machine between node and directory can read the passwords of all users.",
     fix="Write an `ldaps://` address and `LdapTlsReqCert: hard`.",
     source=f"{_GUIDE}/DirectoryService-v3.html",
 )

@@ -128,7 +128,7 @@ def _add(total: Demand, cluster: Cluster, name: str, count: int, *, spot: bool) 
 @rule(
     Cluster.whole,
     severity="error",
-    reason="EC2 refuses the nodes above the quota: jobs wait for ever, and ParallelCluster never looks at quotas.",
+    reason="EC2 refuses the nodes above the quota: jobs wait forever, and ParallelCluster never looks at quotas.",
     fix="Ask for a higher quota in the Service Quotas console, or lower MaxCount.",
     source="aws/aws-parallelcluster issues 1375 and 3863",
 )

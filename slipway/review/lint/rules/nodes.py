@@ -173,7 +173,7 @@ def jobs_get_whole_nodes(cluster: Cluster, queue: Section) -> Iterator[Finding]:
     Cluster.compute_resources,
     severity="warning",
     reason="The head node waits for its static nodes. When EC2 has none, creation fails after the bootstrap time-out.",
-    fix="Write `MinCount: 0` and raise it when the cluster stands, or name a capacity reservation.",
+    fix="Write `MinCount: 0` and raise it when the cluster is deployed, or name a capacity reservation.",
     source="aws/aws-parallelcluster-cookbook, finalize_head_node.rb (wait_static_fleet_running); issue 3373",
 )
 def no_static_nodes_at_first(cluster: Cluster, resource: Section) -> Iterator[Finding]:
@@ -220,7 +220,7 @@ def head_node_carries_all_nodes(cluster: Cluster, root: Section) -> Iterator[Fin
 @rule(
     Cluster.whole,
     severity="error",
-    reason="Slurm asks for nodes that get no address: jobs wait for ever.",
+    reason="Slurm asks for nodes that get no address: jobs wait forever.",
     fix="Take a larger subnet, or fewer nodes.",
     source="https://docs.aws.amazon.com/vpc/latest/userguide/subnet-sizing.html; ParallelCluster facts",
 )

@@ -126,7 +126,7 @@ def scheduler_exists(cluster: Cluster, root: Section) -> Iterator[Finding]:
     source=f"{_GUIDE}/slurm-configuration-settings-v3.html (deny lists)",
 )
 def slurm_settings_allowed(cluster: Cluster, root: Section) -> Iterator[Finding]:
-    """Custom Slurm settings are none that ParallelCluster keeps for itself."""
+    """Custom Slurm settings exclude those that ParallelCluster reserves."""
     limits, settings = cluster.limits, root.section("Scheduling", "SlurmSettings")
     denied = limits.denied_slurm_settings
     if settings.has("Database"):

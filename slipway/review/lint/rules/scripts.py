@@ -19,7 +19,7 @@ _CONTENT_HASH = re.compile(r"(?<![0-9a-fA-F])(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-
     Cluster.scripts,
     severity="error",
     reason=(
-        "The script runs as root on every new node. Whoever owns the place can change it at any time, and when it is "
+        "The script runs as root on every new node. The owner of the place can change it at any time, and when it is "
         "gone no node comes up."
     ),
     fix="Copy the script into a bucket of your own, review it, and name that URL.",

@@ -30,7 +30,7 @@ class _Source:
         return self.resource_id.partition("/")[0]
 
     def value(self, path: str, settings: Any = None) -> Any:
-        """Return what stands at a path of the settings; `Type/path` is one of a member's properties."""
+        """Return what exists at a path of the settings; `Type/path` is one of a member's properties."""
         member_type, slash, inner = path.partition("/")
         if not slash:
             return at_path(self.settings if settings is None else settings, path)

@@ -44,7 +44,7 @@ class PieceRow(_Row):
     """The title by the value of a property."""
 
     details: tuple[str | EachLine, ...] = ()
-    """Lines of text. A line with a path that has no value in the template is left out. {a.b|tail} is what stands behind
+    """Lines of text. A line with a path that has no value in the template is left out. {a.b|tail} is what is behind
     the last dot of the value. `each: path` makes a line of each item. {Type/path} looks in a resource of that type that
     this one refers to."""
 

@@ -84,7 +84,7 @@ def _names(key: str, value: Any) -> list[str]:
 
 
 def at_path(value: Any, path: str) -> Any:
-    """Return what stands at a dotted path, None when there is nothing."""
+    """Return what exists at a dotted path, None when there is nothing."""
     for key in path.split("."):
         if not isinstance(value, dict):
             return None

@@ -1,6 +1,6 @@
 """The VPC of the wide picture: a column for each zone, public subnets above private ones.
 
-What stands in one zone is in that zone's column. What stands in several zones lies across their columns, below.
+What exists in one zone is in that zone's column. What exists in several zones lies across their columns, below.
 """
 
 from collections.abc import Iterable
@@ -90,7 +90,7 @@ def _place_row(sheet: Sheet, columns: _Columns, y: float, *, public: bool) -> fl
 
 
 def _place_alone(sheet: Sheet, columns: _Columns, parts: list[Part], start: float) -> float:
-    """Put what stands in one zone into its column, and return where the longest column ends."""
+    """Put what exists in one zone into its column, and return where the longest column ends."""
     end = start
     for zone, column in columns.items():
         y = start
@@ -102,7 +102,7 @@ def _place_alone(sheet: Sheet, columns: _Columns, parts: list[Part], start: floa
 
 
 def _place_across(sheet: Sheet, columns: _Columns, parts: list[Part], y: float) -> float:
-    """Put what stands in several zones across their columns, and return where that ends; 0 when there is nothing."""
+    """Put what exists in several zones across their columns, and return where that ends; 0 when there is nothing."""
     end = 0.0
     names = {part.id: tuple(sheet.zones_of(part)) for part in parts}
     for zones in dict.fromkeys(name for name in names.values() if len(name) > 1):
