@@ -67,8 +67,13 @@ record "$@"
 declare -A given
 while (($# > 1)); do given["$1"]="$2"; shift; done
 rank="${given[--node_rank]}" purpose="${given[--purpose]}"
-if [[ -e {told}/fails-$purpose-$rank ]]; then rm {told}/fails-$purpose-$rank; exit 13; fi
 if [[ -e {told}/hangs-$purpose-$rank ]]; then rm {told}/hangs-$purpose-$rank; exec sleep 1000; fi
+if [[ -e {told}/fails-$purpose-$rank ]]; then
+  rm {told}/fails-$purpose-$rank
+  # After others hang: a failure that came first would end them, and they would hang when they start again.
+  while compgen -G "{told}/hangs-$purpose-*" >/dev/null; do [[ -d {told} ]] && sleep 1; done
+  exit 13
+fi
 if [[ -e {told}/holds-$purpose ]]; then
   # Workers that save when they are asked to; below a torchrun that ignores the signal, as all of them inherit.
   for local in 1 2; do

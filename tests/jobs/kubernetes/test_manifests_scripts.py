@@ -17,6 +17,7 @@ from slipway_jobs.chain import scripts
 from slipway_jobs.chain.record import read_attempts
 from slipway_jobs.chain.scripts import render
 from slipway_jobs.run import Stage
+from tests.jobs.kubernetes import script_runs
 from tests.jobs.kubernetes.manifest_case import LAUNCHERS, NAMES, SECRET, placed
 from tests.jobs.kubernetes.script_runs import Record, ScriptRun, script_run
 
@@ -142,6 +143,25 @@ def test_all_pods_compile_again_when_one_has_failed_and_none_hangs(
     assert set(on.wait(on.work())) == {0}
     assert purposes(on.records()) == sorted([("compile", "0"), ("compile", "1")] * 2 + [("train", "0"), ("train", "1")])
     assert "compilation failed with status 137: try 2 of 3" in on.log("compile")
+
+
+def test_a_pod_hears_of_a_failure_before_it_knows_its_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    on = prepared(script_run(tmp_path / "u", monkeypatch, RECIPE, "torchrun"))
+    on.tell("fails-compile-1", "hangs-compile-0")
+    # The first pod has started its work, and goes on only when the other pod's has failed.
+    pause = on.directory / "pause.sh"
+    pause.write_text(
+        """set -T
+        trap 'if [[ "${JOB_COMPLETION_INDEX}-${STAGE:-}-${BASH_COMMAND}" == "0-compile-work=\\$!" ]]; then
+          until [[ -e "${MEETING}/compile-1-1" ]]; do /usr/bin/sleep 0.1; done
+          /usr/bin/sleep 0.5
+        fi' DEBUG
+        """,
+        encoding="utf-8",
+    )
+    monkeypatch.setitem(script_runs.BASE, "BASH_ENV", str(pause))
+
+    assert set(on.wait(on.work())) == {0}
 
 
 def test_files_of_an_earlier_start_mislead_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
