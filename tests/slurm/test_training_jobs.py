@@ -120,7 +120,8 @@ def test_a_job_that_is_told_to_stop_saves_and_is_queued_again(jobs_with_torchrun
     assert outcomes(jobs, run) == [("stopped", False), ("finished", False)]
     log = jobs.log(run, "train")
     # Each worker on each node was told, and torchrun outlived the signal.
-    assert {f"worker {rank} stopped after step 7" for rank in range(4)} <= set(re.findall(r"worker .*", log))
+    # Not whole lines: unbuffered, Python writes a line's end on its own, and another worker's line may come between.
+    assert set(re.findall(r"worker (\d) stopped after step 7", log)) == {"0", "1", "2", "3"}
     assert "goes on after step 7" in log
 
 
