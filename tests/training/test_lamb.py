@@ -5,8 +5,9 @@ import numpy.typing as npt
 import torch
 
 from slipway_jobs.recipe.model import Optimizer
+from slipway_training.schedule import set_learning_rate
 from slipway_training.strategies.data_parallel.lamb import Lamb
-from slipway_training.strategies.data_parallel.optimizer import make_optimizer, set_learning_rate
+from slipway_training.strategies.data_parallel.optimizer import make_optimizer
 
 Array = npt.NDArray[np.float64]
 BETAS, EPSILON, DECAY = (0.9, 0.999), 1e-6, 0.01

@@ -35,19 +35,23 @@ class TrainingError(Exception):
 
 
 def take_compile_steps(run: Run, workers: Workers) -> None:
-    """Take the compile job's few steps, from random weights, and write nothing.
+    """Take the compile job's few steps, from random weights, and one as after a resume; write nothing.
 
     Below neuron_parallel_compile no step is computed (losses are arbitrary), so that they are not judged.
     """
     strategy = build(run, workers, None)
     samples = Samples(run, strategy.data_parallel_rank, strategy.data_parallel_size)
     recipe = run.recipe
-    for step in range(1, recipe.compile.steps + 1):
+    last = recipe.compile.steps
+    for number in range(1, last + 2):
+        if number > last:
+            strategy.reload()
+        step = min(number, last)
         workers.seed(recipe.data.seed, step, strategy.data_parallel_rank)
         rate = learning_rate(recipe.optimizer, step, recipe.steps)
         loss = strategy.train_step(samples.of_step(step), rate).item()
         if workers.rank == 0:
-            say(f"compile step {step}/{recipe.compile.steps}  loss {loss:.4f}")
+            say(f"compile step {number}/{last + 1}  loss {loss:.4f}")
 
 
 def train(run: Run, workers: Workers, request: StopRequest) -> None:

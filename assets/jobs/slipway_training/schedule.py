@@ -1,10 +1,16 @@
-"""The learning rate of each step."""
+"""The learning rate of each step, and how an optimizer takes it."""
 
 from __future__ import annotations
 
 import math
 
+import torch
+
 from slipway_jobs.recipe.model import Optimizer
+
+SMALLEST_ON_DEVICE = 1e-12
+"""In the place of a learning rate of 0. Capturable AdamW (torch 2.9, optim/adam.py, `_single_tensor_adam`) divides by
+the learning rate: with 0, weights without a gradient become NaN. And PyTorch/XLA compiles a graph of its own for 0."""
 
 
 def learning_rate(optimizer: Optimizer, step: int, steps: int) -> float:
@@ -28,3 +34,17 @@ def learning_rate(optimizer: Optimizer, step: int, steps: int) -> float:
     if optimizer.schedule == "cosine":
         fallen = (1 - math.cos(math.pi * fallen)) / 2
     return peak + (lowest - peak) * fallen
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float, device: torch.device) -> None:
+    """Give all groups a learning rate."""
+    value = learning_rate_value(rate, device)
+    for group in optimizer.param_groups:
+        group["lr"] = value
+
+
+def learning_rate_value(rate: float, device: torch.device) -> float | torch.Tensor:
+    """Return a learning rate as the optimizer takes it: on a device as its tensor, an input of the compiled graph."""
+    if device.type == "cpu":
+        return rate
+    return torch.tensor(max(rate, SMALLEST_ON_DEVICE), dtype=torch.float32).to(device)

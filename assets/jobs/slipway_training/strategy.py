@@ -33,6 +33,13 @@ class Strategy(Protocol):
         """
         ...
 
+    def reload(self) -> None:
+        """Take the state to host memory and back, as a resume does.
+
+        PyTorch/XLA compiles another graph for the first step after that. It lets the compile job meet it.
+        """
+        ...
+
     def save(self, directory: Path) -> None:
         """Write model and optimizer state below a checkpoint's folder, which is there and empty.
 

@@ -139,7 +139,7 @@ class Compile(Section):
     fills the compile cache of framework `native` and tries the recipe out on `cpu`."""
 
     steps: Annotated[int, Field(ge=1, le=100)] = 4
-    """Training steps that the job takes."""
+    """Training steps that the job takes; one more follows, as after a resume."""
 
 
 class Restarts(Section):

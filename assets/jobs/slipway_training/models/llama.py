@@ -268,7 +268,12 @@ class Llama(nn.Module):
             fill = Fill("lm_head", seed, model.initializer_range)
             self.lm_head = layers.column(model.hidden_size, model.vocab_size, fill)
             self.loss = NextTokenLoss(layers)
-        if model.tie_word_embeddings and stage.first and stage.last:
+        self.tied = model.tie_word_embeddings and stage.first and stage.last
+        self.tie_weights()
+
+    def tie_weights(self) -> None:
+        """Let the output layer use the embedding's weight, where the model is so; again after a move to a device."""
+        if self.tied:
             self.lm_head.weight = self.model.embed_tokens.weight
 
     def forward(self, input_ids: Tensor, labels: Tensor | None = None) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from slipway_jobs.recipe.model import Optimizer as OptimizerSection
+from slipway_training.schedule import learning_rate_value
 from slipway_training.strategies.data_parallel.lamb import Lamb
 
 
@@ -21,15 +22,3 @@ def make_optimizer(section: OptimizerSection, model: torch.nn.Module, device: to
     # `capturable` keeps the step's number on the device; the host's would be compiled into PyTorch/XLA's graph.
     on_device = device.type != "cpu"
     return torch.optim.AdamW(groups, lr=rate, betas=betas, eps=section.epsilon, foreach=False, capturable=on_device)
-
-
-def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float, device: torch.device) -> None:
-    """Give all groups a learning rate."""
-    value = learning_rate_value(rate, device)
-    for group in optimizer.param_groups:
-        group["lr"] = value
-
-
-def learning_rate_value(rate: float, device: torch.device) -> float | torch.Tensor:
-    """Return a learning rate as the optimizer takes it: on a device as its tensor, an input of the compiled graph."""
-    return rate if device.type == "cpu" else torch.tensor(rate, dtype=torch.float32).to(device)

@@ -12,9 +12,10 @@ from transformers import PreTrainedModel
 from slipway_jobs.run import Run
 from slipway_training.device import Workers
 from slipway_training.durable import write_tensors
+from slipway_training.schedule import set_learning_rate
 from slipway_training.strategies.data_parallel.averaging import average_gradients, average_loss, end_graph
 from slipway_training.strategies.data_parallel.models import make_model
-from slipway_training.strategies.data_parallel.optimizer import make_optimizer, set_learning_rate
+from slipway_training.strategies.data_parallel.optimizer import make_optimizer
 from slipway_training.strategies.data_parallel.weight_names import from_checkpoint, to_checkpoint
 from slipway_training.strategy import MicroBatch
 
@@ -70,6 +71,10 @@ class DataParallel:
         loss.backward()  # type: ignore[no-untyped-call]
         return loss.detach().float()
 
+    def reload(self) -> None:
+        """Take the state to host memory and back; see `Strategy`."""
+        self._restore(_on_host(self._model.state_dict()), _on_host(self._optimizer.state_dict()))
+
     def save(self, directory: Path) -> None:
         """Write the state; all workers have the same, and worker 0 writes it."""
         if self._workers.rank != 0:
@@ -84,11 +89,15 @@ class DataParallel:
         """Read the state; see `Strategy`. The files are mapped: the workers of a node share the memory."""
         try:
             model = torch.load(directory / "model" / _FILE, map_location="cpu", weights_only=True, mmap=True)
-            self._model.load_state_dict(from_checkpoint(model, self._recipe))
             optimizer = torch.load(directory / "optim" / _FILE, map_location="cpu", weights_only=True, mmap=True)
-            self._optimizer.load_state_dict(optimizer)
+            self._restore(from_checkpoint(model, self._recipe), optimizer)
         except (RuntimeError, KeyError) as error:
             raise ValueError(f"{directory} is not a checkpoint of this model: {error}") from error
+
+    def _restore(self, model: dict[str, torch.Tensor], optimizer: dict[str, Any]) -> None:
+        self._model.load_state_dict(model)
+        self._optimizer.load_state_dict(optimizer)
+        end_graph(self._workers.device)
 
 
 def _on_host(state: Any) -> Any:

@@ -114,6 +114,9 @@ class FullySharded:
         logits = output.logits.flatten(0, 1).float()
         return nn.functional.cross_entropy(logits, following.flatten(), ignore_index=NO_LABEL)
 
+    def reload(self) -> None:
+        """Do nothing: no graph is compiled here."""
+
     def save(self, directory: Path) -> None:
         """Write the state with torch.distributed.checkpoint: every worker its own part, replicated parts once.
 

@@ -108,6 +108,9 @@ class GlooTensorParallel:
         loss = self.model.loss if self.model.stage.last else _no_loss
         return Schedule1F1B(stage, micro_batches, loss_fn=loss)
 
+    def reload(self) -> None:
+        """Do nothing: no graph is compiled here."""
+
     def save(self, directory: Path) -> None:
         """Write weights and this worker's share of the optimizer's state."""
         if self.data_parallel_rank == 0:

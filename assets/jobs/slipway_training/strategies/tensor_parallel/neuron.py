@@ -21,6 +21,7 @@ from slipway_jobs.recipe.model import Recipe
 from slipway_jobs.run import Run
 from slipway_training.models.llama import DecoderLayer, Llama, NextTokenLoss, RMSNorm, Stage
 from slipway_training.models.llama_initialization import HeadOrder
+from slipway_training.schedule import set_learning_rate
 from slipway_training.strategies.tensor_parallel.neuron_layers import NeuronLayers, initialize
 from slipway_training.strategies.tensor_parallel.precision import precision
 from slipway_training.strategies.tensor_parallel.recomputation import RECOMPUTED
@@ -58,6 +59,10 @@ class NeuronTensorParallel:
             parallel_state.get_pipeline_model_parallel_rank(),
         )
         self.model = nxd.initialize_parallel_model(configuration, lambda: _model(recipe))
+        if not self.pipelined:
+            # Moved to an XLA device, a shared weight becomes two; NeuronX Distributed ties again what its
+            # `analyze_shared_parameters` finds, which is nothing where the root module has no weights of its own.
+            self.model.original_module().tie_weights()
         if weights:
             # In front of the optimizer, which copies them as its master weights.
             load_model(self.model, weights / self.place.model_file)
@@ -66,8 +71,7 @@ class NeuronTensorParallel:
     def train_step(self, micro_batches: Sequence[MicroBatch], learning_rate: float) -> Tensor:
         """Take one optimizer step and return the loss, averaged over all samples of the step on all workers."""
         loss = self._pipeline_loss(micro_batches) if self.pipelined else self._loss(micro_batches)
-        for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate
+        set_learning_rate(self.optimizer, learning_rate, xm.xla_device())
         self.optimizer.step()
         self.optimizer.zero_grad()
         torch_xla.sync()
@@ -91,6 +95,13 @@ class NeuronTensorParallel:
         batch = {name: torch.cat([part[name] for part in micro_batches]) for name in ("input_ids", "labels")}
         loss: Tensor = self.model.run_train(**batch)
         return loss
+
+    def reload(self) -> None:
+        """Take the state to host memory and back; see `Strategy`."""
+        torch_xla.sync()
+        self.model.load_state_dict(move_all_tensor_to_cpu(self.model.state_dict()))
+        self.optimizer.load_state_dict(move_all_tensor_to_cpu(self.optimizer.state_dict()))
+        torch_xla.sync()
 
     def save(self, directory: Path) -> None:
         """Write weights and this worker's share of the optimizer's state."""
@@ -181,6 +192,8 @@ def _optimizer(configuration: dict[str, Any], recipe: Recipe, model: Any) -> Any
         lr=settings.learning_rate,
         betas=(settings.beta1, settings.beta2),
         eps=settings.epsilon,
+        # Bias corrections as tensors: as numbers they are part of the graph, which is compiled again when they change.
+        capturable=True,
         # With ZeRO-1 NeuronX Distributed does not pass `max_grad_norm` on, and would clip at 1.
         max_norm=settings.gradient_clipping,
     )
