@@ -69,10 +69,10 @@ node_modules/.installed: package.json package-lock.json .npmrc | $(VENV)/.runtim
 	@touch $@
 
 # Without hashes: PyTorch for the CPU alone is another file on each index. No job that reaches AWS installs it.
-.tools/training/.installed: requirements-training.txt | python-found
-	@echo "set-up: training into .tools/training (once, one or two minutes)"
-	"$$PYTHON" -m venv .tools/training
-	.tools/training/bin/python $(INSTALL) --requirement $<
+.tools/training/.installed .tools/xla/.installed: .tools/%/.installed: requirements-%.txt | python-found
+	@echo "set-up: $* into .tools/$* (once, one or two minutes; xla takes 8 GB)"
+	"$$PYTHON" -m venv .tools/$*
+	.tools/$*/bin/python $(INSTALL) --requirement $<
 	@touch $@
 
 .tools/slurm/.installed: tests/slurm/install.sh tests/unpack_packages.sh
@@ -118,6 +118,10 @@ test-browser: setup .tools/chromium/.installed ## Open the plan's page in a real
 .PHONY: test-contracts
 test-contracts: setup .tools/contracts/.installed .tools/slurm/.installed ## Compare the tests' stand-ins with the real packages of other projects
 	python -m pytest $(SIDE_BY_SIDE) tests/contracts -m contract
+
+.PHONY: test-xla
+test-xla: .tools/xla/.installed ## Train on PyTorch/XLA's CPU device: compiled graphs, resumption, losses (NEURONX_DISTRIBUTED: a checkout)
+	.tools/xla/bin/python -m pytest -c tests/xla/pytest.ini tests/xla
 
 .PHONY: test-training
 test-training: setup .tools/training/.installed ## Type-check and test the training code and the converter on CPUs
