@@ -24,7 +24,7 @@ SPLITS = st.fixed_dictionaries(
         "tensor_parallel_size": st.sampled_from([1, 2, 3, 4, 8, 12, 16, 32, 64]),
         "pipeline_parallel_size": st.integers(1, 9),
         "kv_size_multiplier": st.integers(1, 8),
-        "activation_checkpointing": st.sampled_from(["none", "selective", "full"]),
+        "activation_checkpointing": st.sampled_from(["none", "selective", "selective_mlp", "full"]),
     }
 )
 
@@ -61,7 +61,7 @@ def sound_recipes(draw: st.DrawFn) -> Recipe:
         "tensor_parallel_size": tp,
         "pipeline_parallel_size": pp,
         "kv_size_multiplier": max(1, tp // 8),
-        "activation_checkpointing": draw(st.sampled_from(["none", "selective", "full"])),
+        "activation_checkpointing": draw(st.sampled_from(["none", "selective", "selective_mlp", "full"])),
     }
     global_size = replicas * micro_size * draw(st.integers(pp, 64))
     return recipe_of(split, nodes, global_size, micro_size, draw(st.sampled_from([512, 2048, 4096, 8192])))

@@ -10,6 +10,7 @@ from tests.jobs.recipe_case import environment, estimate_of, problems_of
 TP = "parallelism.tensor_parallel_size"
 PP = "parallelism.pipeline_parallel_size"
 KV = "parallelism.kv_size_multiplier"
+RECOMPUTED = "parallelism.activation_checkpointing"
 
 # recipe, what makes it wrong, parts of the message, what makes the neighbour right
 CASES = {
@@ -32,6 +33,12 @@ CASES = {
         ["batch.global_size=28"],
         ["7 micro-batches", "4 replicas", "8 stages", "Write 32 or more"],
         ["batch.global_size=32"],
+    ),
+    "recomputed MLP": (
+        "bert-large-phase-1",
+        [f"{RECOMPUTED}=selective_mlp"],
+        ["`selective_mlp` is of `tensor_parallel`, not of `data_parallel`"],
+        [f"{RECOMPUTED}=selective"],
     ),
     "compile steps": ("llama-2-7b", ["compile.steps=1"], ["1 step", "Write 2 or more"], ["compile.steps=2"]),
     # 9,600 GiB are 10,308 GB.
@@ -310,7 +317,7 @@ def test_native_is_not_compiled_ahead_of_time() -> None:
         (
             "llama-3-70b",
             ["restarts.time_limit_hours=1"],
-            "a checkpoint before the end take up to 2441 s of 3600",
+            "a checkpoint before the end take up to 2507 s of 3600",
         ),
         ("llama-2-7b", ["checkpoint.interval_steps=10"], "a checkpoint of 94 GB takes 87-197 s at 1200 MB/s"),
     ],
@@ -318,3 +325,26 @@ def test_native_is_not_compiled_ahead_of_time() -> None:
 def test_tells_what_works_and_a_person_should_know(recipe: str, overrides: list[str], part: str) -> None:
     assert any(part in notice for notice in estimate_of(recipe, *overrides).notices)
     assert estimate_of(recipe).notices == ()
+
+
+def test_the_mlp_computed_again_saves_memory_and_costs_time() -> None:
+    kept, again = (estimate_of("llama-3-70b", f"{RECOMPUTED}={value}") for value in ("selective", "selective_mlp"))
+    assert kept.device_memory is not None
+    assert again.device_memory is not None
+    assert again.device_memory.total.high < kept.device_memory.total.high - 3 * 1024**3
+    assert kept.tokens_per_second is not None
+    assert again.tokens_per_second is not None
+    assert kept.tokens_per_second.high / again.tokens_per_second.high == pytest.approx(1.25, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "overrides", "sequences"),
+    [("llama-3-8b", ["hardware.nodes=32"], 47.95), ("llama-3-70b", [], 7.94)],
+)
+def test_speed_that_aws_has_measured_is_within_the_estimate(
+    recipe: str, overrides: list[str], sequences: float
+) -> None:
+    """The figures that assumptions.yaml names."""
+    tokens = estimate_of(recipe, *overrides).tokens_per_second
+    assert tokens is not None
+    assert tokens.low < sequences * 8192 < tokens.high

@@ -15,7 +15,7 @@ from tests.training.tensor_parallel_training import make_split_run, make_strateg
 
 SPLITS: dict[str, tuple[int, dict[str, Any]]] = {
     "two replicas": (2, {}),
-    "TP2": (2, {"tensor_parallel_size": 2, "activation_checkpointing": "selective"}),
+    "TP2": (2, {"tensor_parallel_size": 2, "activation_checkpointing": "selective_mlp"}),
     "PP2, stages of 1 and 2 layers": (2, {"pipeline_parallel_size": 2, "activation_checkpointing": "full"}),
     "TP2 PP2": (4, {"tensor_parallel_size": 2, "pipeline_parallel_size": 2}),
     "TP2, two replicas": (4, {"tensor_parallel_size": 2, "fuse_qkv": True}),

@@ -67,7 +67,7 @@ def parameters(*cases: Case) -> list[Any]:
 CASES = parameters(
     Case(LONG_BERT, "lamb"),
     Case(LLAMA, "adamw"),
-    Case(LLAMA, "adamw", "tensor_parallel"),
+    Case(LLAMA, "adamw", "tensor_parallel", "selective_mlp"),
     Case(TIED_LLAMA, "adamw", "tensor_parallel", "selective"),
     Case(TIED_LLAMA, "adamw", "tensor_parallel", "full"),
 )

@@ -19,6 +19,10 @@ def activations(recipe: Recipe) -> Range:
         # The input of each layer, and one layer in full while it is computed again.
         kept = layers * recipe.model.hidden_size * _width(recipe)
         return Range(low=tokens * (kept + whole.low), high=tokens * (kept + whole.high))
+    if isinstance(recipe.model, Llama) and parallelism.recomputes("mlp"):
+        # Of all layers but the one whose feed-forward part is computed again.
+        spared = _feed_forward(recipe) * (layers - 1) / layers
+        whole = whole + Range(low=-spared, high=-spared)
     return whole * (tokens * layers) + _kept_scores(recipe)
 
 
@@ -35,14 +39,19 @@ def logits(recipe: Recipe) -> Range:
     return Range(low=count * (_width(recipe) + _FLOAT32), high=count * (_width(recipe) + 2 * _FLOAT32))
 
 
+def _feed_forward(recipe: Recipe) -> int:
+    """Bytes of a Llama layer's gate, up, their activation and product for each token."""
+    return 4 * recipe.model.intermediate_size * _width(recipe)
+
+
 def _layer(recipe: Recipe) -> Range:
     """Bytes of one layer for each token, without the attention scores."""
     model, width = recipe.model, _width(recipe)
     if isinstance(model, Llama):
-        # Inputs and outputs of both norms, queries, attention, output projection; keys and values; gate, up, their
-        # activation and product. High: the norms' float32 copies stay too.
+        # Inputs and outputs of both norms, queries, attention, output projection; keys and values; the feed-forward
+        # part. High: the norms' float32 copies stay too.
         states = 7 * model.hidden_size + 2 * kv_width(model, recipe.parallelism.kv_size_multiplier)
-        kept = (states + 4 * model.intermediate_size) * width
+        kept = states * width + _feed_forward(recipe)
         return Range(low=kept, high=kept + 2 * model.hidden_size * _FLOAT32)
     # 34 x hidden bytes with 16-bit states and dropout's masks, for a feed-forward layer of 4 x hidden.
     return Range(low=26 * model.hidden_size * width / 2, high=34 * model.hidden_size * width / 2)
@@ -50,7 +59,7 @@ def _layer(recipe: Recipe) -> Range:
 
 def _kept_scores(recipe: Recipe) -> Range:
     """Without checkpointing of attention, softmax, dropout's mask and its result stay in each layer."""
-    if recipe.parallelism.activation_checkpointing != "none":
+    if recipe.parallelism.recomputes("attention"):
         return Range(low=0, high=0)
     kept = _score_count(recipe) * (2 * _width(recipe) + 1) * recipe.model.num_hidden_layers
     return Range(low=0 if isinstance(recipe.model, Llama) else kept, high=kept)

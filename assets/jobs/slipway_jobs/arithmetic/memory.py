@@ -99,6 +99,7 @@ def _changes(recipe: Recipe) -> Iterator[tuple[Key, str, Recipe]]:
         yield _TP, f"{tp}{with_heads}", recipe.model_copy(update={"parallelism": changed})
     others: tuple[tuple[str, int | str], ...] = (
         ("pipeline_parallel_size", parallelism.pipeline_parallel_size * 2),
+        *((("activation_checkpointing", "selective_mlp"),) if parallelism.strategy == "tensor_parallel" else ()),
         ("activation_checkpointing", "full"),
     )
     for name, value in others:

@@ -6,9 +6,8 @@ from slipway_jobs.arithmetic.assumptions import Accelerator, Range, assumptions
 from slipway_jobs.arithmetic.model_size import training_flops_per_token
 from slipway_jobs.arithmetic.placement import Placement
 from slipway_jobs.arithmetic.split import accumulation
-
-_RECOMPUTED = 3 / 4
-"""With full checkpointing a forward pass is done twice: of 4 passes' time (a backward pass is 2), 3 count."""
+from slipway_jobs.recipe.architecture import Llama
+from slipway_jobs.recipe.model import Recipe
 
 _FLOAT32 = 1 / 4
 """Trainium's float32 operations against its bfloat16 ones: 47.5 and 190 TFLOPS."""
@@ -28,8 +27,8 @@ def tokens_per_second(placement: Placement) -> Range | None:
     used = placement.workers_per_node / placement.instance.logical_neuron_cores
     flops = recipe.hardware.nodes * placement.instance.neuron_devices * used * chip.teraflops_per_device * 1e12
     share = _filled(placement)
-    if recipe.parallelism.activation_checkpointing == "full":
-        share *= _RECOMPUTED
+    # A backward pass takes two forward passes' time, and what is computed again takes its part of a third one.
+    share *= 3 / (3 + _recomputed(recipe))
     if recipe.precision == "float32":
         share *= _FLOAT32
     per_token = training_flops_per_token(recipe.model, recipe.data.sequence_length)
@@ -46,6 +45,17 @@ def step_seconds(placement: Placement) -> Range | None:
     speed = tokens_per_second(placement)
     tokens = tokens_per_step(placement)
     return speed and Range(low=tokens / speed.high, high=tokens / speed.low)
+
+
+def _recomputed(recipe: Recipe) -> float:
+    """Share of a forward pass that is done twice. Attention's scores are a small part, and count as nothing."""
+    if recipe.parallelism.activation_checkpointing == "full":
+        return 1.0
+    if isinstance(recipe.model, Llama) and recipe.parallelism.recomputes("mlp"):
+        weights = recipe.model.num_hidden_layers * 3 * recipe.model.hidden_size * recipe.model.intermediate_size
+        # Two operations for each weight; a forward pass is a third of a training step's.
+        return 2 * weights / (training_flops_per_token(recipe.model, recipe.data.sequence_length) / 3)
+    return 0.0
 
 
 def _filled(placement: Placement) -> float:

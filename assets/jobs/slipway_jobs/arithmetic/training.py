@@ -47,6 +47,9 @@ def strategy_options(recipe: Recipe) -> Iterator[Finding]:
         if option not in has and (value is True or value > 1):
             message = f"`{parallelism.strategy}` has no such option (got {str(value).lower()})"
             yield Finding(("parallelism", option), message, "Leave it out.")
+    if parallelism.activation_checkpointing == "selective_mlp" and parallelism.strategy != "tensor_parallel":
+        message = f"`selective_mlp` is of `tensor_parallel`, not of `{parallelism.strategy}`"
+        yield Finding(("parallelism", "activation_checkpointing"), message, "Write selective or full.")
 
 
 def ahead_of_time(recipe: Recipe) -> Iterator[Finding]:

@@ -73,8 +73,14 @@ class Parallelism(Section):
     fuse_qkv: bool = False
     """Whether query, key and value weights are one matrix."""
 
-    activation_checkpointing: Literal["none", "selective", "full"] = "selective"
-    """What is computed again in the backward pass to save device memory: nothing, attention, whole layers."""
+    activation_checkpointing: Literal["none", "selective", "selective_mlp", "full"] = "selective"
+    """What is computed again in the backward pass to save device memory: nothing, attention, attention and MLP (with
+    `tensor_parallel`), whole layers. There attention is its scores, of which the flash attention kernel, for sequences
+    that are a multiple of 2,048, keeps none anyway."""
+
+    def recomputes(self, part: Literal["attention", "mlp"]) -> bool:
+        """Return whether a part of each layer is computed again in the backward pass."""
+        return {"none": False, "selective": part == "attention"}.get(self.activation_checkpointing, True)
 
 
 class Batch(Section):

@@ -25,7 +25,7 @@ from slipway_training.models.pipeline_stages import stage_layers
 from slipway_training.strategies.tensor_parallel.gloo_groups import Groups, make_groups
 from slipway_training.strategies.tensor_parallel.gloo_layers import GlooLayers
 from slipway_training.strategies.tensor_parallel.precision import precision
-from slipway_training.strategies.tensor_parallel.recomputation import RECOMPUTED
+from slipway_training.strategies.tensor_parallel.recomputation import recomputed_classes
 from slipway_training.strategies.tensor_parallel.shard_files import Place, load_model, read, write
 from slipway_training.strategies.tensor_parallel.zero import ZeroAdamW
 from slipway_training.strategy import MicroBatch
@@ -151,7 +151,7 @@ def build_model(recipe: Recipe, groups: Groups) -> Llama:
     number, stages = groups.pipeline.rank, groups.pipeline.size
     stage = Stage(stage_layers(model.num_hidden_layers, stages)[number], number == 0, number == stages - 1)
     llama = Llama(model, layers, stage, recipe.data.seed)
-    recomputed = RECOMPUTED[parallelism.activation_checkpointing]
+    recomputed = recomputed_classes(parallelism)
     if recomputed:
         apply_activation_checkpointing(
             llama, checkpoint_wrapper_fn=checkpoint_wrapper, check_fn=lambda module: isinstance(module, recomputed)

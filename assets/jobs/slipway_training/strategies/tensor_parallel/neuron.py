@@ -24,7 +24,7 @@ from slipway_training.models.llama_initialization import HeadOrder
 from slipway_training.schedule import set_learning_rate
 from slipway_training.strategies.tensor_parallel.neuron_layers import NeuronLayers, initialize
 from slipway_training.strategies.tensor_parallel.precision import precision
-from slipway_training.strategies.tensor_parallel.recomputation import RECOMPUTED
+from slipway_training.strategies.tensor_parallel.recomputation import recomputed_classes
 from slipway_training.strategies.tensor_parallel.shard_files import Place, load_model, read, write
 from slipway_training.strategies.tensor_parallel.weight_decay import decays
 from slipway_training.strategy import MicroBatch
@@ -142,7 +142,7 @@ def _configuration(recipe: Recipe, micro_batches: int) -> dict[str, Any]:
             "grad_clipping": True,
             "max_grad_norm": recipe.optimizer.gradient_clipping,
         },
-        activation_checkpoint_config=RECOMPUTED[parallelism.activation_checkpointing],
+        activation_checkpoint_config=recomputed_classes(parallelism) or None,
         sequence_parallel=parallelism.tensor_parallel_size > 1,
         # Each worker would hold the whole model while it is divided into stages.
         model_init_config={"meta_device_init": True, "param_init_fn": initialize} if pipelined else None,
