@@ -119,11 +119,25 @@ def test_the_environment_of_a_llama_on_trn1_is_upstreams(tmp_path: Path) -> None
     assert given["NEURON_CC_FLAGS"] == "--model-type transformer"
     assert given["NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS"] == "3"
     assert given["MALLOC_ARENA_MAX"] == "64"
+    assert given["NEURON_RT_STOCHASTIC_ROUNDING_EN"] == "0"
     assert "NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS" not in variables(recipe, efa=True, release="2.31.0")
     assert not [name for name in variables(recipe, efa=False, release="2.28.1") if name.startswith("FI_")]
     assert "FI_EFA_USE_HUGE_PAGE" not in given
     in_pods = variables(recipe, efa=True, release="2.28.1", scheduler="kubernetes")
     assert in_pods == {**given, "FI_EFA_USE_HUGE_PAGE": "0"}
+
+
+def test_the_environment_of_a_bert_on_trn1_is_upstreams(tmp_path: Path) -> None:
+    recipe = run_of(environment_below(tmp_path, "trn1"), "bert-large-phase-1").recipe
+
+    given = variables(recipe, efa=True, release="2.28.1")
+
+    assert given["NEURON_CC_FLAGS"] == "--model-type transformer"
+    assert given["NEURON_RT_STOCHASTIC_ROUNDING_EN"] == "1"
+    assert given["ALLREDUCE_GRADIENTS_BUCKET_SIZE_MB"] == "512"
+    in_float32 = variables(recipe.model_copy(update={"precision": "float32"}), efa=True, release="2.28.1")
+    assert in_float32["NEURON_CC_FLAGS"] == "--model-type transformer --auto-cast=none"
+    assert "NEURON_RT_STOCHASTIC_ROUNDING_EN" not in in_float32
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -96,6 +96,12 @@ def test_missing_text_is_refused_where_this_machine_can_see_it(tiny: Path) -> No
     assert resolved(tiny, f"data.source={tiny.parent}/*.jsonl")
 
 
+@pytest.mark.parametrize("source", ["/not-mounted-here/*.json", "/not-mounted-here/a.jsonl.gz", "shards.arrow"])
+def test_text_of_a_kind_that_is_not_read_is_refused_everywhere(tiny: Path, source: str) -> None:
+    with pytest.raises(RecipeProblems, match=rf"\{Path(source).suffix} files are not read\. Name .*\.parquet"):
+        resolved(tiny, f"data.source={source}")
+
+
 def test_initial_weights_must_be_there_and_of_the_same_model(tiny: Path) -> None:
     weights = tiny.parent / "weights"
     with pytest.raises(RecipeProblems, match=r"it has no config\.json"):
@@ -106,6 +112,45 @@ def test_initial_weights_must_be_there_and_of_the_same_model(tiny: Path) -> None
         resolved(tiny, "initial_weights=weights")
     (weights / "config.json").write_text(json.dumps({"hidden_size": 64}), encoding="utf-8")
     assert resolved(tiny, "initial_weights=weights").recipe.initial_weights == str(weights)
+
+
+LLAMA3 = {
+    "rope_type": "llama3",
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 8192,
+}
+
+
+@pytest.mark.parametrize(
+    ("there", "message"),
+    [
+        ({"rope_theta": 500000.0}, r"model\.rope_theta: 10000\.0, and .*config\.json has 500000\.0\. Write 500000"),
+        ({"rope_parameters": {"rope_type": "default", "rope_theta": 500000.0}}, r"model\.rope_theta: .* 500000"),
+        ({"rope_parameters": {**LLAMA3, "rope_theta": 10000.0}}, r"model\.rope_scaling: it is not that .*llama3"),
+        ({"rope_scaling": {"type": "linear", "factor": 2.0}}, r"rope_scaling: .*linear.*only `llama3` is known"),
+    ],
+)
+def test_initial_weights_of_another_rotary_embedding_are_refused(tiny: Path, there: object, message: str) -> None:
+    weights = tiny.parent / "weights"
+    weights.mkdir()
+    (weights / "config.json").write_text(json.dumps(there), encoding="utf-8")
+    with pytest.raises(RecipeProblems, match=message):
+        resolved(tiny, "initial_weights=weights")
+
+
+def test_initial_weights_of_the_same_rotary_embedding_are_taken_in_both_spellings(tiny: Path) -> None:
+    weights = tiny.parent / "weights"
+    weights.mkdir()
+    overrides = [f"model.rope_scaling.{name}={value}" for name, value in LLAMA3.items()]
+    for there in (
+        {"rope_theta": 10000.0, "rope_scaling": LLAMA3},
+        {"rope_parameters": {**LLAMA3, "rope_theta": 10000.0}},
+        {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}},
+    ):
+        (weights / "config.json").write_text(json.dumps(there), encoding="utf-8")
+        assert resolved(tiny, "initial_weights=weights", *overrides)
 
 
 def test_a_tokenizer_with_more_tokens_than_rows_is_refused(tiny: Path) -> None:

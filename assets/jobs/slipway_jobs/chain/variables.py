@@ -40,6 +40,9 @@ class Variable:
     architecture: Literal["llama", "bert"] | None = None
     """Model it is for."""
 
+    strategies: tuple[str, ...] | None = None
+    """Strategies it is for."""
+
     pipeline: bool | None = None
     """With or without pipeline parallelism."""
 
@@ -62,8 +65,10 @@ VARIABLES: Sequence[Variable] = (
     Variable("FI_EFA_USE_DEVICE_RDMA", "1", efa=True),
     # libfabric's fi_efa(7): a pod may use no huge pages, since it asks for none; mapping one may end in SIGBUS.
     Variable("FI_EFA_USE_HUGE_PAGE", "0", efa=True, scheduler="kubernetes"),
-    # nxd: all Llama scripts. The BERT samples pass no model type.
-    Variable("NEURON_CC_FLAGS", "--model-type transformer", framework="xla", architecture="llama"),
+    # nxd: all Llama scripts; samples: dp_bert_large_hf_pretrain_hdf5.py. float32 stays float32, whatever a
+    # release's default of --auto-cast is (docs: compiler/neuronx-cc/api-reference-guide).
+    Variable("NEURON_CC_FLAGS", "--model-type transformer", framework="xla", precision="bfloat16"),
+    Variable("NEURON_CC_FLAGS", "--model-type transformer --auto-cast=none", framework="xla", precision="float32"),
     Variable("NEURON_FUSE_SOFTMAX", "1", framework="xla"),
     # nxd: how many executions are queued ahead; release 2.31 took the variable away (docs).
     Variable("NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS", "3", framework="xla", pipeline=False, before=(2, 31)),
@@ -72,12 +77,17 @@ VARIABLES: Sequence[Variable] = (
     Variable("MALLOC_ARENA_MAX", "64", framework="xla", pipeline=False),
     Variable("MALLOC_ARENA_MAX", "128", framework="xla", pipeline=True),
     Variable("MALLOC_ARENA_MAX", "64", framework="native"),
-    # nxd: mixed precision. Rounding to bfloat16 by chance keeps small updates alive.
-    Variable("NEURON_RT_STOCHASTIC_ROUNDING_EN", "1", precision="bfloat16"),
+    # samples: with autocast, 1. nxd: with master weights in float32, 0 (run_llama_nxd.py, line 499): they keep small
+    # updates without it, and copies of a weight on several workers stay equal.
+    Variable("NEURON_RT_STOCHASTIC_ROUNDING_EN", "1", precision="bfloat16", strategies=("data_parallel",)),
+    Variable(
+        "NEURON_RT_STOCHASTIC_ROUNDING_EN", "0", precision="bfloat16", strategies=("tensor_parallel", "fully_sharded")
+    ),
     # samples: seconds until an execution counts as hung; the default of 30 is short for a first collective.
     Variable("NEURON_RT_EXEC_TIMEOUT", "600", framework="xla"),
-    # samples: gradients are reduced in buckets of 512 MB.
-    Variable("BUCKET_CAP_MB", "512", framework="xla", architecture="bert"),
+    # samples: gradients are reduced in buckets of 512 MB. torch_xla 2.9 reads this name (core/xla_model.py, line 1148;
+    # its Neuron plug-in would set 50), not the samples' BUCKET_CAP_MB.
+    Variable("ALLREDUCE_GRADIENTS_BUCKET_SIZE_MB", "512", framework="xla", strategies=("data_parallel",)),
     Variable("XLA_TRANSFER_SEED_ASYNC", "1", framework="xla", architecture="bert"),
     # Each worker on processors takes one thread, or they would stand in each other's way.
     Variable("OMP_NUM_THREADS", "1", device="cpu"),
@@ -108,6 +118,7 @@ def _applies(row: Variable, recipe: Recipe, *, efa: bool, release: Version) -> b
         row.device == recipe.hardware.device
         and row.framework in (None, recipe.hardware.framework)
         and row.architecture in (None, recipe.model.architecture)
+        and recipe.parallelism.strategy in (row.strategies or (recipe.parallelism.strategy,))
         and row.pipeline in (None, recipe.parallelism.pipeline_parallel_size > 1)
         and row.precision in (None, recipe.precision)
         and (efa or not row.efa)

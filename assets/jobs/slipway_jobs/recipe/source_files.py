@@ -6,17 +6,25 @@ import glob
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+from slipway_jobs.recipe.architecture import Llama
 from slipway_jobs.recipe.model import Recipe
 from slipway_jobs.recipe.problems import Finding, shown
 
 BYTE_LEVEL = "byte-level"
 """The tokenizer that needs no file."""
 
-_NOT_OF_THE_WEIGHTS = {"architecture", "initializer_range", "rope_scaling", "max_position_embeddings"}
+_NOT_OF_THE_WEIGHTS = {"architecture", "initializer_range", "rope_scaling", "rope_theta", "max_position_embeddings"}
 
 SUFFIXES = (".jsonl", ".parquet", ".txt")
 """Kinds of file that text is read from."""
+
+_OTHER_SUFFIXES = (
+    *(".json", ".csv", ".tsv", ".gz", ".zst", ".xz", ".bz2", ".zip", ".tar", ".arrow", ".hdf5", ".h5", ".npy", ".bin"),
+    *(".idx", ".tfrecord", ".pdf", ".html", ".md"),
+)
+"""Kinds of file that people keep text in and that are not read. A folder's name may end in anything else."""
 
 
 def absolute(path: str, folder: Path) -> str:
@@ -37,10 +45,10 @@ def missing_files(recipe: Recipe) -> Iterator[Finding]:
     A path whose first folder this machine does not have (`/fsx` on a laptop) tells nothing and is passed over.
     """
     source = recipe.data.source
-    if _visible(source) and not source_files(recipe):
-        fix = (
-            f"Name a file, folder or pattern of {', '.join(SUFFIXES)} files; on the cluster, put them below /fsx/data."
-        )
+    fix = f"Name a file, folder or pattern of {', '.join(SUFFIXES)} files; on the cluster, put them below /fsx/data."
+    if Path(source).suffix in _OTHER_SUFFIXES and not Path(source).is_dir():
+        yield Finding(("data", "source"), f"{source}: {Path(source).suffix} files are not read", fix)
+    elif _visible(source) and not source_files(recipe):
         yield Finding(("data", "source"), f"no file of text is at {source}", fix)
     weights = recipe.initial_weights
     if weights and _visible(weights) and not Path(weights, "config.json").is_file():
@@ -63,6 +71,26 @@ def other_sizes(recipe: Recipe) -> Iterator[Finding]:
         if name in there and there[name] != value:
             fix = f"Write {shown(there[name])}, or take other weights."
             yield Finding(("model", name), f"{shown(value)}, and {file} has {shown(there[name])}", fix)
+    if isinstance(recipe.model, Llama):
+        yield from _other_rope(recipe.model, there, file)
+
+
+def _other_rope(model: Llama, there: dict[str, Any], file: Path) -> Iterator[Finding]:
+    """Compare the rotary position embedding: transformers 5 writes `rope_parameters`, earlier releases two fields.
+
+    The recipe may stretch weights that are not stretched.
+    """
+    scaling = there.get("rope_parameters") or there.get("rope_scaling") or {}
+    theta = scaling.get("rope_theta", there.get("rope_theta", 10000.0))
+    if theta != model.rope_theta:
+        fix = f"Write {shown(theta)}, or take other weights."
+        yield Finding(("model", "rope_theta"), f"{shown(model.rope_theta)}, and {file} has {shown(theta)}", fix)
+    kind = scaling.get("rope_type", scaling.get("type", "default"))
+    wanted = model.rope_scaling.model_dump() if model.rope_scaling else {}
+    differing = {name for name, value in wanted.items() if scaling.get(name) != value}
+    if kind != "default" and (not wanted or differing):
+        fix = "Write what config.json has." if kind == "llama3" else "Take other weights: only `llama3` is known."
+        yield Finding(("model", "rope_scaling"), f"it is not that of {file}, whose type is {shown(kind)}", fix)
 
 
 def _visible(path: str) -> bool:
