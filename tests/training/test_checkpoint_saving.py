@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 from pathlib import Path
 from typing import cast
 
@@ -11,7 +12,14 @@ import torch
 import torch.distributed as dist
 
 from slipway_jobs.run import Run
-from slipway_training.checkpoints.layout import DONE, complete_checkpoints, latest_complete, read_checkpoint_file
+from slipway_training.checkpoints.integrity import DamagedError, latest_sound
+from slipway_training.checkpoints.layout import (
+    DAMAGED,
+    DONE,
+    complete_checkpoints,
+    latest_complete,
+    read_checkpoint_file,
+)
 from slipway_training.checkpoints.saving import CheckpointError, remove_incomplete, save_checkpoint
 from slipway_training.device import Workers
 from slipway_training.loop import describe
@@ -141,3 +149,62 @@ def test_a_checkpoint_of_another_model_is_refused(run: Run, strategy: DataParall
     assert checkpoint is not None
     with pytest.raises(ValueError, match="step_00000002 is not a checkpoint of this model"):
         other.load(checkpoint)
+
+
+def flip_a_byte(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("flip", r"model/.*\.pt does not have its checksums"),
+        ("cut", r"model/.*\.pt has \d+ bytes, it had \d+"),
+        ("remove", r"model/.*\.pt is missing"),
+        ("empty done", "`done` does not list its files"),
+    ],
+)
+def test_a_damaged_checkpoint_is_put_aside_and_the_one_before_is_taken(
+    run: Run, strategy: DataParallel, capsys: pytest.CaptureFixture[str], what: str, said: str
+) -> None:
+    directory = Path(run.checkpoint_directory)
+    for step in (2, 4):
+        save(run, strategy, step)
+    assert latest_sound(ALONE, directory) == directory / "step_00000004"
+    damaged = directory / "step_00000004"
+    [file] = (damaged / "model").iterdir()
+    match what:
+        case "flip":
+            flip_a_byte(file)
+        case "cut":
+            os.truncate(file, 100)
+        case "remove":
+            file.unlink()
+        case _:
+            (damaged / DONE).write_bytes(b"")
+
+    assert latest_sound(ALONE, directory) == directory / "step_00000002"
+
+    output = capsys.readouterr().out
+    assert re.search(rf"step_00000004 is damaged: {said}", output), output
+    assert (damaged / DAMAGED).is_file()
+    remove_incomplete(directory)
+    assert damaged.is_dir()
+    assert saved_steps(run, strategy) == [2]
+    save(run, strategy, 4)
+    assert latest_sound(ALONE, directory) == damaged
+    assert not (damaged / DAMAGED).exists()
+
+
+def test_training_does_not_begin_anew_when_all_checkpoints_are_damaged(run: Run, strategy: DataParallel) -> None:
+    directory = Path(run.checkpoint_directory)
+    assert latest_sound(ALONE, directory) is None
+    save(run, strategy, 2)
+    for file in (directory / "step_00000002" / "model").iterdir():
+        flip_a_byte(file)
+
+    for _ in range(2):
+        with pytest.raises(DamagedError, match="all checkpoints are damaged"):
+            latest_sound(ALONE, directory)

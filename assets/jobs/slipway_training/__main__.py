@@ -17,6 +17,7 @@ import sys  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 from slipway_jobs.run import Run, read_run  # noqa: E402
+from slipway_training.checkpoints.integrity import DamagedError  # noqa: E402
 from slipway_training.checkpoints.saving import CheckpointError  # noqa: E402
 from slipway_training.device import join, leave  # noqa: E402
 from slipway_training.loop import TrainingError, take_compile_steps, train  # noqa: E402
@@ -31,7 +32,7 @@ def main(arguments: list[str], request: StopRequest) -> int:
     options = parser.parse_args(arguments)
     try:
         run_worker(read_run(options.run_file), options.purpose, request)
-    except (TrainingError, CheckpointError, OSError, ValueError) as error:
+    except (TrainingError, CheckpointError, DamagedError, OSError, ValueError) as error:
         print(f"error: worker {os.environ.get('RANK', '?')}: {error}", file=sys.stderr, flush=True)
         return 1
     return 0

@@ -12,7 +12,8 @@ import torch
 
 from slipway_jobs.recipe.attention_order import attention_order
 from slipway_jobs.run import Run
-from slipway_training.checkpoints.layout import DONE, INITIAL, CheckpointFile, latest_complete, read_checkpoint_file
+from slipway_training.checkpoints.integrity import latest_sound
+from slipway_training.checkpoints.layout import DONE, INITIAL, CheckpointFile, read_checkpoint_file
 from slipway_training.checkpoints.saving import remove_incomplete, save_checkpoint
 from slipway_training.data.samples import Samples
 from slipway_training.device import Workers
@@ -55,10 +56,11 @@ def take_compile_steps(run: Run, workers: Workers) -> None:
 
 
 def train(run: Run, workers: Workers, request: StopRequest) -> None:
-    """Train until the recipe's last step, or until a worker is asked to stop; go on from the latest checkpoint.
+    """Train until the recipe's last step, or until a worker is asked to stop; go on from the latest sound checkpoint.
 
     Raises:
-        TrainingError: the latest checkpoint is of another model or split, or the loss is no number.
+        TrainingError: the latest checkpoint is of another model or split, or the loss is NaN.
+        DamagedError: there are checkpoints, and all of them are damaged.
         CheckpointError: a checkpoint cannot be written.
         OSError, ValueError: data or weights cannot be used.
     """
@@ -81,7 +83,7 @@ def _start(run: Run, workers: Workers) -> tuple[Strategy, int]:
     if workers.rank == 0:
         remove_incomplete(directory)
     workers.barrier()
-    checkpoint = latest_complete(directory)
+    checkpoint = latest_sound(workers, directory)
     if checkpoint is None:
         weights = _initial_weights(run)
         if workers.rank == 0:

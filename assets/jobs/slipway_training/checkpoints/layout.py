@@ -15,8 +15,11 @@ CHECKPOINT_FILE = "checkpoint.json"
 """Name of the file in each checkpoint that says what it is."""
 
 DONE = "done"
-"""Name of the empty file that is written last: a folder without it is no checkpoint. A work folder that is renamed
-would do as well, but /fsx would copy its files to the bucket twice, once by each name."""
+"""Name of the file that is written last, with the sizes of the others: a folder without it is no checkpoint. A work
+folder that is renamed would do as well, but /fsx would copy its files to the bucket twice, once by each name."""
+
+DAMAGED = "damaged"
+"""Name that `done` gets when a file is not what was written: the folder stays and is no checkpoint any more."""
 
 INITIAL = "initial"
 """Name of the folder with the converted initial weights, beside the steps' folders."""

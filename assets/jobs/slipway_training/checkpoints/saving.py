@@ -5,8 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from slipway_training.checkpoints.integrity import file_sizes
 from slipway_training.checkpoints.layout import (
     CHECKPOINT_FILE,
+    DAMAGED,
     DONE,
     CheckpointFile,
     complete_checkpoints,
@@ -47,8 +49,9 @@ def save_checkpoint(
         strategy.save(checkpoint)
     with _Agreement(workers, checkpoint):
         if workers.rank == 0:
+            sizes = file_sizes(checkpoint)
             write_text(checkpoint / CHECKPOINT_FILE, description.model_dump_json(indent=2) + "\n")
-            write_text(checkpoint / DONE, "")
+            write_text(checkpoint / DONE, sizes)
             sync_folder(directory)
     if workers.rank == 0:
         _keep_latest(directory, keep)
@@ -56,14 +59,14 @@ def save_checkpoint(
 
 
 def remove_incomplete(directory: Path) -> None:
-    """Remove what a killed process has left: folders of steps without `done`.
+    """Remove what a killed process has left: folders of steps without `done`; damaged checkpoints stay.
 
     Only one worker calls it, before others look.
     """
     if not directory.is_dir():
         return
     for path in directory.iterdir():
-        if step_of(path) is not None and not (path / DONE).exists():
+        if step_of(path) is not None and not (path / DONE).exists() and not (path / DAMAGED).exists():
             say(f"removing {path}: it is not complete")
             _remove(path)
 
@@ -104,6 +107,7 @@ def _remove(checkpoint: Path) -> None:
     """Remove a checkpoint, `done` first: one that is removed by half must not look complete."""
     if not checkpoint.exists():
         return
-    (checkpoint / DONE).unlink(missing_ok=True)
+    for name in (DONE, DAMAGED):
+        (checkpoint / name).unlink(missing_ok=True)
     sync_folder(checkpoint)
     shutil.rmtree(checkpoint)

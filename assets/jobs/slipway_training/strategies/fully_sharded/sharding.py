@@ -121,7 +121,7 @@ def _compile(model: Any, compiler: str, *, fullgraph: bool) -> None:
     model.model.embed_tokens.register_forward_hook(lambda _module, _inputs, output: output.clone())
 
 
-def _recompute(model: Any, what: Literal["none", "selective", "full"]) -> None:
+def _recompute(model: Any, what: str) -> None:
     """Forget inner states in the forward pass and compute them again in the backward pass.
 
     `full` does so with layers, whose `forward` is replaced rather than the layer wrapped: names of parameters stay, and
