@@ -50,6 +50,11 @@ class DcpCheckpoint:
         dtypes = {tensor.dtype for tensor in self._tensors.values()}
         return dtypes.pop() if len(dtypes) == 1 else torch.float32
 
+    @property
+    def drifted(self) -> dict[str, float]:
+        """Nothing: each part of a tensor is in one file."""
+        return {}
+
     def pieces(self) -> Iterator[tuple[str, int, torch.Tensor]]:
         """Yield name, first row and rows, until each row of each tensor was there once.
 

@@ -29,6 +29,11 @@ class ModelTensors(Protocol):
         """Type that holds all of the checkpoint's values."""
         ...
 
+    @property
+    def drifted(self) -> Mapping[str, float]:
+        """Tensors of which several workers hold copies that differ a little, after `pieces`: the largest difference."""
+        ...
+
     def pieces(self) -> Iterator[tuple[str, int, torch.Tensor]]:
         """Yield name, first row and rows, until each row of each tensor was there once."""
         ...

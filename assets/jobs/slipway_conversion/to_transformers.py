@@ -117,6 +117,12 @@ def _write(tensors: ModelTensors, writer: SafetensorsFolder, planned: list[Plann
         if (tenths := written * 10 // max(1, total)) > reported:
             reported = tenths
             report(f"{tenths * 10} % of {total / GIB:.1f} GiB written, last {name}")
+    if tensors.drifted:
+        name, most = max(tensors.drifted.items(), key=lambda item: item[1])
+        report(
+            f"warning: in {len(tensors.drifted)} tensors the copies of several workers differ by up to {most:.2%} "
+            f"({name}); the first worker's are taken"
+        )
 
 
 def _finite(tensors: ModelTensors) -> Iterator[tuple[str, int, torch.Tensor]]:

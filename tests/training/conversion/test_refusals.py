@@ -141,6 +141,17 @@ def test_copies_that_differ(step: Path, name: str) -> None:
     assert "must hold the same values" in message
 
 
+def test_copies_that_drifted_apart_a_little_are_taken_with_a_warning(step: Path) -> None:
+    name = "model.layers.0.self_attn.qkv_proj.weight_k"
+    _edit(_shard(step, 3), lambda state: state[name].mul_(1.01))
+
+    told = convert(step, step.parent / "model", llama(KEY_VALUE_HEADS))
+
+    [warning] = [line for line in told if line.startswith("warning: ")]
+    assert "in 1 tensors the copies of several workers differ by up to 1.00%" in warning
+    assert "model.layers.0.self_attn.k_proj.weight" in warning
+
+
 def test_the_wrong_order_of_heads_shows_in_the_copies(step: Path) -> None:
     assert "attention_order is not the one" in refused(step, split=ToldSplit(attention_order="trn2"))
 
