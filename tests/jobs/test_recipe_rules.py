@@ -335,16 +335,3 @@ def test_the_mlp_computed_again_saves_memory_and_costs_time() -> None:
     assert kept.tokens_per_second is not None
     assert again.tokens_per_second is not None
     assert kept.tokens_per_second.high / again.tokens_per_second.high == pytest.approx(1.25, abs=0.03)
-
-
-@pytest.mark.parametrize(
-    ("recipe", "overrides", "sequences"),
-    [("llama-3-8b", ["hardware.nodes=32"], 47.95), ("llama-3-70b", [], 7.94)],
-)
-def test_speed_that_aws_has_measured_is_within_the_estimate(
-    recipe: str, overrides: list[str], sequences: float
-) -> None:
-    """The figures that assumptions.yaml names."""
-    tokens = estimate_of(recipe, *overrides).tokens_per_second
-    assert tokens is not None
-    assert tokens.low < sequences * 8192 < tokens.high

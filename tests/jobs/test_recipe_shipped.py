@@ -15,6 +15,8 @@ WHERE = {
     "llama-3-8b": "trn1",
     "llama-3-70b": "trn1",
     "tanuki-8b": "trn1",
+    "tanuki-8b-short": "trn1",
+    "small-bert": "trn1",
     "small-llama": "trn1",
     "llama-3-8b-native": "trn2",
     "tiny-bert": "cpu",

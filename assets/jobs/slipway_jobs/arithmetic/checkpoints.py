@@ -43,11 +43,11 @@ def room(placement: Placement) -> Iterator[Finding]:
 
 
 def slow(placement: Placement) -> Iterator[Finding]:
-    """Notice: checkpoints take more than a tenth of the training's time."""
+    """Notice: checkpoints take more than a tenth of the training's time. The last step's is always written."""
     step = step_seconds(placement)
-    if step is None:
-        return
     interval, seconds = placement.recipe.checkpoint.interval_steps, checkpoint_seconds(placement)
+    if step is None or interval >= placement.recipe.steps:
+        return
     if seconds.low > _MOST_OF_THE_TIME * interval * step.low:
         message = (
             f"a checkpoint of {checkpoint_bytes(placement) / _GB:.0f} GB takes {seconds.low:.0f}-{seconds.high:.0f} s "

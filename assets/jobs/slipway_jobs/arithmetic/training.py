@@ -107,8 +107,8 @@ def vocabulary(recipe: Recipe) -> Iterator[Finding]:
 
 
 def interval(recipe: Recipe) -> Iterator[Finding]:
-    """Notice: a failure would cost the whole training."""
+    """Notice: a failure would cost the whole training; a hundred steps are soon taken again."""
     every = recipe.checkpoint.interval_steps
-    if every >= recipe.steps and recipe.steps > 1:
+    if every >= recipe.steps > 100:
         message = f"{every} steps between checkpoints in {recipe.steps} steps: a failure begins anew"
         yield Finding(("checkpoint", "interval_steps"), message, f"Write {max(1, recipe.steps // 10)} or so.")
