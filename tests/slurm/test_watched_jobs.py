@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,8 +15,9 @@ from slipway_jobs.chain.slurm_scheduler import SlurmScheduler
 from slipway_jobs.run import Stage
 from slipway_jobs.watching.report import RunReport
 from slipway_jobs.watching.run_report import run_reports
-from tests.jobs.watching.run_folder import Cluster, RunFolder
+from tests.jobs.watching.run_folder import Cluster, RunFolder, put_on_neuron
 from tests.slurm.local_slurm import LocalSlurm
+from tests.slurm.training_jobs import KIT
 
 pytestmark = pytest.mark.slurm
 
@@ -82,3 +87,33 @@ def test_slurm_that_has_stopped_is_told(slurm: LocalSlurm, folder: RunFolder) ->
     assert {stage.state for stage in report.stages} == {"unknown"}
     [notice] = report.general_notices
     assert notice.startswith("Slurm does not answer, so this is what the files tell: squeue: ")
+
+
+def test_neuron_top_runs_beside_the_training_on_the_node_that_is_named(
+    slurm: LocalSlurm, folder: RunFolder, short_path: Path
+) -> None:
+    programs = short_path / "programs"
+    programs.mkdir()
+    (programs / "neuron-top").write_text('#!/bin/sh\ntest -t 1 && echo "neuron-top in job $SLURM_JOB_ID"\n')
+    (programs / "neuron-top").chmod(0o755)
+    job = slurm.submit("--exclusive", "--mem=0", "--wrap", "sleep 60")
+    slurm.wait("the job to run", lambda: slurm.job(job)["JobState"] == "RUNNING")
+    folder.finish("prepare")
+    folder.submit({"compile": job, "train": "99998"}, done_before=("prepare",))
+    put_on_neuron(folder.run, nodes=1)
+
+    # `script` gives it a terminal.
+    command = shlex.join([sys.executable, "-m", "slipway_jobs", "top", folder.run.name])
+    finished = subprocess.run(
+        ["script", "--quiet", "--return", "--command", command, "/dev/null"],
+        env={**os.environ, "PYTHONPATH": str(KIT), "PATH": f"{programs}:{os.environ['PATH']}"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    slurm.run("scancel", job)
+    assert finished.returncode == 0, finished.stdout
+    assert f"neuron-top in job {job}" in finished.stdout

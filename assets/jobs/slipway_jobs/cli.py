@@ -6,6 +6,7 @@ from slipway_jobs.check.command import check, recipes
 from slipway_jobs.ownership import close_to_others
 from slipway_jobs.submit.command import cancel, submit
 from slipway_jobs.watching.command import logs, status, tensorboard
+from slipway_jobs.watching.neuron_top import top
 
 app = typer.Typer(
     name="slipway-job",
@@ -18,5 +19,5 @@ app = typer.Typer(
     callback=close_to_others,
 )
 
-for command in (recipes, check, submit, status, logs, tensorboard, cancel):
+for command in (recipes, check, submit, status, logs, top, tensorboard, cancel):
     app.command()(command)

@@ -10,6 +10,7 @@ from slipway_jobs.kubernetes.job_states import job_states
 from slipway_jobs.run import STAGES, Stage
 from tests.jobs.kubernetes.api_server import ApiServer
 from tests.jobs.kubernetes.shell import Shell
+from tests.jobs.watching.run_folder import put_on_neuron
 
 UNSCHEDULABLE = {
     "phase": "Pending",
@@ -115,7 +116,11 @@ def test_the_nodes_of_train_compile_first(shell: Shell) -> None:
     assert states(shell) == ["done", "done", "running", "waiting", "waiting"]
     shown = shell.call("status", "tiny").output
     assert "Kubernetes" in shown
-    assert "kubectl exec -n slipway -it tiny-train-0-0 -- neuron-top" in shown
+    command = "kubectl exec -n slipway -it tiny-train-0-0 -- neuron-top"
+    assert command in shown
+    put_on_neuron(shell.run(), nodes=2)
+    assert command in shell.call("top", "tiny").output
+    assert command.replace("0-0", "0-1") in shell.call("top", "tiny", "--node", "1").output
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from slipway_jobs.chain.record import Attempt, Chain, Outcome, Submission, read_
 from slipway_jobs.check.resolve import resolve
 from slipway_jobs.environment import Environment
 from slipway_jobs.recipe.load import load_recipe
+from slipway_jobs.recipe.model import Hardware
 from slipway_jobs.run import STAGES, Run, Stage
 
 JOBS = Path(__file__).parents[3] / "assets" / "jobs"
@@ -82,6 +83,13 @@ class Cluster:
         command = self._commands / name
         command.write_text(f"#!/bin/bash\n{body.format(folder=self.directory)}\n", encoding="utf-8")
         command.chmod(0o755)
+
+
+def put_on_neuron(run: Run, nodes: int) -> None:
+    """Let a run's file say that it is on Trainium nodes."""
+    hardware = Hardware(framework="xla", instance_type="trn1.32xlarge", nodes=nodes)
+    recipe = run.recipe.model_copy(update={"hardware": hardware})
+    run.file.write_text(run.model_copy(update={"recipe": recipe}).model_dump_json(), encoding="utf-8")
 
 
 class RunFolder:

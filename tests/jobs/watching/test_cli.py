@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from slipway_jobs.cli import app
 from tests.jobs.watching.run_folder import JOBS, Cluster
 
-COMMANDS = {"cancel", "check", "logs", "recipes", "status", "submit", "tensorboard"}
+COMMANDS = {"cancel", "check", "logs", "recipes", "status", "submit", "tensorboard", "top"}
 
 
 def slipway_job(*arguments: str) -> subprocess.CompletedProcess[str]:

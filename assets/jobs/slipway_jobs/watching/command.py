@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 from time import sleep, time
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 from pydantic import ValidationError
@@ -15,6 +15,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
+from slipway_jobs.check.command import fail
 from slipway_jobs.environment import Environment
 from slipway_jobs.run import Run, Stage
 from slipway_jobs.watching.log_following import follow, show_end
@@ -70,7 +71,7 @@ def status(
             reports, notes = _look(run)
             _console().print(_shown(run, reports, notes))
     except (NoSuchRun, OSError, ValidationError) as error:
-        _fail(str(error))
+        fail(str(error))
     if run and reports[0].state in ("failed", "cancelled"):
         raise typer.Exit(FAILED_STATUS)
 
@@ -100,7 +101,7 @@ def logs(
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return
     except (NoSuchRun, OSError, ValidationError) as error:
-        _fail(str(error))
+        fail(str(error))
     if state in ("failed", "cancelled"):
         raise typer.Exit(FAILED_STATUS)
 
@@ -116,7 +117,7 @@ def tensorboard(
     try:
         found = find_run(run)
     except NoSuchRun as error:
-        _fail(str(error))
+        fail(str(error))
     if not found.tensorboard_directory.exists():
         typer.echo(f"The training has not written anything yet to {found.tensorboard_directory}.\n", err=True)
     environment = environment_here()
@@ -202,13 +203,3 @@ On your own computer, with the AWS CLI and its Session Manager plugin:
 
 Then open http://127.0.0.1:{port} on your computer. Ctrl-C ends either of them. Where somebody else on this machine has
 the port already, choose another one with --port."""
-
-
-def _fail(message: str) -> NoReturn:
-    """Tell a user's mistake and end with status 1.
-
-    Raises:
-        typer.Exit: always.
-    """
-    typer.echo(message, err=True)
-    raise typer.Exit(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from rich import box
@@ -9,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from slipway_jobs.watching.report import Progress, RunReport, State
+from slipway_jobs.watching.report import PodReport, Progress, RunReport, State
 from slipway_jobs.watching.words import count, duration, moment, usd
 
 _STYLES: dict[State, str] = {
@@ -130,8 +131,15 @@ def _places(report: RunReport, now: float) -> list[tuple[str, str]]:
     ]
     if pods := [pod for stage in report.stages for pod in stage.pods]:
         rows.append(("pods", ", ".join(f"{pod.name} on {pod.node}" for pod in pods)))
-        rows.append(("NeuronCores", f"kubectl exec -n {pods[0].namespace} -it {pods[0].name} -- neuron-top"))
+        rows.append(("NeuronCores", neuron_top_command(pods[0])))
+    elif report.scheduler == "slurm" and report.state == "running" and report.stage in ("compile", "train"):
+        rows.append(("NeuronCores", f"slipway-job top {report.name}"))
     return [*rows, ("model", report.converted_directory)] if report.converted_directory else rows
+
+
+def neuron_top_command(pod: PodReport) -> str:
+    """Return the command for one's own computer that shows a pod's NeuronCores."""
+    return shlex.join(["kubectl", "exec", "-n", pod.namespace, "-it", pod.name, "--", "neuron-top"])
 
 
 def _ago(seconds: float, now: float) -> str:
