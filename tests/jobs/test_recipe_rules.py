@@ -40,6 +40,12 @@ CASES = {
         ["`selective_mlp` is of `tensor_parallel`, not of `data_parallel`"],
         [f"{RECOMPUTED}=selective"],
     ),
+    "decay": (
+        "llama-2-7b",
+        ["optimizer.decay_steps=9999"],
+        ["9999 steps of decay after", "in 10000 steps"],
+        ["optimizer.decay_steps=1000"],
+    ),
     "compile steps": ("llama-2-7b", ["compile.steps=1"], ["1 step", "Write 2 or more"], ["compile.steps=2"]),
     # 9,600 GiB are 10,308 GB.
     "room for checkpoints": (

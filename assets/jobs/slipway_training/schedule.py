@@ -16,9 +16,9 @@ the learning rate: with 0, weights without a gradient become NaN. And PyTorch/XL
 def learning_rate(optimizer: Optimizer, step: int, steps: int) -> float:
     """Return the learning rate of one step.
 
-    It rises in a straight line over the warm-up's steps, the last of which has the peak, and then falls to the minimum
-    at the last step. No step of the warm-up has 0: it would change nothing, and PyTorch/XLA would compile a graph of
-    its own for it.
+    It rises in a straight line over the warm-up's steps, the last of which has the peak, stays there until
+    `decay_steps` are left, and then falls to the minimum at the last step. No step of the warm-up has 0: it would
+    change nothing.
 
     Args:
         optimizer: The recipe's section.
@@ -29,8 +29,10 @@ def learning_rate(optimizer: Optimizer, step: int, steps: int) -> float:
     if step <= warmup:
         return peak * step / warmup
     # Without a warm-up the first step has the peak, as the warm-up's last one has.
-    first = max(warmup, 1)
-    fallen = min(1.0, (step - first) / max(1, steps - first))
+    first = max(warmup, 1) if optimizer.decay_steps is None else steps - optimizer.decay_steps
+    if step <= first:
+        return peak
+    fallen = (step - first) / (steps - first)
     if optimizer.schedule == "cosine":
         fallen = (1 - math.cos(math.pi * fallen)) / 2
     return peak + (lowest - peak) * fallen

@@ -82,6 +82,12 @@ def schedule(recipe: Recipe) -> Iterator[Finding]:
     if optimizer.warmup_steps >= recipe.steps:
         message = f"{optimizer.warmup_steps} steps of warm-up in {recipe.steps} steps of training"
         yield Finding(("optimizer", "warmup_steps"), message, f"Write {recipe.steps - 1} or less.")
+    elif optimizer.warmup_steps + (optimizer.decay_steps or 0) > recipe.steps:
+        message = (
+            f"{optimizer.decay_steps} steps of decay after {optimizer.warmup_steps} of warm-up in {recipe.steps} steps"
+        )
+        fix = f"Write {recipe.steps - optimizer.warmup_steps} or less."
+        yield Finding(("optimizer", "decay_steps"), message, fix)
     if optimizer.minimum_learning_rate > optimizer.learning_rate:
         message = f"{optimizer.minimum_learning_rate:g} is more than learning_rate {optimizer.learning_rate:g}"
         yield Finding(("optimizer", "minimum_learning_rate"), message, f"Write {optimizer.learning_rate:g} or less.")

@@ -103,10 +103,14 @@ class Optimizer(Section):
     """Peak learning rate, reached after the warm-up."""
 
     minimum_learning_rate: Annotated[float, Field(ge=0)] = 0.0
-    """Learning rate at the last step."""
+    """Learning rate at the last step; with `decay_steps: 0` it is not reached."""
 
     schedule: Literal["cosine", "linear"] = "cosine"
     """How it falls from one to the other."""
+
+    decay_steps: Annotated[int, Field(ge=0)] | None = None
+    """Steps at the end in which it falls; before, it stays at the peak (warmup-stable-decay, WSD). Left out, it falls
+    from the end of the warm-up; 0 keeps it constant."""
 
     warmup_steps: Annotated[int, Field(ge=0)] = 0
     """Steps in which it rises from 0."""
