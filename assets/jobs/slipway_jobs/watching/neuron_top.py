@@ -22,7 +22,7 @@ def top(
     run: RunName,
     node: Annotated[int, typer.Option(min=0, help="Which of the job's nodes, from 0.")] = 0,
 ) -> None:
-    """Show the NeuronCores of a run that compiles or trains: use, memory, processes (neuron-top; q ends it).
+    """Show the NeuronCores of a run that compiles or trains: use, memory, processes (neuron-top; Ctrl-C ends it).
 
     On Slurm it runs on one of the job's nodes, beside the training. On Kubernetes it prints the command for your
     computer.
