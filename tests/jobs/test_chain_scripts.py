@@ -15,6 +15,7 @@ from slipway_jobs.chain.variables import variables
 from slipway_jobs.environment import Environment
 from slipway_jobs.run import Run, Stage
 from tests.jobs.chain_case import RECIPES, environment_below, placed, run_of
+from tests.jobs.kubernetes.test_manifests_scripts import ENDS_EARLY
 
 NAMES = sorted(file.stem for file in RECIPES.glob("*.yaml"))
 
@@ -32,6 +33,7 @@ def test_scripts_of_each_shipped_recipe_please_shellcheck(name: str, tmp_path: P
     for script, text in render(run, environment).items():
         files.append(tmp_path / script.name)
         files[-1].write_text(text, encoding="utf-8")
+        assert not ENDS_EARLY.search(text)
 
     shellcheck = Path(sys.executable).with_name("shellcheck")
     command: list[str | Path] = [shellcheck, "--severity=style", *files]

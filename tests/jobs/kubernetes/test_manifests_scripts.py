@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 import subprocess
@@ -22,6 +23,10 @@ from tests.jobs.kubernetes.manifest_case import LAUNCHERS, NAMES, SECRET, placed
 from tests.jobs.kubernetes.script_runs import Record, ScriptRun, script_run
 
 RECIPE = "tiny-llama"
+
+
+ENDS_EARLY = re.compile(r"\| (grep (-\w*q|--quiet)|head\b)")
+"""A reader that ends before it has read everything: the writer may fail, and with it the pipeline (pipefail)."""
 
 
 def until(there: Callable[[], bool], seconds: float = 30) -> None:
@@ -53,6 +58,7 @@ def test_scripts_of_pods_please_shellcheck(name: str, launcher: Literal["torchru
     for script, text in render(run, environment).items():
         assert "SLURM" not in text
         assert "\nset -euo pipefail\n" in text
+        assert not ENDS_EARLY.search(text)
         files.append(tmp_path / script.name)
         files[-1].write_text(text, encoding="utf-8")
 
