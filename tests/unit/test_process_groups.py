@@ -80,7 +80,18 @@ def synthesize(environment, directory, log):
     with_project = synthesis.start_synthesis(environment, directory, log, synthesis.PROJECT)
     with_project.wait()
 proceedings.synthesize = synthesize
+{more}
 run(judge.main)
+"""
+
+INTERRUPTED_AS_IT_STARTS = """
+import threading
+start = threading.Thread.start
+def interrupted(thread):
+    start(thread)
+    while not list(synthesis.PROJECT.glob("app-*")): pass
+    signal.raise_signal(signal.SIGINT)
+threading.Thread.start = interrupted
 """
 
 
@@ -88,18 +99,29 @@ run(judge.main)
 def test_an_interrupted_judge_says_so_and_ends_its_programs(tmp_path: Path, number: int) -> None:
     """With synths that would take five minutes."""
     (tmp_path / "cdk.json").write_text('{"app": "echo $$ > app-$$; sleep 300"}')
-    judge = subprocess.Popen(
-        [sys.executable, "-c", JUDGE, str(tmp_path)],
-        cwd=PROJECT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    judge = start_judge(tmp_path)
     deadline = time.monotonic() + WAITING_SECONDS
     while not (started := list(tmp_path.glob("app-*"))) and time.monotonic() < deadline:
         time.sleep(0.05)
     judge.send_signal(number)
 
+    ends(judge, tmp_path)
+    assert started
+
+
+def test_a_judge_interrupted_as_it_starts_a_synth_ends_it(tmp_path: Path) -> None:
+    """Where the executor does not know its thread yet."""
+    (tmp_path / "cdk.json").write_text('{"app": "echo $$ > app-$$; sleep 300"}')
+
+    ends(start_judge(tmp_path, INTERRUPTED_AS_IT_STARTS), tmp_path)
+
+
+def start_judge(project: Path, more: str = "") -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", JUDGE.replace("{more}", more), str(project)]
+    return subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def ends(judge: subprocess.Popen[str], project: Path) -> None:
     try:
         _, said = judge.communicate(timeout=WAITING_SECONDS)
     finally:
@@ -108,6 +130,6 @@ def test_an_interrupted_judge_says_so_and_ends_its_programs(tmp_path: Path, numb
     assert judge.returncode == 130, said
     assert said.startswith("\nstopping\n")
     assert "Traceback" not in said
-    assert started
-    assert all(is_gone(int(app.name.removeprefix("app-"))) for app in tmp_path.glob("app-*"))
-    assert len(list(tmp_path.glob("app-*"))) <= (os.cpu_count() or 1)
+    apps = list(project.glob("app-*"))
+    assert all(is_gone(int(app.name.removeprefix("app-"))) for app in apps)
+    assert len(apps) <= (os.cpu_count() or 1)

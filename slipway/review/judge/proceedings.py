@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +23,8 @@ from slipway.review.judge.node_images import node_images
 from slipway.review.judge.parallelcluster_process import JudgeFailedError, run_in_parallelcluster
 from slipway.review.judge.verdict import Verdict
 
+_THREADS = "judge"
+
 
 def judge_environments(
     environments: Sequence[str], explanations: Sequence[Explanation], directory: Path
@@ -36,15 +39,16 @@ def judge_environments(
     Raises:
         KeyboardInterrupt: somebody stopped it; every program that ran has ended.
     """
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        verdicts = [pool.submit(judge_environment, name, explanations, directory / name) for name in environments]
+    with ThreadPoolExecutor(os.cpu_count(), thread_name_prefix=_THREADS) as pool:
         try:
+            verdicts = [pool.submit(judge_environment, name, explanations, directory / name) for name in environments]
             return [verdict.result() for verdict in verdicts]
         except KeyboardInterrupt:
             print("\nstopping", file=sys.stderr, flush=True)
             pool.shutdown(wait=False, cancel_futures=True)
-            # More than once: a thread may have started another program meanwhile.
-            while not all(verdict.done() for verdict in verdicts):
+            # More than once: a thread may have started another program meanwhile. The threads, not the futures: an
+            # interrupt during `submit` leaves a thread that works on a future nobody holds.
+            while any(thread.name.startswith(_THREADS) for thread in threading.enumerate()):
                 end_all()
                 time.sleep(0.1)
             raise
