@@ -325,6 +325,7 @@ def test_native_is_not_compiled_ahead_of_time() -> None:
             ["restarts.time_limit_hours=1"],
             "a checkpoint before the end take up to 2507 s of 3600",
         ),
+        ("llama-3-70b", ["restarts.hang_minutes=30"], "s, and 1800 s without one end the job"),
         ("llama-2-7b", ["checkpoint.interval_steps=10"], "a checkpoint of 94 GB takes 87-197 s at 1200 MB/s"),
     ],
 )

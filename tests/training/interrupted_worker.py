@@ -4,7 +4,9 @@ import os
 import resource
 import signal
 import sys
+import time
 
+from slipway_training import hang
 from slipway_training.__main__ import main
 from slipway_training.data.samples import Samples
 from slipway_training.stopping import StopRequest
@@ -18,6 +20,8 @@ def happen() -> None:
     if EVENT == "disk full":
         # A file that grows above it cannot be written, as on a disk without room.
         resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+    elif EVENT == "hang":
+        time.sleep(1000)
     else:
         os.kill(os.getpid(), signal.Signals[EVENT])
 
@@ -34,5 +38,7 @@ class InterruptedSamples(Samples):
 
 if __name__ == "__main__":
     request = StopRequest()
+    if EVENT == "hang":
+        hang.MINUTE = 5.0
     sys.modules["slipway_training.loop"].__dict__["Samples"] = InterruptedSamples
     sys.exit(main(sys.argv[1:], request))

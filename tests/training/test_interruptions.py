@@ -71,3 +71,16 @@ def test_a_full_disk_ends_the_job_and_leaves_the_last_good_checkpoint(tmp_path: 
     assert [path.name for path in Path(run.checkpoint_directory).iterdir()] == ["step_00000002"]
     assert not run.done_file("train").exists()
     assert json.loads((Path(run.checkpoint_directory) / "step_00000002" / "checkpoint.json").read_text())["step"] == 2
+
+
+def test_a_training_that_hangs_says_where_and_ends(tmp_path: Path, uninterrupted: dict[int, float]) -> None:
+    run = make_prepared_run(tmp_path, BERT, restarts={"hang_minutes": 1})
+    status, output = interrupt(run, "hang", rank=1, step=4)
+    assert status != 0
+    assert "Timeout (0:00:05)!" in output
+    assert 'interrupted_worker.py", line' in output
+    assert not run.done_file("train").exists()
+
+    status, output = run_training(run)
+    assert status == 0, output
+    assert losses(run) == uninterrupted

@@ -18,6 +18,7 @@ from slipway_training.checkpoints.saving import remove_incomplete, save_checkpoi
 from slipway_training.data.samples import Samples
 from slipway_training.device import Workers
 from slipway_training.durable import write_text
+from slipway_training.hang import HangWatch
 from slipway_training.metrics import Metrics, say
 from slipway_training.schedule import learning_rate
 from slipway_training.stopping import StopRequest
@@ -66,8 +67,11 @@ def train(run: Run, workers: Workers, request: StopRequest) -> None:
     """
     strategy, step = _start(run, workers)
     samples = Samples(run, strategy.data_parallel_rank, strategy.data_parallel_size)
-    with Metrics(run, step) if workers.rank == 0 else nullcontext() as metrics:
-        finished = _Steps(run, workers, strategy, samples, step).take(request, metrics)
+    with (
+        Metrics(run, step) if workers.rank == 0 else nullcontext() as metrics,
+        HangWatch(run.recipe.restarts.hang_minutes) as watch,
+    ):
+        finished = _Steps(run, workers, strategy, samples, step).take(request, metrics, watch)
     if workers.rank != 0:
         return
     if finished:
@@ -156,7 +160,7 @@ class _Steps:
         self._unread: tuple[int, torch.Tensor, float] | None = None
         self._not_a_number = 0
 
-    def take(self, request: StopRequest, metrics: Metrics | None) -> bool:
+    def take(self, request: StopRequest, metrics: Metrics | None, watch: HangWatch) -> bool:
         """Take the steps and save checkpoints; return whether all were taken, and not a stop asked for."""
         recipe = self._run.recipe
         while self._step < recipe.steps:
@@ -169,8 +173,10 @@ class _Steps:
             self._unread = (self._step, loss, rate)
             if self._workers.device.type == "cpu":
                 self._read_loss(metrics)  # there is no device to keep busy
+            watch.progress()
             if self._step % recipe.checkpoint.interval_steps == 0:
                 self._save(metrics)
+                watch.progress()
         self._save(metrics)
         return self._step >= recipe.steps
 

@@ -247,6 +247,34 @@ def test_speed_before_a_pause_is_no_measure(cluster: Cluster) -> None:
     assert report()["progress"]["seconds_left"] == pytest.approx(8900, rel=0.01)
 
 
+@pytest.mark.parametrize(
+    ("minutes", "notice"),
+    [
+        (1, None),
+        (
+            18,
+            "no step for 18 min, and the longest pause before was 10 s: a checkpoint is slow or the training hangs; "
+            "after 30 min (restarts.hang_minutes) it ends and starts again",
+        ),
+    ],
+)
+def test_training_without_steps_is_said(cluster: Cluster, minutes: int, notice: str | None) -> None:
+    folder = training_run(cluster)
+    lines = [metrics_line(step, 1.0, time.time() - minutes * 60 - (20 - step) * 10) for step in range(1, 21)]
+    folder.run.metrics_file.write_text("".join(lines))
+
+    assert report()["notices"] == ([notice] if notice else [])
+
+
+def test_a_start_before_its_first_steps_is_no_silence(cluster: Cluster) -> None:
+    folder = training_run(cluster)
+    # It started again two hours ago and compiles; the steps are those of the day before.
+    lines = [metrics_line(step, 1.0, time.time() - 86400 + step) for step in range(1, 21)]
+    folder.run.metrics_file.write_text("".join(lines))
+
+    assert report()["notices"] == []
+
+
 def test_watching_ends_when_nothing_runs_any_more(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = training_run(cluster, publish=False)
     folder.train(500)

@@ -68,3 +68,13 @@ def short_time_limit(placement: Placement) -> Iterator[Finding]:
         message = f"a step and a checkpoint before the end take up to {needed:.0f} s of {limit} s"
         fix = f"Write {int(4 * needed / 3600) + 1} or more."
         yield Finding(("restarts", "time_limit_hours"), message, fix)
+
+
+def short_hang_limit(placement: Placement) -> Iterator[Finding]:
+    """Notice: a step or a checkpoint may take so long that the job is ended as one that hangs."""
+    step, saving = step_seconds(placement), checkpoint_seconds(placement)
+    limit = placement.recipe.restarts.hang_minutes * 60
+    longest = max(saving.high, step.high if step else 0)
+    if longest > limit:
+        message = f"a step or a checkpoint takes up to {longest:.0f} s, and {limit} s without one end the job"
+        yield Finding(("restarts", "hang_minutes"), message, f"Write {int(longest / 60) + 1} or more.")

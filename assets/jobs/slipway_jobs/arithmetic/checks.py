@@ -49,6 +49,7 @@ NOTICES: tuple[Callable[[Placement], Iterator[Finding]], ...] = (
     memory.tight_host,
     checkpoints.slow,
     checkpoints.short_time_limit,
+    checkpoints.short_hang_limit,
     publication.uncompiled,
 )
 """What works, and a person should know."""

@@ -162,6 +162,10 @@ class Restarts(Section):
     """Slurm's time limit for one run of the train job; shortly before it a checkpoint is saved and the job queued
     again."""
 
+    hang_minutes: Annotated[int, Field(ge=1, le=1440)] = 30
+    """Minutes without a step or a checkpoint after which a worker ends the train job. This counts as a failure. The
+    first two steps of a start are not timed: they may compile."""
+
 
 class Export(Section):
     """Compiles the converted model for the endpoint (optimum-neuron), on a node without accelerator."""

@@ -16,7 +16,7 @@ from slipway_jobs.watching.metrics import StepMetrics, read_metrics
 from slipway_jobs.watching.price import Price, price_of
 from slipway_jobs.watching.report import Checkpoint, Cost, Progress, RunReport, StageReport
 from slipway_jobs.watching.stage_states import run_state, stage_report
-from slipway_jobs.watching.training_progress import progress
+from slipway_jobs.watching.training_progress import progress, silence
 from slipway_training.checkpoints.layout import DONE, latest_complete, step_of
 
 ELSEWHERE = {
@@ -75,6 +75,9 @@ def _report(run: Run, chain: Chain, answer: Answer, now: float) -> RunReport:
         running=train.state == "running",
         now=now,
     )
+    quiet = None
+    if train.state == "running" and attempts:
+        quiet = silence(metrics, started=attempts[-1].started, limit=run.recipe.restarts.hang_minutes * 60, now=now)
     latest = chain.submissions[-1] if chain.submissions else None
     converted = Path(run.converted_directory)
     return RunReport(
@@ -91,7 +94,7 @@ def _report(run: Run, chain: Chain, answer: Answer, now: float) -> RunReport:
         directory=run.directory,
         checkpoint_directory=run.checkpoint_directory,
         converted_directory=str(converted) if (converted / DONE).exists() else None,
-        notices=tuple(_notices(reports, metrics)),
+        notices=(*_notices(reports, metrics), *([quiet] if quiet else [])),
         general_notices=(),
     )
 

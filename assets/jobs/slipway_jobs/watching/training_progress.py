@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from statistics import fmean, median
 
 from slipway_jobs.run import Run
 from slipway_jobs.watching.metrics import StepMetrics
 from slipway_jobs.watching.report import Progress
+from slipway_jobs.watching.words import duration
 
 SPEED_STEPS = 50
 """Steps whose median speed is shown: a single slow step, such as the first one, does not count."""
 
 LOSS_STEPS = 40
 """Steps that the change of the loss is measured over, at most."""
+
+QUIET_SECONDS = 120
+"""The shortest time without a step that is worth a notice."""
 
 
 def progress(run: Run, metrics: Sequence[StepMetrics], *, started: float, running: bool, now: float) -> Progress | None:
@@ -63,6 +68,29 @@ def seconds_left(metrics: Sequence[StepMetrics], steps: int, started: float) -> 
     if last.tokens_per_second > 0 and last.step > 0:
         return (steps - last.step) * last.tokens / last.step / last.tokens_per_second
     return None
+
+
+def silence(metrics: Sequence[StepMetrics], *, started: float, limit: float, now: float) -> str | None:
+    """Say that a training that runs makes no progress; None while it does, and before the first step of this start.
+
+    Args:
+        metrics: the latest steps of the run.
+        started: when the train job started last, in Unix seconds.
+        limit: seconds after which the training ends itself.
+        now: Unix seconds.
+    """
+    times = [one.time for one in metrics if one.time >= started]
+    if len(times) < 2:
+        return None
+    # A checkpoint is a pause too, and no two take the same time.
+    longest = max(after - before for before, after in itertools.pairwise(times))
+    quiet = now - times[-1]
+    if quiet <= max(QUIET_SECONDS, 3 * longest):
+        return None
+    return (
+        f"no step for {duration(quiet)}, and the longest pause before was {duration(longest)}: a checkpoint is slow or "
+        f"the training hangs; after {duration(limit)} (restarts.hang_minutes) it ends and starts again"
+    )
 
 
 def _loss_change(metrics: Sequence[StepMetrics]) -> tuple[float | None, int]:
