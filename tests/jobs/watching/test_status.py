@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from slipway_jobs.arithmetic.model_size import training_flops_per_token
 from slipway_jobs.cli import app
 from slipway_jobs.watching.report import RunReport
-from tests.jobs.watching.run_folder import JOB_IDS, Cluster, RunFolder, metrics_line
+from tests.jobs.watching.run_folder import ENVIRONMENT, JOB_IDS, Cluster, RunFolder, metrics_line, put_on_neuron
 
 
 def ask(*arguments: str) -> Result:
@@ -71,6 +72,7 @@ def test_training_shows_step_loss_speed_time_and_cost(cluster: Cluster) -> None:
     assert (progress["step"], progress["steps"], progress["loss"]) == (250, 1000, pytest.approx(1.5))
     assert progress["loss_change"] == pytest.approx(-0.2)
     assert (progress["learning_rate"], progress["tokens"], progress["tokens_per_second"]) == (3e-4, 64000, 25.6)
+    assert progress["model_flops_utilization"] is None
     assert progress["seconds_left"] == pytest.approx(7500, rel=0.01)
     assert progress["finished_at"] == pytest.approx(progress["last_step_at"] + 7500, rel=0.01)
     assert content["checkpoint"]["step"] == 240
@@ -91,6 +93,20 @@ def test_training_shows_step_loss_speed_time_and_cost(cluster: Cluster) -> None:
     ):
         assert part in shown
     assert "2 h 5 min, until 20" in shown
+
+
+def test_training_on_neuron_shows_its_model_flops_utilization(cluster: Cluster) -> None:
+    folder = training_run(cluster)
+    trn1 = {"environment_file": str(ENVIRONMENT.parent / "trn1.json")}
+    put_on_neuron(folder.run.model_copy(update=trn1), nodes=1)
+    folder.train(10)
+    # One trn1.32xlarge: 16 chips of 190 TFLOPS, a quarter of it in float32.
+    recipe = folder.run.recipe
+    assert recipe.precision == "float32"
+    per_token = training_flops_per_token(recipe.model, recipe.data.sequence_length)
+
+    assert report()["progress"]["model_flops_utilization"] == pytest.approx(25.6 * per_token / (16 * 190e12 / 4))
+    assert "26 tokens/s (0.0% model FLOPs utilization), 2,560 tokens so far" in ask("tiny").stdout
 
 
 def test_nodes_without_a_price_cost_no_zero(cluster: Cluster) -> None:

@@ -18,21 +18,31 @@ def accelerator(placement: Placement) -> Accelerator | None:
     return assumptions().accelerator(placement.instance_type) if placement.on_neuron else None
 
 
-def tokens_per_second(placement: Placement) -> Range | None:
-    """Estimate the tokens of a second over all nodes; none where nothing is known of the chips."""
+def peak_tokens_per_second(placement: Placement) -> float | None:
+    """Return the tokens of a second if the NeuronCores in use did nothing but the model's operations, at their peak.
+
+    What a training reaches of it is its model FLOPs utilization (PaLM, arXiv 2204.02311, appendix B). None where
+    nothing is known of the chips.
+    """
     chip = accelerator(placement)
     if chip is None:
         return None
     recipe = placement.recipe
     used = placement.workers_per_node / placement.instance.logical_neuron_cores
     flops = recipe.hardware.nodes * placement.instance.neuron_devices * used * chip.teraflops_per_device * 1e12
-    share = _filled(placement)
-    # A backward pass takes two forward passes' time, and what is computed again takes its part of a third one.
-    share *= 3 / (3 + _recomputed(recipe))
     if recipe.precision == "float32":
-        share *= _FLOAT32
-    per_token = training_flops_per_token(recipe.model, recipe.data.sequence_length)
-    return chip.utilization * (flops * share / per_token)
+        flops *= _FLOAT32
+    return flops / training_flops_per_token(recipe.model, recipe.data.sequence_length)
+
+
+def tokens_per_second(placement: Placement) -> Range | None:
+    """Estimate the tokens of a second over all nodes; none where nothing is known of the chips."""
+    chip, peak = accelerator(placement), peak_tokens_per_second(placement)
+    if chip is None or peak is None:
+        return None
+    # A backward pass takes two forward passes' time, and what is computed again takes its part of a third one.
+    share = _filled(placement) * 3 / (3 + _recomputed(placement.recipe))
+    return chip.utilization * (peak * share)
 
 
 def tokens_per_step(placement: Placement) -> int:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
-from pydantic import ValidationError
-
-from slipway_jobs.environment import read_environment
+from slipway_jobs.environment import Environment
 from slipway_jobs.run import Run, Stage
 
 
@@ -26,11 +23,14 @@ class Price:
         return self.train if stage in ("compile", "train") else self.cpu
 
 
-def price_of(run: Run) -> Price:
-    """Return what the run's nodes cost; of a CPU queue that mixes instance types, the dearest."""
-    try:
-        environment = read_environment(Path(run.environment_file))
-    except (OSError, ValidationError):
+def price_of(run: Run, environment: Environment | None) -> Price:
+    """Return what the run's nodes cost; of a CPU queue that mixes instance types, the dearest.
+
+    Args:
+        run: the run.
+        environment: where it runs; none where its file cannot be read any more.
+    """
+    if environment is None:
         return Price(train=run.usd_per_node_hour, cpu=None)
     prices = [
         environment.instance_types[name].usd_per_hour

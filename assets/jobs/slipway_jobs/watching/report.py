@@ -106,6 +106,10 @@ class Progress(Section):
     tokens_per_second: float
     """Median of the last steps, over all workers."""
 
+    model_flops_utilization: float | None
+    """Share of the peak of the NeuronCores in use that the model's operations take at this speed, without what is
+    computed again; none on processors."""
+
     seconds_left: float | None
     """Training time left, checkpoints included; none with too few steps."""
 

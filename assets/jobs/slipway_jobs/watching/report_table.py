@@ -110,11 +110,13 @@ def _training(report: RunReport, now: float) -> list[tuple[str, str]]:
     left = "not known yet" if training.seconds_left is None else f"{duration(training.seconds_left)} of training"
     if training.finished_at is not None:
         left = f"{duration(training.finished_at - now)}, until {moment(training.finished_at)}"
+    share = training.model_flops_utilization
+    used = "" if share is None else f" ({share:.1%} model FLOPs utilization)"
     return [
         ("step", f"{training.step} of {training.steps} ({percent:.0%}), {_ago(training.last_step_at, now)}"),
         ("loss", f"{_loss(training)}{_change(training)}"),
         ("learning rate", f"{training.learning_rate:.3g}"),
-        ("speed", f"{count(training.tokens_per_second)} tokens/s, {count(training.tokens)} tokens so far"),
+        ("speed", f"{count(training.tokens_per_second)} tokens/s{used}, {count(training.tokens)} tokens so far"),
         ("left", left),
         *rows,
     ]

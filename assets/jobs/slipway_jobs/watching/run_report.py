@@ -7,9 +7,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from slipway_jobs.chain.record import Chain, read_attempts, read_chain
 from slipway_jobs.chain.scheduler import Answer, Scheduler
 from slipway_jobs.chain.scripts import stages
+from slipway_jobs.environment import Environment, read_environment
 from slipway_jobs.run import STAGES, Run, Stage
 from slipway_jobs.submit.submission import finished
 from slipway_jobs.watching.metrics import StepMetrics, read_metrics
@@ -59,7 +62,8 @@ def run_reports(runs: Sequence[Run], scheduler: Scheduler) -> list[RunReport]:
 
 
 def _report(run: Run, chain: Chain, answer: Answer, now: float) -> RunReport:
-    price = price_of(run)
+    environment = _environment(run)
+    price = price_of(run, environment)
     reports = tuple(
         stage_report(run, stage, chain.jobs.get(stage), answer, usd=price.of(stage), now=now)
         for stage in _stages(run, chain)
@@ -70,6 +74,7 @@ def _report(run: Run, chain: Chain, answer: Answer, now: float) -> RunReport:
     attempts = read_attempts(run, "train")
     training = progress(
         run,
+        environment,
         metrics,
         started=attempts[-1].started if attempts else 0.0,
         running=train.state == "running",
@@ -97,6 +102,13 @@ def _report(run: Run, chain: Chain, answer: Answer, now: float) -> RunReport:
         notices=(*_notices(reports, metrics), *([quiet] if quiet else [])),
         general_notices=(),
     )
+
+
+def _environment(run: Run) -> Environment | None:
+    try:
+        return read_environment(Path(run.environment_file))
+    except (OSError, ValidationError):
+        return None
 
 
 def _stages(run: Run, chain: Chain) -> tuple[Stage, ...]:

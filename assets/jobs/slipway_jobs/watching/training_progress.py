@@ -6,6 +6,9 @@ import itertools
 from collections.abc import Sequence
 from statistics import fmean, median
 
+from slipway_jobs.arithmetic.placement import NoPlacement, place
+from slipway_jobs.arithmetic.speed import peak_tokens_per_second
+from slipway_jobs.environment import Environment
 from slipway_jobs.run import Run
 from slipway_jobs.watching.metrics import StepMetrics
 from slipway_jobs.watching.report import Progress
@@ -21,11 +24,20 @@ QUIET_SECONDS = 120
 """The shortest time without a step that is worth a notice."""
 
 
-def progress(run: Run, metrics: Sequence[StepMetrics], *, started: float, running: bool, now: float) -> Progress | None:
+def progress(
+    run: Run,
+    environment: Environment | None,
+    metrics: Sequence[StepMetrics],
+    *,
+    started: float,
+    running: bool,
+    now: float,
+) -> Progress | None:
     """Return how far a training is.
 
     Args:
         run: the run.
+        environment: where it runs; none where its file cannot be read any more.
         metrics: its latest steps by rising step.
         started: when the train job started last, in Unix seconds: pauses before are no measure of its speed.
         running: whether it trains at the moment.
@@ -38,6 +50,7 @@ def progress(run: Run, metrics: Sequence[StepMetrics], *, started: float, runnin
     change, measured = _loss_change(metrics[-LOSS_STEPS:])
     # A step that is under way is no delay; one that should be long over is.
     due = max(last.time + left, now) if left is not None else None
+    speed = median(one.tokens_per_second for one in metrics[-SPEED_STEPS:])
     return Progress(
         step=last.step,
         steps=steps,
@@ -46,7 +59,8 @@ def progress(run: Run, metrics: Sequence[StepMetrics], *, started: float, runnin
         loss_steps=measured,
         learning_rate=last.learning_rate,
         tokens=last.tokens,
-        tokens_per_second=median(one.tokens_per_second for one in metrics[-SPEED_STEPS:]),
+        tokens_per_second=speed,
+        model_flops_utilization=_utilization(run, environment, speed),
         seconds_left=left,
         finished_at=due if running and last.step < steps else None,
         last_step_at=last.time,
@@ -68,6 +82,17 @@ def seconds_left(metrics: Sequence[StepMetrics], steps: int, started: float) -> 
     if last.tokens_per_second > 0 and last.step > 0:
         return (steps - last.step) * last.tokens / last.step / last.tokens_per_second
     return None
+
+
+def _utilization(run: Run, environment: Environment | None, tokens_per_second: float) -> float | None:
+    if environment is None:
+        return None
+    try:
+        peak = peak_tokens_per_second(place(run.recipe, environment))
+    except NoPlacement:
+        # The environment was changed since.
+        return None
+    return None if peak is None else tokens_per_second / peak
 
 
 def silence(metrics: Sequence[StepMetrics], *, started: float, limit: float, now: float) -> str | None:
