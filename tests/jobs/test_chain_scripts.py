@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from slipway_jobs import chain
+from slipway_jobs.arithmetic.training import SCRIPTS_OWN
 from slipway_jobs.chain.scripts import grace_seconds, render, stages
 from slipway_jobs.chain.variables import variables
 from slipway_jobs.environment import Environment
@@ -140,6 +142,35 @@ def test_the_environment_of_a_bert_on_trn1_is_upstreams(tmp_path: Path) -> None:
     in_float32 = variables(recipe.model_copy(update={"precision": "float32"}), efa=True, release="2.28.1")
     assert in_float32["NEURON_CC_FLAGS"] == "--model-type transformer --auto-cast=none"
     assert "NEURON_RT_STOCHASTIC_ROUNDING_EN" not in in_float32
+
+
+def test_a_recipes_own_variables_win_and_reach_each_node_as_they_are(tmp_path: Path) -> None:
+    value = "--model-type transformer -O1 'two words' $HOME"
+    environment = environment_below(tmp_path, "trn1")
+    run = run_of(environment, "llama-3-8b")
+    own = {"environment_variables": {"NEURON_CC_FLAGS": value, "own": "1"}}
+    run = run.model_copy(update={"recipe": run.recipe.model_copy(update=own)})
+
+    [script] = [text for text in render(run, environment).values() if "NEURON_CC_FLAGS=" in text]
+    [line] = re.findall(r"^export NEURON_CC_FLAGS=.*", script, re.MULTILINE)
+
+    shown = subprocess.run(
+        ["bash", "-c", f'{line}\necho "$NEURON_CC_FLAGS"'], capture_output=True, text=True, check=True
+    )
+    assert shown.stdout == f"{value}\n"
+    assert "\nexport own=1\n" in script
+
+
+def test_a_variable_that_the_scripts_set_is_refused_in_a_recipe() -> None:
+    """So no line of a script can undo what a recipe asks for."""
+    template = re.compile(r"^ *export ((?:[A-Z_]+=\S+ ?)+)", re.MULTILINE)
+    folder = Path(chain.__file__).parent / "templates"
+    lines = [line for file in folder.rglob("*.j2") for line in template.findall(file.read_text(encoding="utf-8"))]
+    names = {name for line in lines for name in re.findall(r"([A-Z_]+)=", line)}
+
+    assert {"PATH", "PYTHONPATH", "NEURON_COMPILE_CACHE_URL"} <= names
+    # Slurm's scripts add an option to what the recipe says.
+    assert {name for name in names if not SCRIPTS_OWN.fullmatch(name)} == {"NEURON_CC_FLAGS"}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -308,6 +308,24 @@ def test_trn2_repeats_a_head_for_each_worker() -> None:
     assert problems_of("llama-3-8b", *on_trn2, f"{KV}=1", where=there) == []
 
 
+@pytest.mark.parametrize(
+    ("variable", "part"),
+    [
+        ("PYTHONPATH", "the job scripts set it themselves"),
+        ("SLURM_JOB_ID", "the job scripts set it themselves"),
+        ("WANDB_API_KEY", "its name says that it is a secret"),
+        ("HF_TOKEN", "its name says that it is a secret"),
+        ("AWS_SECRET_ACCESS_KEY", "its name says that it is a secret"),
+    ],
+)
+def test_own_variables_keep_off_the_scripts_and_hold_no_secret(variable: str, part: str) -> None:
+    [problem] = problems_of("llama-3-8b", f"environment_variables.{variable}=x")
+    assert f"environment_variables.{variable}" in problem
+    assert part in problem
+    for fine in ("NEURON_RT_LOG_LEVEL=INFO", "TOKENIZERS_PARALLELISM='true'", "KEYBOARD=x", "MASTERKEYS=x"):
+        assert problems_of("llama-3-8b", f"environment_variables.{fine}") == []
+
+
 def test_native_is_not_compiled_ahead_of_time() -> None:
     [problem] = problems_of("llama-3-8b-native", "compile.ahead_of_time=true", where="trn2")
     assert "neuron_parallel_compile" in problem

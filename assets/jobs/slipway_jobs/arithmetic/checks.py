@@ -18,6 +18,7 @@ RECIPE_RULES: tuple[Callable[[Recipe], Iterator[Finding]], ...] = (
     training.tied_embeddings,
     training.schedule,
     training.vocabulary,
+    training.environment_variables,
     split.tensors,
     split.key_value_heads,
     split.sequence,

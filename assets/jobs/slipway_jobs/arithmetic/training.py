@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from slipway_jobs.recipe.architecture import Llama
@@ -14,6 +15,15 @@ BYTE_LEVEL_TOKENS = 384
 
 BYTE_LEVEL_END = 1
 """Its token that ends a text."""
+
+SCRIPTS_OWN = re.compile(
+    r"SLURM_.*|SLIPWAY_.*|PATH|PYTHONPATH|PYTHONNOUSERSITE|PYTHONUNBUFFERED|AWS_DEFAULT_REGION|MASTER_ADDRESS"
+    r"|NEURON_COMPILE_CACHE_URL|TORCH_NEURONX_NEFF_CACHE_DIR"
+)
+"""Variables that the job scripts set, and that jobs need as they are."""
+
+_SECRET = re.compile(r".*(TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|(ACCESS|API|PRIVATE)_?KEY)(_.*)?", re.IGNORECASE)
+"""Names of variables that hold a secret: a run's files on /fsx are readable by others."""
 
 _STRATEGIES = {"tensor_parallel": ("xla", "llama"), "fully_sharded": ("native", "llama")}
 
@@ -118,3 +128,14 @@ def interval(recipe: Recipe) -> Iterator[Finding]:
     if every >= recipe.steps > 100:
         message = f"{every} steps between checkpoints in {recipe.steps} steps: a failure begins anew"
         yield Finding(("checkpoint", "interval_steps"), message, f"Write {max(1, recipe.steps // 10)} or so.")
+
+
+def environment_variables(recipe: Recipe) -> Iterator[Finding]:
+    """Own variables leave those of the job scripts alone, and hold no secret."""
+    for name in recipe.environment_variables:
+        key = ("environment_variables", name)
+        if SCRIPTS_OWN.fullmatch(name):
+            yield Finding(key, "the job scripts set it themselves", "Leave it out.")
+        elif name != "TOKENIZERS_PARALLELISM" and _SECRET.fullmatch(name):
+            message = "its name says that it is a secret, and a run's files are readable by others"
+            yield Finding(key, message, "Leave it out, and let your code read a file of yours in your home folder.")

@@ -101,7 +101,7 @@ VARIABLES: Sequence[Variable] = (
 def variables(
     recipe: Recipe, *, efa: bool, release: str, scheduler: Literal["slurm", "kubernetes"] = "slurm"
 ) -> dict[str, str]:
-    """Return the environment variables of a recipe's compile and train jobs.
+    """Return the environment variables of a recipe's compile and train jobs; the recipe's own win.
 
     Args:
         recipe: the recipe.
@@ -110,7 +110,8 @@ def variables(
         scheduler: whose jobs they are.
     """
     rows = [row for row in VARIABLES if row.scheduler in (None, scheduler)]
-    return {row.name: row.value for row in rows if _applies(row, recipe, efa=efa, release=_version(release))}
+    ours = {row.name: row.value for row in rows if _applies(row, recipe, efa=efa, release=_version(release))}
+    return ours | recipe.environment_variables
 
 
 def _applies(row: Variable, recipe: Recipe, *, efa: bool, release: Version) -> bool:

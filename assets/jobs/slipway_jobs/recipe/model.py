@@ -193,6 +193,10 @@ class Publish(Section):
     """How to compile it for the endpoint; left out, it is published as the transformers library reads it."""
 
 
+VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+"""Name of an environment variable, as a shell takes it."""
+
+
 class Recipe(Section):
     """What to train, where, and what becomes of it."""
 
@@ -234,6 +238,9 @@ class Recipe(Section):
 
     restarts: Restarts = Restarts()
     """Failures and time limit."""
+
+    environment_variables: dict[VariableName, str] = Field(default_factory=dict)
+    """Environment variables of the compile and train jobs. They win over Slipway's own; secrets are refused."""
 
     publish: Publish | None = None
     """Left out, the chain ends with the converted model on /fsx."""

@@ -15,6 +15,7 @@ CHANGEABLE: Mapping[str, tuple[Stage, ...]] = {
     # How graphs are compiled, and where; the graphs stay.
     "compile": ("compile",),
     "hardware.queue": ("compile",),
+    "environment_variables": ("compile",),
     # The same samples make a step, in other portions: other graphs, the same training but for rounding. It is what
     # helps after a lack of device memory.
     "batch.micro_size": ("compile",),
