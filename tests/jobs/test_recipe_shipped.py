@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from slipway_jobs.arithmetic.device_memory import GIB
+from slipway_jobs.arithmetic.speed import peak_tokens_per_second
 from slipway_jobs.recipe.load import load_recipe
 from slipway_jobs.recipe.shipped import shipped_recipes
+from tests.assembly import PROJECT
 from tests.jobs.recipe_case import estimate_of, problems_of
 
 WHERE = {
@@ -63,6 +68,25 @@ def test_estimates_bracket_what_aws_measured(recipe: str, nodes: int, sequences_
     measured = sequences_per_second * numbers.placement.recipe.data.sequence_length
     assert numbers.tokens_per_second is not None
     assert numbers.tokens_per_second.low < measured < numbers.tokens_per_second.high
+
+
+def test_the_documentation_compares_recipes_by_their_arithmetic() -> None:
+    text = (PROJECT / "docs" / "coming-from.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\S+)` \| (.+) \|$", text.partition("| recipe |")[2], re.MULTILINE)
+
+    assert len(rows) >= 6
+    for recipe, said in rows:
+        numbers = estimate_of(recipe, where=WHERE[recipe])
+        placement, speed, memory = numbers.placement, numbers.tokens_per_second, numbers.device_memory
+        assert speed is not None
+        assert memory is not None
+        total = memory.total
+        assert said.split(" | ") == [
+            f"{placement.recipe.hardware.nodes} x {placement.instance_type}",
+            f"{peak_tokens_per_second(placement):,.0f}",
+            f"{speed.low:,.0f}-{speed.high:,.0f}",
+            f"{total.low / GIB:.1f}-{total.high / GIB:.1f} of {memory.limit / GIB:.0f}",
+        ]
 
 
 def test_cost_is_hours_times_all_nodes() -> None:
