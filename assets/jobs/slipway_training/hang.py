@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import sys
 from types import TracebackType
 
 UNTIMED_STEPS = 2
@@ -37,4 +38,5 @@ class HangWatch:
         """Start the minutes again: a step or a checkpoint is done."""
         self._untimed -= 1
         if self._untimed <= 0:
-            faulthandler.dump_traceback_later(self._seconds, exit=True)
+            # The process's own stderr: the timer writes to a file descriptor.
+            faulthandler.dump_traceback_later(self._seconds, exit=True, file=sys.__stderr__ or 2)
