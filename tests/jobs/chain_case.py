@@ -14,7 +14,7 @@ from slipway_jobs.check.resolve import resolve
 from slipway_jobs.environment import Environment, read_environment
 from slipway_jobs.recipe.load import load_recipe
 from slipway_jobs.recipe.problems import RecipeProblems
-from slipway_jobs.run import Run
+from slipway_jobs.run import TrainingRun
 from tests.assets.sandbox import ASSETS
 
 RECIPES = ASSETS / "jobs" / "recipes"
@@ -31,14 +31,16 @@ def environment_below(directory: Path, name: str = "cpu") -> Environment:
     return read_environment(ENVIRONMENTS / f"{name}.json").model_copy(update=places)
 
 
-def run_of(environment: Environment, recipe: str = "tiny-llama", *overrides: str, name: str | None = None) -> Run:
+def run_of(
+    environment: Environment, recipe: str = "tiny-llama", *overrides: str, name: str | None = None
+) -> TrainingRun:
     """Resolve a shipped recipe."""
     file = RECIPES / f"{recipe}.yaml"
     return resolve(load_recipe(file, overrides), file, environment, Path("/nowhere/environment.json"), name)
 
 
 @lru_cache
-def placed(name: str, directory: Path = Path("/shared")) -> tuple[Run, Environment]:
+def placed(name: str, directory: Path = Path("/shared")) -> tuple[TrainingRun, Environment]:
     """Resolve a shipped recipe in the first of the test environments that has a place for it."""
     for where in ("cpu", "trn1", "trn2"):
         environment = environment_below(directory / where, where)

@@ -10,7 +10,7 @@ from slipway_jobs.environment import Environment
 from slipway_jobs.exporters import Exporter, exporters
 from slipway_jobs.ownership import user_path
 from slipway_jobs.publishing.stage import EXPORTERS, Publication
-from slipway_jobs.run import Run, read_run
+from slipway_jobs.run import TrainingRun, read_training_run
 
 BUCKET = "models-for-tests"
 LLAMA = {
@@ -96,6 +96,12 @@ def recipe(**changes: Any) -> dict[str, Any]:
     }
 
 
+def configuration(model: dict[str, Any], precision: str = "bfloat16") -> dict[str, Any]:
+    """config.json of a model, as the transformers library writes it, as far as publishing reads it."""
+    values = {key: value for key, value in model.items() if key != "architecture"}
+    return {"model_type": model["architecture"], "torch_dtype": precision, **values}
+
+
 @dataclass
 class PublishCase:
     """One run; `publish` is the stage, as often as wanted."""
@@ -112,9 +118,9 @@ class PublishCase:
         return self.folder / self.name / "converted"
 
     @property
-    def run(self) -> Run:
+    def run(self) -> TrainingRun:
         """The run, from its file."""
-        return read_run(self._write_run())
+        return read_training_run(self._write_run())
 
     @property
     def environment(self) -> Environment:
@@ -123,10 +129,9 @@ class PublishCase:
     def convert(self, *, step: int = 20, weights: bytes = b"w" * 4000, precision: str = "bfloat16") -> None:
         """Leave what the convert stage leaves."""
         self.converted.mkdir(parents=True, exist_ok=True)
-        positions = self.recipe["model"]["max_position_embeddings"]
         files = {
             "model.safetensors": weights,
-            "config.json": json.dumps({"torch_dtype": precision, "max_position_embeddings": positions}).encode(),
+            "config.json": json.dumps(configuration(self.recipe["model"], precision)).encode(),
             "tokenizer_config.json": b"{}",
             "nested/vocabulary.txt": b"a\nb\n",
             "slipway.json": json.dumps({"run": self.name, "step": step}).encode(),

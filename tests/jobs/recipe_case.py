@@ -13,7 +13,7 @@ from slipway_jobs.environment import Environment, read_environment
 from slipway_jobs.recipe.load import load_recipe
 from slipway_jobs.recipe.problems import RecipeProblems
 from slipway_jobs.recipe.shipped import RECIPES_DIRECTORY
-from slipway_jobs.run import Run
+from slipway_jobs.run import TrainingRun
 
 ENVIRONMENTS = Path(__file__).parent / "environments"
 
@@ -23,7 +23,7 @@ def environment(name: str) -> Environment:
     return read_environment(ENVIRONMENTS / f"{name}.json")
 
 
-def run_of(recipe: str, *overrides: str, where: Environment | str = "trn1") -> Run:
+def run_of(recipe: str, *overrides: str, where: Environment | str = "trn1") -> TrainingRun:
     """Resolve a shipped recipe."""
     file = RECIPES_DIRECTORY / f"{recipe}.yaml"
     there = environment(where) if isinstance(where, str) else where

@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 
 from slipway_jobs.chain.attempt import Asked, Decision, begin, decide, end
 from slipway_jobs.chain.record import read_attempts
-from slipway_jobs.run import Run
+from slipway_jobs.run import TrainingRun
 from tests.jobs.chain_case import environment_below, run_of
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path: Path) -> TrainingRun:
     run = run_of(environment_below(tmp_path), "tiny-llama", "restarts.limit=1")
     (Path(run.directory) / "stages").mkdir(parents=True)
     return run
 
 
-def checkpoint(run: Run, step: int) -> None:
+def checkpoint(run: TrainingRun, step: int) -> None:
     folder = Path(run.checkpoint_directory) / f"step_{step:08d}"
     folder.mkdir(parents=True)
     (folder / "done").touch()
@@ -79,7 +79,7 @@ def test_a_finished_stage_is_never_done_again_and_a_counted_failure_never_exceed
     assert not (going_on.counted and going_on.action in ("requeue", "retry") and failures >= limit)
 
 
-def test_a_job_gives_up_after_its_limit(run: Run) -> None:
+def test_a_job_gives_up_after_its_limit(run: TrainingRun) -> None:
     for restart, expected in enumerate(["retry", "give-up"]):
         assert begin(run, "train", "7", restart, nodes=2)
         assert end(run, "train", "7", 1, "none") == expected
@@ -95,7 +95,7 @@ def test_a_job_gives_up_after_its_limit(run: Run) -> None:
     assert begin(run, "train", "8", 0, nodes=2)
 
 
-def test_an_attempt_without_an_end_was_lost_with_its_node(run: Run) -> None:
+def test_an_attempt_without_an_end_was_lost_with_its_node(run: TrainingRun) -> None:
     assert begin(run, "train", "7", 0, nodes=2)
     checkpoint(run, 5)
 
@@ -106,19 +106,19 @@ def test_an_attempt_without_an_end_was_lost_with_its_node(run: Run) -> None:
     assert (running.outcome, running.first_step) == (None, 5)
 
 
-def test_nodes_that_are_lost_again_and_again_without_a_checkpoint_count(run: Run) -> None:
+def test_nodes_that_are_lost_again_and_again_without_a_checkpoint_count(run: TrainingRun) -> None:
     started = [begin(run, "train", "7", restart, nodes=2) for restart in range(5)]
 
     assert started == [True, True, True, False, False]
     assert [one.counted for one in read_attempts(run, "train")] == [False, True, True]
 
 
-def test_a_stage_on_one_node_is_not_repeated(run: Run) -> None:
+def test_a_stage_on_one_node_is_not_repeated(run: TrainingRun) -> None:
     assert begin(run, "convert", "9", 0, nodes=1)
 
     assert end(run, "convert", "9", 2, "none") == "give-up"
     assert read_attempts(run, "convert")[0].outcome == "failed"
 
 
-def test_an_end_without_a_beginning_is_no_reason_to_go_on(run: Run) -> None:
+def test_an_end_without_a_beginning_is_no_reason_to_go_on(run: TrainingRun) -> None:
     assert end(run, "train", "7", 0, "none") == "give-up"

@@ -12,17 +12,17 @@ import pytest
 
 from slipway_jobs import chain
 from slipway_jobs.arithmetic.training import SCRIPTS_OWN
-from slipway_jobs.chain.scripts import grace_seconds, render, stages
+from slipway_jobs.chain.scripts import grace_seconds, render
 from slipway_jobs.chain.variables import variables
 from slipway_jobs.environment import Environment
-from slipway_jobs.run import Run, Stage
+from slipway_jobs.run import Stage, TrainingRun
 from tests.jobs.chain_case import RECIPES, environment_below, placed, run_of
 from tests.jobs.kubernetes.test_manifests_scripts import ENDS_EARLY
 
 NAMES = sorted(file.stem for file in RECIPES.glob("*.yaml"))
 
 
-def options(run: Run, environment: Environment, stage: Stage) -> dict[str, str]:
+def options(run: TrainingRun, environment: Environment, stage: Stage) -> dict[str, str]:
     lines = re.findall(r"^#SBATCH --(.*)$", render(run, environment)[run.script(stage)], re.MULTILINE)
     words = [shlex.split(line)[0] for line in lines]
     return {name: value for name, _, value in (word.partition("=") for word in words)}
@@ -49,7 +49,7 @@ def test_scripts_of_each_shipped_recipe_please_shellcheck(name: str, tmp_path: P
 def test_each_job_of_a_shipped_recipe_is_bounded_and_may_be_repeated(name: str) -> None:
     run, environment = placed(name)
 
-    for stage in stages(run):
+    for stage in run.stages:
         given = options(run, environment, stage)
         assert {"requeue", "exclusive"} <= given.keys()
         assert given["open-mode"] == "append"
@@ -70,7 +70,7 @@ def test_a_recipe_without_publication_ends_with_the_converted_model(tmp_path: Pa
     run = run_of(environment)
     run = run.model_copy(update={"recipe": run.recipe.model_copy(update={"publish": None})})
 
-    assert stages(run) == ("prepare", "compile", "train", "convert")
+    assert run.stages == ("prepare", "compile", "train", "convert")
     assert run.script("publish") not in render(run, environment)
 
 

@@ -11,7 +11,7 @@ import pytest
 from slipway_jobs.chain.record import read_chain
 from slipway_jobs.chain.slurm import SlurmError
 from slipway_jobs.environment import Environment, read_environment
-from slipway_jobs.run import STAGES, Run, Stage, read_run
+from slipway_jobs.run import TRAINING_STAGES, Stage, TrainingRun, read_training_run
 from slipway_jobs.submit.submission import Refused, cancel_run, plan, submit_run
 from tests.jobs.chain_case import FakeSlurm, environment_below, run_of
 
@@ -28,14 +28,14 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeSlurm:
     return slurm
 
 
-def submit(environment: Environment, *overrides: str, recipe: str = "tiny-llama") -> Run:
+def submit(environment: Environment, *overrides: str, recipe: str = "tiny-llama") -> TrainingRun:
     """Submit a shipped recipe and return the run as it was written."""
     run = run_of(environment, recipe, *overrides)
     submit_run(plan(run, environment))
-    return read_run(run.file)
+    return read_training_run(run.file)
 
 
-def finish(run: Run, *stages: Stage) -> None:
+def finish(run: TrainingRun, *stages: Stage) -> None:
     """Do as the jobs of these stages do."""
     for stage in stages:
         run.done_file(stage).touch()
@@ -50,14 +50,14 @@ def test_each_job_waits_for_the_one_before_and_the_first_until_all_are_there(
 ) -> None:
     run = submit(environment)
 
-    scripts = [run.script(stage) for stage in STAGES]
+    scripts = [run.script(stage) for stage in TRAINING_STAGES]
     assert slurm.calls("sbatch") == [
         f"--parsable --hold {scripts[0]}",
         *(f"--parsable --dependency=afterok:{job} {script}" for job, script in enumerate(scripts[1:], start=1)),
     ]
     assert slurm.calls("scontrol") == ["release 1"]
     chain = read_chain(run.chain_file)
-    assert chain.jobs == dict(zip(STAGES, "12345", strict=True))
+    assert chain.jobs == dict(zip(TRAINING_STAGES, "12345", strict=True))
     assert all(os.access(script, os.X_OK) for script in scripts)
     # A later update of the environment is none of this run's.
     assert read_environment(Path(run.environment_file)) == environment
@@ -155,16 +155,16 @@ def test_without_slurm_the_message_says_where_to_go(
 @pytest.mark.parametrize(
     ("finished", "overrides", "todo"),
     [
-        ((), (), STAGES),
+        ((), (), TRAINING_STAGES),
         (("prepare", "compile"), (), ("train", "convert", "publish")),
         (("prepare", "compile", "train"), (), ("convert", "publish")),
         (("train", "convert"), (), ("publish",)),
-        (STAGES, (), ()),
+        (TRAINING_STAGES, (), ()),
         (("prepare", "compile"), ("checkpoint.keep=5", "restarts.limit=9"), ("train", "convert", "publish")),
         (("prepare", "compile"), ("batch.micro_size=1",), ("compile", "train", "convert", "publish")),
         # The training is over: nothing is compiled for it.
         (("prepare", "compile", "train"), ("batch.micro_size=1",), ("convert", "publish")),
-        (STAGES, ("publish.version=v2",), ("publish",)),
+        (TRAINING_STAGES, ("publish.version=v2",), ("publish",)),
     ],
 )
 def test_a_run_goes_on_where_it_stopped(

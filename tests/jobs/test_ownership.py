@@ -19,7 +19,7 @@ from slipway_jobs.environment import Environment
 from slipway_jobs.ownership import NotOwn, own_folder, require_own, user_folder, user_path
 from slipway_jobs.publishing import exporter_environment
 from slipway_jobs.publishing.refusal import PublishRefused
-from slipway_jobs.run import Run
+from slipway_jobs.run import TrainingRun
 from slipway_jobs.submit.submission import Refused, plan, submit_run
 from tests.jobs.chain_case import FakeSlurm, environment_below, run_of
 from tests.jobs.publishing_case import EXPORT, PublishCase, recipe
@@ -69,13 +69,13 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeSlurm:
     return slurm
 
 
-def submitted(environment: Environment) -> Run:
+def submitted(environment: Environment) -> TrainingRun:
     run = run_of(environment)
     submit_run(plan(run, environment))
     return run
 
 
-def begin(run: Run, monkeypatch: pytest.MonkeyPatch) -> int:
+def begin(run: TrainingRun, monkeypatch: pytest.MonkeyPatch) -> int:
     """Begin the train stage as its script does."""
     for name, value in {"SLURM_JOB_ID": "3", "SLURM_JOB_NUM_NODES": "1"}.items():
         monkeypatch.setenv(name, value)
@@ -126,9 +126,9 @@ def test_prepared_data_of_another_user_are_made_again(environment: Environment, 
     old = run.model_copy(update={"prepared_directory": str(shared)})
     run.file.write_text(old.model_dump_json(), encoding="utf-8")
 
-    assert plan(run, environment).run.prepared_directory == str(shared)
+    assert plan(run, environment).run.product("prepare") == shared
     give_away(shared)
-    assert plan(run, environment).run.prepared_directory == run.prepared_directory
+    assert plan(run, environment).run.product("prepare") == Path(run.prepared_directory)
 
 
 @pytest.mark.usefixtures("slurm")
@@ -140,7 +140,7 @@ def test_a_job_does_not_begin_with_what_was_planted_after_its_submission(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     give_away: GiveAway,
-    place: Callable[[Run], str],
+    place: Callable[[TrainingRun], str],
 ) -> None:
     run = submitted(environment)
     planted = Path(place(run))

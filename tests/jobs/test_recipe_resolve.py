@@ -14,7 +14,7 @@ from slipway_jobs.environment import Environment
 from slipway_jobs.recipe.load import load_recipe
 from slipway_jobs.recipe.problems import RecipeProblems
 from slipway_jobs.recipe.shipped import RECIPES_DIRECTORY
-from slipway_jobs.run import Run, read_run
+from slipway_jobs.run import TrainingRun, read_training_run
 from tests.jobs.recipe_case import ENVIRONMENTS, environment, problems_of, run_of
 
 
@@ -26,7 +26,7 @@ def tiny(tmp_path: Path) -> Path:
     return tmp_path / "tiny-llama.yaml"
 
 
-def resolved(file: Path, *overrides: str, name: str | None = None, where: Environment | None = None) -> Run:
+def resolved(file: Path, *overrides: str, name: str | None = None, where: Environment | None = None) -> TrainingRun:
     recipe = load_recipe(file, overrides)
     return resolve(recipe, file, where or environment("cpu"), ENVIRONMENTS / "cpu.json", name)
 
@@ -45,7 +45,7 @@ def test_a_run_can_be_written_and_read(tiny: Path, tmp_path: Path) -> None:
     run = resolved(tiny)
     file = tmp_path / "run.json"
     file.write_text(run.model_dump_json(), encoding="utf-8")
-    assert read_run(file) == run
+    assert read_training_run(file) == run
 
 
 def test_processors_take_a_queue_without_accelerators_and_a_stack_of_the_framework() -> None:

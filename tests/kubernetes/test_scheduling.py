@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -14,13 +14,13 @@ from slipway_jobs.environment import Environment as JobEnvironment
 from slipway_jobs.kubernetes.manifests import job_set, mpi_job
 from slipway_jobs.recipe.load import load_recipe
 from slipway_jobs.recipe.problems import RecipeProblems
-from slipway_jobs.run import Run, Stage
+from slipway_jobs.run import TRAINING_STAGES, TrainingRun
 from tests.jobs.chain_case import RECIPES
 from tests.kubernetes.job_nodes import environment_of, job_environment_of, nodes_of, types_of
 from tests.kubernetes.scheduling import schedule
 
 STACKS = [row.name for row in facts.training_stacks().values() if row.job_kit]
-STAGES = get_args(Stage)
+STAGES = TRAINING_STAGES
 LAUNCHERS = ("torchrun", "mpi")
 NEURON = "aws.amazon.com/neuron"
 OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "job", "uid": "1"}
@@ -39,7 +39,7 @@ class Case(NamedTuple):
 class Placed(NamedTuple):
     """A run and where it is."""
 
-    run: Run
+    run: TrainingRun
     environment: Environment
     jobs: JobEnvironment
 

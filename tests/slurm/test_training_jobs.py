@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from slipway_jobs.chain.record import read_chain
-from slipway_jobs.chain.scripts import stages
-from slipway_jobs.run import Run
+from slipway_jobs.run import TrainingRun
 from tests.slurm.local_slurm import LocalSlurm
 from tests.slurm.stand_in_kit import write_stand_in_kit
 from tests.slurm.training_jobs import RECIPES, TrainingJobs, stages_in_order
@@ -65,7 +64,7 @@ def wait_until_workers_hold(jobs: TrainingJobs) -> None:
     jobs.cluster.wait("all workers to hold", lambda: len(list(jobs.home.glob("holding-*"))) == 4)
 
 
-def outcomes(jobs: TrainingJobs, run: Run) -> list[tuple[str | None, bool]]:
+def outcomes(jobs: TrainingJobs, run: TrainingRun) -> list[tuple[str | None, bool]]:
     return [(attempt.outcome, attempt.counted) for attempt in jobs.attempts(run, "train")]
 
 
@@ -164,7 +163,7 @@ def test_a_job_never_starts_without_what_the_stage_before_has_made(jobs: Trainin
     run = jobs.submit(RECIPE)
     jobs.command("cancel", run.name)
     assert jobs.wait_for(run, "publish") == "CANCELLED"
-    for stage in stages(run):
+    for stage in run.stages:
         run.done_file(stage).unlink(missing_ok=True)
 
     # By hand, without the chain.

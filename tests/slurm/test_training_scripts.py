@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from slipway_jobs.chain.scripts import render, stages
+from slipway_jobs.chain.scripts import render
 from tests.jobs.chain_case import RECIPES, environment_below, placed, run_of
 from tests.slurm.local_slurm import LocalSlurm, SlurmError
 
@@ -26,7 +26,7 @@ def test_slurm_takes_the_jobs_of_each_shipped_recipe(short_path: Path) -> None:
             for script, text in render(run, environment).items():
                 script.parent.mkdir(parents=True, exist_ok=True)
                 script.write_text(text, encoding="utf-8")
-            for stage in stages(run):
+            for stage in run.stages:
                 cluster.run("sbatch", "--test-only", str(run.script(stage)))
 
 

@@ -19,8 +19,7 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
-from slipway_jobs.chain.scripts import stages
-from slipway_jobs.run import RUN_FILE, STAGES, Run
+from slipway_jobs.run import RUN_FILE, TRAINING_STAGES, TrainingRun
 from tests.slurm.local_slurm import LocalSlurm
 from tests.slurm.test_training_jobs import PARALLEL_COMPILE
 from tests.slurm.training_jobs import KIT, RECIPES, TRAINING_PYTHON, TrainingJobs
@@ -81,7 +80,7 @@ def in_training_environment(*words: str | Path) -> str:
     return done.stdout
 
 
-def undisturbed(run: Run, directory: Path) -> Path:
+def undisturbed(run: TrainingRun, directory: Path) -> Path:
     """Train the same recipe on the same samples without Slurm and without a break; return the file of its metrics."""
     straight = run.model_copy(
         update={"directory": str(directory), "checkpoint_directory": str(directory / "checkpoints")}
@@ -95,7 +94,7 @@ def undisturbed(run: Run, directory: Path) -> Path:
     return straight.metrics_file
 
 
-def converted_losses(run: Run, step: int, *folders: Path) -> list[dict[str, float]]:
+def converted_losses(run: TrainingRun, step: int, *folders: Path) -> list[dict[str, float]]:
     said = in_training_environment(LOSSES_OF_CONVERTED_MODELS, run.file, str(step), *folders)
     result: list[dict[str, float]] = json.loads(said.splitlines()[-1])
     return result
@@ -113,11 +112,11 @@ def test_a_killed_worker_changes_nothing_of_the_published_model(jobs: TrainingJo
     models, _ = bucket(s3, "test-models"), bucket(s3, "test-checkpoints")
 
     run = jobs.submit(RECIPES / f"{recipe}.yaml", steps=STEPS, **SETTINGS[recipe])
-    for stage in STAGES[:2]:
+    for stage in TRAINING_STAGES[:2]:
         assert jobs.wait_for(run, stage) == "COMPLETED", jobs.log(run, stage)
     jobs.wait_for_step(run, INTERVAL)
     jobs.kill_worker(run, run.world_size - 1)
-    for stage in stages(run)[2:]:
+    for stage in run.stages[2:]:
         assert jobs.wait_for(run, stage) == "COMPLETED", jobs.log(run, stage)
 
     # It was killed, queued again and resumed, and each step's loss is that of an undisturbed run, to the last bit.
@@ -140,7 +139,7 @@ def test_a_killed_worker_changes_nothing_of_the_published_model(jobs: TrainingJo
         check_published(models, run)
 
 
-def check_published(models: Any, run: Run) -> None:
+def check_published(models: Any, run: TrainingRun) -> None:
     """What is in the bucket is the converted model, and the manifest names each file with its checksum.
 
     The file that names the run is beside them: jobs delete nothing of a version.

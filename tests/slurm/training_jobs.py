@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from slipway_jobs.chain.record import Attempt, read_attempts, read_chain
-from slipway_jobs.run import Run, Stage, read_run
+from slipway_jobs.run import Stage, TrainingRun, read_training_run
 from tests.assets.sandbox import ASSETS
 from tests.slurm.local_slurm import ENDED, LocalSlurm, SlurmError, free_ports
 
@@ -135,26 +135,26 @@ class TrainingJobs:
             raise SlurmError(f"slipway-job {arguments}: {process.stdout}{process.stderr}")
         return process
 
-    def submit(self, recipe: Path, *arguments: str, **settings: object) -> Run:
+    def submit(self, recipe: Path, *arguments: str, **settings: object) -> TrainingRun:
         """Submit a recipe; `settings` are `--set` values, with `__` for a dot. Returns the run."""
         overrides = [word for key, value in settings.items() for word in ("--set", f"{key.replace('__', '.')}={value}")]
         self.command("submit", recipe, *arguments, *overrides)
         name = arguments[arguments.index("--name") + 1] if "--name" in arguments else recipe.stem
         return self.run(name)
 
-    def run(self, name: str) -> Run:
+    def run(self, name: str) -> TrainingRun:
         """Return a submitted run."""
-        return read_run(self.directory / "fsx" / "runs" / name / "run.json")
+        return read_training_run(self.directory / "fsx" / "runs" / name / "run.json")
 
-    def job(self, run: Run, stage: Stage) -> str:
+    def job(self, run: TrainingRun, stage: Stage) -> str:
         """Return the Slurm job id of a stage's last submission."""
         return read_chain(run.chain_file).jobs[stage]
 
-    def attempts(self, run: Run, stage: Stage) -> tuple[Attempt, ...]:
+    def attempts(self, run: TrainingRun, stage: Stage) -> tuple[Attempt, ...]:
         """Return what is written down of a stage."""
         return read_attempts(run, stage)
 
-    def wait_for(self, run: Run, stage: Stage) -> str:
+    def wait_for(self, run: TrainingRun, stage: Stage) -> str:
         """Wait until a stage's job has ended and return its state. A requeued job is started at once.
 
         Raises:
@@ -167,7 +167,7 @@ class TrainingJobs:
             raise SlurmError(f"{error}\n{self.log(run, stage)[-4000:]}") from None
         return self.cluster.job(job)["JobState"]
 
-    def _ended(self, run: Run, job: str) -> bool:
+    def _ended(self, run: TrainingRun, job: str) -> bool:
         """Return whether a job has ended, and let the requeued jobs of its run start."""
         for other in read_chain(run.chain_file).jobs.values():
             fields = self.cluster.job(other)
@@ -189,12 +189,12 @@ class TrainingJobs:
         if time.monotonic() - self._requeued.setdefault((job, restart), time.monotonic()) > 2:
             self.cluster.start_now(job)
 
-    def log(self, run: Run, stage: Stage) -> str:
+    def log(self, run: TrainingRun, stage: Stage) -> str:
         """Return what a stage has printed so far."""
         file = run.log(stage)
         return file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
 
-    def wait_for_step(self, run: Run, step: int) -> None:
+    def wait_for_step(self, run: TrainingRun, step: int) -> None:
         """Wait until the checkpoint of a step is complete.
 
         Raises:
@@ -203,11 +203,11 @@ class TrainingJobs:
         done = Path(run.checkpoint_directory) / f"step_{step:08d}" / "done"
         self.cluster.wait(f"the checkpoint of step {step}", done.exists)
 
-    def workers(self, run: Run) -> dict[int, int]:
+    def workers(self, run: TrainingRun) -> dict[int, int]:
         """Return the process ids of a run's running workers by their rank."""
         return {rank: process for process, rank in self._worker_processes(run)}
 
-    def kill_worker(self, run: Run, rank: int, number: signal.Signals = signal.SIGKILL) -> None:
+    def kill_worker(self, run: TrainingRun, rank: int, number: signal.Signals = signal.SIGKILL) -> None:
         """Send a signal to one worker, as soon as it runs.
 
         Raises:
@@ -216,7 +216,7 @@ class TrainingJobs:
         self.cluster.wait(f"worker {rank}", lambda: rank in self.workers(run))
         os.kill(self.workers(run)[rank], number)
 
-    def _worker_processes(self, run: Run) -> Iterator[tuple[int, int]]:
+    def _worker_processes(self, run: TrainingRun) -> Iterator[tuple[int, int]]:
         for folder in Path("/proc").glob("[0-9]*"):
             try:
                 words = (folder / "cmdline").read_bytes().split(b"\0")

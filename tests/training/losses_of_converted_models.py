@@ -12,14 +12,14 @@ from pathlib import Path
 import torch
 import transformers
 
-from slipway_jobs.run import read_run
+from slipway_jobs.run import read_training_run
 from slipway_training.data.samples import Samples
 
 
 def main(run_file: str, step: str, *folders: str) -> None:
     """Print for each model the loss and, to compare two to the last bit, the sum of the logits."""
     torch.set_num_threads(1)
-    batches = Samples(read_run(Path(run_file)), 0, 1).of_step(int(step))
+    batches = Samples(read_training_run(Path(run_file)), 0, 1).of_step(int(step))
     found = []
     for folder in folders:
         (name,) = json.loads((Path(folder) / "config.json").read_text(encoding="utf-8"))["architectures"]

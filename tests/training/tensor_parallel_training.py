@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from slipway_jobs.run import Run
+from slipway_jobs.run import TrainingRun
 from slipway_training.device import Workers
 from slipway_training.strategies.tensor_parallel import build
 from slipway_training.strategies.tensor_parallel.gloo import GlooTensorParallel
@@ -28,7 +28,7 @@ MODEL: dict[str, Any] = {
 RATE = 0.02
 
 
-def make_split_run(folder: Path, workers: int, *, model: dict[str, Any] | None = None, **sections: Any) -> Run:
+def make_split_run(folder: Path, workers: int, *, model: dict[str, Any] | None = None, **sections: Any) -> TrainingRun:
     """Make a run of a split; gradients are clipped to much less than they are, so that their norm matters."""
     parallelism = {"strategy": "tensor_parallel", **sections.pop("parallelism", {})}
     hardware = {"workers_per_node": workers, **sections.pop("hardware", {})}
@@ -43,7 +43,7 @@ def make_split_run(folder: Path, workers: int, *, model: dict[str, Any] | None =
     )
 
 
-def micro_batches(run: Run, strategy: GlooTensorParallel, step: int) -> list[dict[str, Tensor]]:
+def micro_batches(run: TrainingRun, strategy: GlooTensorParallel, step: int) -> list[dict[str, Tensor]]:
     """Take a worker's samples of a step, of which all together are the same for every split."""
     generator = torch.Generator().manual_seed(1000 + step % 2)
     shape = (run.recipe.batch.global_size, run.recipe.data.sequence_length)
@@ -52,7 +52,7 @@ def micro_batches(run: Run, strategy: GlooTensorParallel, step: int) -> list[dic
     return [{"input_ids": part, "labels": part} for part in torch.split(mine, run.recipe.batch.micro_size)]
 
 
-def make_strategy(run: Run, workers: Workers, weights: Path | None = None) -> GlooTensorParallel:
+def make_strategy(run: TrainingRun, workers: Workers, weights: Path | None = None) -> GlooTensorParallel:
     """Make the strategy as the trainer does."""
     strategy = build(run, workers, weights)
     assert isinstance(strategy, GlooTensorParallel)
@@ -60,7 +60,7 @@ def make_strategy(run: Run, workers: Workers, weights: Path | None = None) -> Gl
 
 
 def _train(  # noqa: PLR0917  only called by `train`
-    run: Run, steps: range, saved: Path | None, resumed: Path | None, weights: Path | None, workers: Workers
+    run: TrainingRun, steps: range, saved: Path | None, resumed: Path | None, weights: Path | None, workers: Workers
 ) -> list[float]:
     strategy = make_strategy(run, workers, weights)
     if resumed:
@@ -72,7 +72,7 @@ def _train(  # noqa: PLR0917  only called by `train`
 
 
 def train(
-    run: Run,
+    run: TrainingRun,
     steps: range,
     *,
     saved: Path | None = None,

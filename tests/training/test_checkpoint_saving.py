@@ -11,7 +11,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from slipway_jobs.run import Run
+from slipway_jobs.run import TrainingRun
 from slipway_training.checkpoints.integrity import DamagedError, latest_sound
 from slipway_training.checkpoints.layout import (
     DAMAGED,
@@ -42,16 +42,16 @@ ALONE = Alone(rank=0, local_rank=0, size=1, device=torch.device("cpu"), control=
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path: Path) -> TrainingRun:
     return make_run(tmp_path, BERT)
 
 
 @pytest.fixture
-def strategy(run: Run) -> DataParallel:
+def strategy(run: TrainingRun) -> DataParallel:
     return build(run, ALONE, None)
 
 
-def save(run: Run, strategy: DataParallel, step: int, keep: int = 2) -> None:
+def save(run: TrainingRun, strategy: DataParallel, step: int, keep: int = 2) -> None:
     """Save a checkpoint whose weights are all the step's number."""
     with torch.no_grad():
         for parameter in strategy._model.parameters():
@@ -59,7 +59,7 @@ def save(run: Run, strategy: DataParallel, step: int, keep: int = 2) -> None:
     save_checkpoint(ALONE, strategy, Path(run.checkpoint_directory), describe(run, strategy, step), keep)
 
 
-def saved_steps(run: Run, strategy: DataParallel) -> list[int]:
+def saved_steps(run: TrainingRun, strategy: DataParallel) -> list[int]:
     """Load all complete checkpoints and return their steps."""
     steps = []
     for checkpoint in complete_checkpoints(Path(run.checkpoint_directory)):
@@ -70,7 +70,7 @@ def saved_steps(run: Run, strategy: DataParallel) -> list[int]:
     return steps
 
 
-def test_killed_at_each_file_operation_the_newest_complete_one_loads(run: Run, strategy: DataParallel) -> None:
+def test_killed_at_each_file_operation_the_newest_complete_one_loads(run: TrainingRun, strategy: DataParallel) -> None:
     save(run, strategy, 2)
     save(run, strategy, 4)
     seen = set()
@@ -94,7 +94,7 @@ def test_killed_at_each_file_operation_the_newest_complete_one_loads(run: Run, s
 
 
 def test_a_disk_without_room_leaves_nothing_that_looks_complete(
-    run: Run, strategy: DataParallel, monkeypatch: pytest.MonkeyPatch
+    run: TrainingRun, strategy: DataParallel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save(run, strategy, 2)
 
@@ -110,7 +110,7 @@ def test_a_disk_without_room_leaves_nothing_that_looks_complete(
     assert saved_steps(run, strategy) == [2, 4]
 
 
-def test_only_the_newest_stay_and_other_folders_are_left_alone(run: Run, strategy: DataParallel) -> None:
+def test_only_the_newest_stay_and_other_folders_are_left_alone(run: TrainingRun, strategy: DataParallel) -> None:
     directory = Path(run.checkpoint_directory)
     for name in ("initial", "converted", "step_7"):
         (directory / name).mkdir(parents=True)
@@ -121,7 +121,7 @@ def test_only_the_newest_stay_and_other_folders_are_left_alone(run: Run, strateg
     assert sorted(path.name for path in directory.iterdir()) == ["converted", "initial", "step_00000006", "step_7"]
 
 
-def test_the_latest_goes_by_its_step_and_not_by_its_time(run: Run, strategy: DataParallel) -> None:
+def test_the_latest_goes_by_its_step_and_not_by_its_time(run: TrainingRun, strategy: DataParallel) -> None:
     directory = Path(run.checkpoint_directory)
     for step in (90, 100):
         save(run, strategy, step, keep=9)
@@ -132,7 +132,7 @@ def test_the_latest_goes_by_its_step_and_not_by_its_time(run: Run, strategy: Dat
     assert sorted(path.name for path in directory.iterdir()) == ["step_00000090", "step_00000100"]
 
 
-def test_what_a_checkpoint_says_of_itself(run: Run, strategy: DataParallel) -> None:
+def test_what_a_checkpoint_says_of_itself(run: TrainingRun, strategy: DataParallel) -> None:
     save(run, strategy, 2)
     checkpoint = latest_complete(Path(run.checkpoint_directory))
     assert checkpoint is not None
@@ -142,7 +142,7 @@ def test_what_a_checkpoint_says_of_itself(run: Run, strategy: DataParallel) -> N
     assert sorted(path.name for path in checkpoint.iterdir()) == ["checkpoint.json", DONE, "model", "optim"]
 
 
-def test_a_checkpoint_of_another_model_is_refused(run: Run, strategy: DataParallel, tmp_path: Path) -> None:
+def test_a_checkpoint_of_another_model_is_refused(run: TrainingRun, strategy: DataParallel, tmp_path: Path) -> None:
     save(run, strategy, 2)
     other = build(make_run(tmp_path, {**BERT, "hidden_size": 32}), ALONE, None)
     checkpoint = latest_complete(Path(run.checkpoint_directory))
@@ -167,7 +167,7 @@ def flip_a_byte(file: Path) -> None:
     ],
 )
 def test_a_damaged_checkpoint_is_put_aside_and_the_one_before_is_taken(
-    run: Run, strategy: DataParallel, capsys: pytest.CaptureFixture[str], what: str, said: str
+    run: TrainingRun, strategy: DataParallel, capsys: pytest.CaptureFixture[str], what: str, said: str
 ) -> None:
     directory = Path(run.checkpoint_directory)
     for step in (2, 4):
@@ -198,7 +198,9 @@ def test_a_damaged_checkpoint_is_put_aside_and_the_one_before_is_taken(
     assert not (damaged / DAMAGED).exists()
 
 
-def test_training_does_not_begin_anew_when_all_checkpoints_are_damaged(run: Run, strategy: DataParallel) -> None:
+def test_training_does_not_begin_anew_when_all_checkpoints_are_damaged(
+    run: TrainingRun, strategy: DataParallel
+) -> None:
     directory = Path(run.checkpoint_directory)
     assert latest_sound(ALONE, directory) is None
     save(run, strategy, 2)

@@ -8,7 +8,7 @@ import torch
 import torch.distributed as dist
 from transformers import BertForPreTraining, LlamaForCausalLM
 
-from slipway_jobs.run import Run
+from slipway_jobs.run import TrainingRun
 from slipway_training.data.samples import Samples
 from slipway_training.device import Workers
 from slipway_training.models.transformers_configuration import transformers_configuration
@@ -31,13 +31,15 @@ def workers(tmp_path_factory: pytest.TempPathFactory) -> Any:
     dist.destroy_process_group()
 
 
-def start(run: Run, workers: Workers, weights: Path | None = None) -> DataParallel:
+def start(run: TrainingRun, workers: Workers, weights: Path | None = None) -> DataParallel:
     strategy = build(run, workers, weights)
     assert isinstance(strategy, DataParallel)
     return strategy
 
 
-def take_steps(run: Run, workers: Workers, strategy: DataParallel, steps: range, rate: float = 1e-2) -> list[float]:
+def take_steps(
+    run: TrainingRun, workers: Workers, strategy: DataParallel, steps: range, rate: float = 1e-2
+) -> list[float]:
     samples, taken = Samples(run, 0, 1), []
     for step in steps:
         workers.seed(1, step)

@@ -6,19 +6,19 @@ from pathlib import Path
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from slipway_jobs.run import Run
+from slipway_jobs.run import TrainingRun
 from slipway_training.checkpoints.layout import complete_checkpoints, step_of
 from tests.training.tiny_runs import BERT, losses, make_prepared_run, run_training
 
 INTERRUPTED = "tests.training.interrupted_worker"
 
 
-def interrupt(run: Run, event: str, *, rank: int, step: int) -> tuple[int, str]:
+def interrupt(run: TrainingRun, event: str, *, rank: int, step: int) -> tuple[int, str]:
     """Train until the event ends it."""
     return run_training(run, module=INTERRUPTED, TEST_EVENT=event, TEST_RANK=str(rank), TEST_STEP=str(step))
 
 
-def complete_steps(run: Run) -> list[int | None]:
+def complete_steps(run: TrainingRun) -> list[int | None]:
     return [step_of(path) for path in complete_checkpoints(Path(run.checkpoint_directory))]
 
 

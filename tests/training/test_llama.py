@@ -12,7 +12,7 @@ from torch import Tensor
 
 from slipway_jobs.recipe.attention_order import attention_order
 from slipway_jobs.recipe.model import Hardware
-from slipway_jobs.run import Run
+from slipway_jobs.run import TrainingRun
 from slipway_training.device import Workers
 from slipway_training.models.llama_initialization import Fill, HeadOrder
 from slipway_training.models.pipeline_stages import stage_layers
@@ -52,7 +52,7 @@ def in_transformers_names(weights: dict[str, Tensor]) -> dict[str, Tensor]:
     return renamed
 
 
-def _compare(run: Run, workers: Workers) -> dict[str, float]:
+def _compare(run: TrainingRun, workers: Workers) -> dict[str, float]:
     """Return the largest differences of logits, loss and gradients."""
     from transformers import LlamaForCausalLM  # noqa: PLC0415  takes seconds, and only the worker needs it
 

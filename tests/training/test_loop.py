@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from slipway_jobs.run import Run
+from slipway_jobs.run import TrainingRun
 from slipway_training import loop
 from slipway_training.checkpoints.layout import complete_checkpoints, latest_complete, step_of
 from slipway_training.device import Workers, join, leave
@@ -57,7 +57,7 @@ def request_() -> Iterator[StopRequest]:
 
 
 @pytest.fixture
-def workers(run: Run, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workers]:
+def workers(run: TrainingRun, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workers]:
     """This process as the only worker, with a real process group."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -70,23 +70,27 @@ def workers(run: Run, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workers]:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path: Path) -> TrainingRun:
     return make_prepared_run(tmp_path, LLAMA, steps=9, checkpoint={"interval_steps": 3, "keep": 9})
 
 
 def run_scripted(
-    run: Run, workers: Workers, request: StopRequest, strategy: ScriptedStrategy, monkeypatch: pytest.MonkeyPatch
+    run: TrainingRun,
+    workers: Workers,
+    request: StopRequest,
+    strategy: ScriptedStrategy,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(loop, "build", lambda *_: strategy)
     train(run, workers, request)
 
 
-def saved_steps(run: Run) -> list[int | None]:
+def saved_steps(run: TrainingRun) -> list[int | None]:
     return [step_of(path) for path in complete_checkpoints(Path(run.checkpoint_directory))]
 
 
 def test_each_step_is_recorded_and_every_interval_saved(
-    run: Run,
+    run: TrainingRun,
     workers: Workers,
     request_: StopRequest,
     monkeypatch: pytest.MonkeyPatch,
@@ -104,7 +108,7 @@ def test_each_step_is_recorded_and_every_interval_saved(
 
 
 def test_a_finished_run_takes_no_more_steps(
-    run: Run, workers: Workers, request_: StopRequest, monkeypatch: pytest.MonkeyPatch
+    run: TrainingRun, workers: Workers, request_: StopRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_scripted(run, workers, request_, ScriptedStrategy({}), monkeypatch)
     run.done_file("train").unlink()
@@ -116,7 +120,7 @@ def test_a_finished_run_takes_no_more_steps(
 
 
 def test_told_to_stop_it_saves_the_step_it_is_at(
-    run: Run,
+    run: TrainingRun,
     workers: Workers,
     request_: StopRequest,
     monkeypatch: pytest.MonkeyPatch,
@@ -129,14 +133,14 @@ def test_told_to_stop_it_saves_the_step_it_is_at(
 
 
 def test_a_few_losses_that_are_no_number_pass_but_are_not_saved(
-    run: Run, workers: Workers, request_: StopRequest, monkeypatch: pytest.MonkeyPatch
+    run: TrainingRun, workers: Workers, request_: StopRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_scripted(run, workers, request_, ScriptedStrategy({5: math.nan, 6: math.inf}), monkeypatch)
     assert saved_steps(run) == [3, 9]
 
 
 def test_diverged_training_ends_with_what_to_do(
-    run: Run, workers: Workers, request_: StopRequest, monkeypatch: pytest.MonkeyPatch
+    run: TrainingRun, workers: Workers, request_: StopRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     diverged = ScriptedStrategy(dict.fromkeys(range(4, 10), math.nan))
     with pytest.raises(TrainingError, match=r"NaN or infinite in the 5 steps up to step 8.*learning_rate"):
@@ -148,7 +152,7 @@ def test_diverged_training_ends_with_what_to_do(
     assert not run.done_file("train").exists()
 
 
-def test_compile_steps_write_nothing(run: Run, workers: Workers, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compile_steps_write_nothing(run: TrainingRun, workers: Workers, capsys: pytest.CaptureFixture[str]) -> None:
     before = sorted(Path(run.directory).parent.rglob("*"))
     take_compile_steps(run, workers)
     assert "compile step 5/5  loss" in capsys.readouterr().out
@@ -156,7 +160,7 @@ def test_compile_steps_write_nothing(run: Run, workers: Workers, capsys: pytest.
 
 
 def test_a_checkpoint_of_another_recipe_is_refused(
-    run: Run, workers: Workers, request_: StopRequest, monkeypatch: pytest.MonkeyPatch
+    run: TrainingRun, workers: Workers, request_: StopRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_scripted(run, workers, request_, ScriptedStrategy({}), monkeypatch)
     latest = latest_complete(Path(run.checkpoint_directory))

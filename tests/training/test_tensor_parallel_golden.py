@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from slipway_jobs.run import Run
+from slipway_jobs.run import TrainingRun
 from slipway_training.device import Workers
 from tests.training.gloo_workers import on_workers
 from tests.training.tensor_parallel_training import make_split_run, make_strategy
@@ -16,7 +16,7 @@ from tests.training.tensor_parallel_training import make_split_run, make_strateg
 GOLDEN = Path(__file__).parent / "golden"
 
 
-def _loss(run: Run, weights: Path, tokens: list[list[int]], workers: Workers) -> float:
+def _loss(run: TrainingRun, weights: Path, tokens: list[list[int]], workers: Workers) -> float:
     ids = torch.tensor(tokens)
     return float(make_strategy(run, workers, weights).train_step([{"input_ids": ids, "labels": ids}], 0.0))
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from slipway_jobs.run import Run
+from slipway_jobs.run import TrainingRun
 from slipway_training.prepare.build import prepare
 
 KIT = Path(__file__).parents[2] / "assets" / "jobs"
@@ -54,7 +54,7 @@ def write_text(folder: Path) -> Path:
     return file
 
 
-def make_run(folder: Path, model: dict[str, Any], **sections: Any) -> Run:
+def make_run(folder: Path, model: dict[str, Any], **sections: Any) -> TrainingRun:
     """Make a run below a folder. A section given as a mapping changes only the keys in it."""
     recipe = {**RECIPE, "model": model}
     for key, value in sections.items():
@@ -71,14 +71,16 @@ def make_run(folder: Path, model: dict[str, Any], **sections: Any) -> Run:
         "master_port": 0,
         "usd_per_node_hour": None,
     }
-    values |= {name: "test" for name, field in Run.model_fields.items() if field.is_required() and name not in values}
-    run = Run.model_validate_json(json.dumps(values))
+    values |= {
+        name: "test" for name, field in TrainingRun.model_fields.items() if field.is_required() and name not in values
+    }
+    run = TrainingRun.model_validate_json(json.dumps(values))
     run.file.parent.mkdir(parents=True, exist_ok=True)
     run.file.write_text(run.model_dump_json())
     return run
 
 
-def make_prepared_run(folder: Path, model: dict[str, Any], **sections: Any) -> Run:
+def make_prepared_run(folder: Path, model: dict[str, Any], **sections: Any) -> TrainingRun:
     """Make a run whose text is prepared."""
     if not (folder / "text.jsonl").exists():
         write_text(folder)
@@ -88,7 +90,7 @@ def make_prepared_run(folder: Path, model: dict[str, Any], **sections: Any) -> R
 
 
 def start_training(
-    run: Run, *, purpose: str = "train", workers: int = 2, module: str = "slipway_training", **environment: str
+    run: TrainingRun, *, purpose: str = "train", workers: int = 2, module: str = "slipway_training", **environment: str
 ) -> subprocess.Popen[str]:
     """Start a job's processes with torchrun, in a group of their own; its output is one pipe."""
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(workers)]
@@ -104,14 +106,14 @@ def start_training(
     )
 
 
-def run_training(run: Run, **options: Any) -> tuple[int, str]:
+def run_training(run: TrainingRun, **options: Any) -> tuple[int, str]:
     """Run a job to its end and return exit status and output."""
     process = start_training(run, **options)
     output, _ = process.communicate(timeout=120)
     return process.returncode, output
 
 
-def losses(run: Run) -> dict[int, float]:
+def losses(run: TrainingRun) -> dict[int, float]:
     """Return the loss of each step in the metrics file; each step is there once."""
     lines = [json.loads(line) for line in run.metrics_file.read_text().splitlines()]
     found = {line["step"]: line["loss"] for line in lines}

@@ -14,7 +14,7 @@ from typing import Any
 import torch_xla.debug.metrics as xla_metrics
 
 import slipway_training.loop
-from slipway_jobs.run import Run
+from slipway_jobs.run import TrainingRun
 from slipway_training.device import join
 from slipway_training.stopping import StopRequest
 from slipway_training.strategy import Strategy
@@ -37,7 +37,7 @@ def compiled() -> int:
 
 def main(file: Path, stop_after: int) -> dict[str, Any]:
     """Run the compile job's steps, and training that stops once and goes on."""
-    run = Run.model_validate_json(file.read_text(encoding="utf-8"))
+    run = TrainingRun.model_validate_json(file.read_text(encoding="utf-8"))
     workers = join(run.recipe.hardware)
     kept: list[Strategy] = []
     build = loop.build

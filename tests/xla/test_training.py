@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from slipway_jobs.run import Run
+from slipway_jobs.run import TrainingRun
 from tests.training.tiny_runs import BERT, KIT, LLAMA, losses, make_prepared_run, run_training
 
 HERE = Path(__file__).parent
@@ -35,7 +35,7 @@ class Case:
     strategy: str = "data_parallel"
     activation_checkpointing: str = "none"
 
-    def make(self, folder: Path, device: str, steps: int) -> Run:
+    def make(self, folder: Path, device: str, steps: int) -> TrainingRun:
         """Make its run for one worker on a device."""
         folder.mkdir()
         neuron = {"device": "neuron", "instance_type": "trn1.32xlarge"} if device == "neuron" else {}
@@ -73,7 +73,7 @@ CASES = parameters(
 )
 
 
-def trained(run: Run, stop_after: int) -> dict[str, Any]:
+def trained(run: TrainingRun, stop_after: int) -> dict[str, Any]:
     """Compile, train, stop after a step (0: do not) and resume, on PyTorch/XLA; return what was seen."""
     paths = [str(KIT), str(KIT.parents[1])]
     if run.recipe.parallelism.strategy == "tensor_parallel":
@@ -98,13 +98,13 @@ class Trained:
     """A case's trainings."""
 
     case: Case
-    stopped: Run
+    stopped: TrainingRun
     """Stopped after half of its steps, and resumed."""
 
     graphs: dict[str, int]
     """What that compiled: in the compile job, before the stop and after it."""
 
-    straight: Run
+    straight: TrainingRun
     """Never stopped."""
 
     weights: list[str]

@@ -16,7 +16,7 @@ from slipway_conversion.problems import ConversionError
 from slipway_conversion.recipe_model import check_same_model, recipe_model
 from slipway_conversion.to_transformers import Conversion, to_transformers
 from slipway_jobs.recipe.attention_order import attention_order
-from slipway_jobs.run import Run, read_run
+from slipway_jobs.run import TrainingRun, read_training_run
 from slipway_training.checkpoints.layout import (
     CHECKPOINT_FILE,
     INITIAL,
@@ -50,7 +50,7 @@ def forth(options: Namespace, report: Report) -> None:
     report(f"{conversion.output} is complete")
 
 
-def of_run(run: Run) -> Conversion:
+def of_run(run: TrainingRun) -> Conversion:
     """Return the conversion of a run's latest complete checkpoint.
 
     Raises:
@@ -131,7 +131,7 @@ def back(options: Namespace, report: Report) -> None:
     report(f"{sharding.output} is complete")
 
 
-def _sharding_of_run(run: Run) -> Sharding:
+def _sharding_of_run(run: TrainingRun) -> Sharding:
     recipe = run.recipe
     if recipe.initial_weights is None:
         raise ConversionError(f"{run.file}: the recipe has no initial_weights; there is nothing to convert")
@@ -163,9 +163,9 @@ def _sharding_of_options(options: Namespace) -> Sharding:
     )
 
 
-def _run(file: Path) -> Run:
+def _run(file: Path) -> TrainingRun:
     try:
-        return read_run(file)
+        return read_training_run(file)
     except ValidationError as error:
         raise ConversionError(
             f"{file} is no run's file: {error.errors()[0]['msg']}. Submit the recipe again"

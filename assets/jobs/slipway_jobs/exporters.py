@@ -42,6 +42,9 @@ class Exporter(Section):
     options: list[str]
     """Further options that this version needs."""
 
+    model_types: list[str]
+    """`model_type` of the models that it compiles for text generation."""
+
     target: str | None
     """The chip that `neuron_config.json` names afterwards; none where it names none."""
 

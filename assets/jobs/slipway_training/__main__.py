@@ -16,7 +16,7 @@ import os  # noqa: E402
 import sys  # noqa: E402
 from pathlib import Path  # noqa: E402
 
-from slipway_jobs.run import Run, read_run  # noqa: E402
+from slipway_jobs.run import TrainingRun, read_training_run  # noqa: E402
 from slipway_training.checkpoints.integrity import DamagedError  # noqa: E402
 from slipway_training.checkpoints.saving import CheckpointError  # noqa: E402
 from slipway_training.device import join, leave  # noqa: E402
@@ -31,14 +31,14 @@ def main(arguments: list[str], request: StopRequest) -> int:
     parser.add_argument("--purpose", choices=("compile", "train"), required=True)
     options = parser.parse_args(arguments)
     try:
-        run_worker(read_run(options.run_file), options.purpose, request)
+        run_worker(read_training_run(options.run_file), options.purpose, request)
     except (TrainingError, CheckpointError, DamagedError, OSError, ValueError) as error:
         print(f"error: worker {os.environ.get('RANK', '?')}: {error}", file=sys.stderr, flush=True)
         return 1
     return 0
 
 
-def run_worker(run: Run, purpose: str, request: StopRequest) -> None:
+def run_worker(run: TrainingRun, purpose: str, request: StopRequest) -> None:
     """Meet the other workers, do the job's steps, and leave together."""
     workers = join(run.recipe.hardware)
     if purpose == "compile":

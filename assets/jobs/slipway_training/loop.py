@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from slipway_jobs.recipe.attention_order import attention_order
-from slipway_jobs.run import Run
+from slipway_jobs.run import TrainingRun
 from slipway_training.checkpoints.integrity import latest_sound
 from slipway_training.checkpoints.layout import DONE, INITIAL, CheckpointFile, read_checkpoint_file
 from slipway_training.checkpoints.saving import remove_incomplete, save_checkpoint
@@ -36,7 +36,7 @@ class TrainingError(Exception):
     """Training cannot begin or go on. The message is for the user."""
 
 
-def take_compile_steps(run: Run, workers: Workers) -> None:
+def take_compile_steps(run: TrainingRun, workers: Workers) -> None:
     """Take the compile job's few steps, from random weights, and one as after a resume; write nothing.
 
     Below neuron_parallel_compile no step is computed (losses are arbitrary), so that they are not judged.
@@ -56,7 +56,7 @@ def take_compile_steps(run: Run, workers: Workers) -> None:
             say(f"compile step {number}/{last + 1}  loss {loss:.4f}")
 
 
-def train(run: Run, workers: Workers, request: StopRequest) -> None:
+def train(run: TrainingRun, workers: Workers, request: StopRequest) -> None:
     """Train until the recipe's last step, or until a worker is asked to stop; go on from the latest sound checkpoint.
 
     Raises:
@@ -81,7 +81,7 @@ def train(run: Run, workers: Workers, request: StopRequest) -> None:
         say(f"asked to stop ({request.received or 'another worker was'}): the latest checkpoint holds what was done")
 
 
-def _start(run: Run, workers: Workers) -> tuple[Strategy, int]:
+def _start(run: TrainingRun, workers: Workers) -> tuple[Strategy, int]:
     """Make the strategy with the weights it starts from, and return it with the steps that were already taken."""
     directory = Path(run.checkpoint_directory)
     if workers.rank == 0:
@@ -102,7 +102,7 @@ def _start(run: Run, workers: Workers) -> tuple[Strategy, int]:
     return strategy, description.step
 
 
-def _initial_weights(run: Run) -> Path | None:
+def _initial_weights(run: TrainingRun) -> Path | None:
     if run.recipe.initial_weights is None:
         return None
     if run.recipe.parallelism.strategy == "tensor_parallel":
@@ -113,7 +113,7 @@ def _initial_weights(run: Run) -> Path | None:
     return Path(run.recipe.initial_weights)
 
 
-def describe(run: Run, strategy: Strategy, step: int) -> CheckpointFile:
+def describe(run: TrainingRun, strategy: Strategy, step: int) -> CheckpointFile:
     """Return what a checkpoint of a run says of itself."""
     split = run.recipe.parallelism
     return CheckpointFile(
@@ -130,7 +130,7 @@ def describe(run: Run, strategy: Strategy, step: int) -> CheckpointFile:
     )
 
 
-def _check_same_run(run: Run, checkpoint: CheckpointFile, path: Path) -> None:
+def _check_same_run(run: TrainingRun, checkpoint: CheckpointFile, path: Path) -> None:
     split = run.recipe.parallelism
     # torch.distributed.checkpoint's files can be read with another split.
     expected: dict[str, object] = {"model": run.recipe.model}
@@ -154,7 +154,7 @@ def _check_same_run(run: Run, checkpoint: CheckpointFile, path: Path) -> None:
 class _Steps:
     """Takes a run's remaining steps, and knows where training stands."""
 
-    def __init__(self, run: Run, workers: Workers, strategy: Strategy, samples: Samples, step: int) -> None:
+    def __init__(self, run: TrainingRun, workers: Workers, strategy: Strategy, samples: Samples, step: int) -> None:
         self._run, self._workers, self._strategy, self._samples = run, workers, strategy, samples
         self._step = self._saved = step
         self._unread: tuple[int, torch.Tensor, float] | None = None

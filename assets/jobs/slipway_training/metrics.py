@@ -10,7 +10,7 @@ from types import TracebackType
 
 from torch.utils.tensorboard import SummaryWriter
 
-from slipway_jobs.run import Run
+from slipway_jobs.run import TrainingRun
 
 
 def forget_later_steps(file: Path, step: int) -> None:
@@ -36,7 +36,7 @@ def _step(line: str) -> int | None:
 class Metrics:
     """Writes what a run tells of its steps. A context manager: leaving it closes the files."""
 
-    def __init__(self, run: Run, step: int) -> None:
+    def __init__(self, run: TrainingRun, step: int) -> None:
         """Open the files, going on after a step."""
         self._steps = run.recipe.steps
         self._tokens_per_step = run.recipe.batch.global_size * run.recipe.data.sequence_length

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from slipway_jobs.environment import Environment, Kubernetes, PodResources
 from slipway_jobs.recipe.problems import RecipeProblems
-from slipway_jobs.run import Run
+from slipway_jobs.run import TrainingRun
 from tests.jobs.chain_case import RECIPES, environment_below, run_of
 
 NAMES = sorted(file.stem for file in RECIPES.glob("*.yaml"))
@@ -59,7 +59,7 @@ def placed(
     *,
     local_queue: str | None = None,
     secret: str | None = None,
-) -> tuple[Run, Environment]:
+) -> tuple[TrainingRun, Environment]:
     """Resolve a shipped recipe in the first environment that has a place for it; without a launcher, on Slurm."""
     for where in ("cpu", "trn1", "trn2"):
         environment = environment_below(directory, where)

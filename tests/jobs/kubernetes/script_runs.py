@@ -31,7 +31,7 @@ from slipway_jobs.chain import scripts
 from slipway_jobs.chain.scripts import render, script
 from slipway_jobs.environment import Environment
 from slipway_jobs.kubernetes.manifests import job_set, mpi_job
-from slipway_jobs.run import STAGES, Run, Stage
+from slipway_jobs.run import TRAINING_STAGES, Stage, TrainingRun
 from tests.assets.sandbox import ASSETS
 from tests.jobs.kubernetes.manifest_case import OWNER, placed
 
@@ -177,7 +177,7 @@ class Record:
 class ScriptRun:
     """A run whose scripts are on the disk."""
 
-    run: Run
+    run: TrainingRun
     environment: Environment
     directory: Path
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
@@ -249,7 +249,7 @@ class ScriptRun:
 
     def replicated_jobs(self) -> dict[str, dict[str, Any]]:
         """Return the job templates of the JobSet."""
-        stages = scripts.stages(self.run)
+        stages = self.run.stages
         made = job_set(self.run, self.environment, stages, SUBMISSION)
         return {job["name"]: job["template"] for job in made["spec"]["replicatedJobs"]}
 
@@ -265,7 +265,7 @@ class ScriptRun:
     def whole_chain(self) -> list[int]:
         """Run all stages one after the other and return the statuses of all that was started."""
         if self.environment.kubernetes is None:
-            return [self.sbatch(stage) for stage in STAGES if stage in scripts.stages(self.run)]
+            return [self.sbatch(stage) for stage in TRAINING_STAGES if stage in self.run.stages]
         statuses = []
         for name, job in self.replicated_jobs().items():
             started = self.work() if name == "train" else self.pods(job["spec"]["template"], 1)
@@ -332,7 +332,7 @@ def script_run(
     return ScriptRun(run, environment, directory)
 
 
-def _write_stand_ins(run: Run, directory: Path, programs: Path) -> None:
+def _write_stand_ins(run: TrainingRun, directory: Path, programs: Path) -> None:
     for folder in (programs, directory / "told", directory / "records", directory / "scratch"):
         folder.mkdir(parents=True)
     hosts = [f"worker-{number}.tiny.slipway.svc slots=1" for number in range(run.recipe.hardware.nodes)]

@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 from slipway_jobs.chain.record import Attempt, Outcome, read_attempts, read_chain, write_attempts
 from slipway_jobs.cli import app
 from slipway_jobs.environment import Environment, Kubernetes
-from slipway_jobs.run import Run, Stage, read_run
+from slipway_jobs.run import Stage, TrainingRun, read_training_run
 from tests.jobs.chain_case import environment_below
 from tests.jobs.kubernetes.api_server import NAMESPACE, ApiServer, Object
 
@@ -56,15 +56,15 @@ class Shell:
         """Run slipway-job."""
         return CliRunner().invoke(app, list(arguments), catch_exceptions=False)
 
-    def submit(self, name: str = "tiny", *arguments: str) -> Run:
+    def submit(self, name: str = "tiny", *arguments: str) -> TrainingRun:
         """Submit a tiny recipe and return the run as it was written."""
         result = self.call("submit", "tiny-llama", "--name", name, *arguments)
         assert result.exit_code == 0, result.output
         return self.run(name)
 
-    def run(self, name: str = "tiny") -> Run:
+    def run(self, name: str = "tiny") -> TrainingRun:
         """Return a run as it was written."""
-        return read_run(Path(self.environment.runs_directory) / name / "run.json")
+        return read_training_run(Path(self.environment.runs_directory) / name / "run.json")
 
     def report(self, name: str = "tiny") -> dict[str, Any]:
         """Return what status says of a run, for scripts."""

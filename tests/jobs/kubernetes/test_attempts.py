@@ -8,13 +8,13 @@ import pytest
 
 from slipway_jobs.chain.attempt import begin, end, main
 from slipway_jobs.chain.record import read_attempts
-from slipway_jobs.run import Run, Stage
+from slipway_jobs.run import Stage, TrainingRun
 from tests.jobs.chain_case import run_of
 from tests.jobs.kubernetes.shell import kubernetes_environment
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path: Path) -> TrainingRun:
     run = run_of(kubernetes_environment(tmp_path), "tiny-llama", "restarts.limit=2")
     (Path(run.directory) / "stages").mkdir(parents=True)
     run.file.write_text(run.model_dump_json(), encoding="utf-8")
@@ -22,7 +22,7 @@ def run(tmp_path: Path) -> Run:
 
 
 def test_the_manifest_says_what_an_attempt_is(
-    run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    run: TrainingRun, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name, value in {"SUBMISSION": "abc", "RESTART": "1", "NODES": "2"}.items():
         monkeypatch.setenv(f"SLIPWAY_{name}", value)
@@ -36,7 +36,7 @@ def test_the_manifest_says_what_an_attempt_is(
 
 
 @pytest.mark.parametrize("stage", ["prepare", "compile", "convert", "publish"])
-def test_what_failed_for_good_is_refused_in_the_same_submission_only(run: Run, stage: Stage) -> None:
+def test_what_failed_for_good_is_refused_in_the_same_submission_only(run: TrainingRun, stage: Stage) -> None:
     assert begin(run, stage, f"abc-{stage}", 0, nodes=1)
     assert end(run, stage, f"abc-{stage}", 2, "none") == "give-up"
 
@@ -45,7 +45,7 @@ def test_what_failed_for_good_is_refused_in_the_same_submission_only(run: Run, s
 
 
 @pytest.mark.parametrize("stage", ["prepare", "compile", "convert"])
-def test_a_pod_that_has_to_leave_its_node_goes_on_elsewhere_until_the_limit(run: Run, stage: Stage) -> None:
+def test_a_pod_that_has_to_leave_its_node_goes_on_elsewhere_until_the_limit(run: TrainingRun, stage: Stage) -> None:
     actions = []
     for restart in range(4):
         assert begin(run, stage, "abc", restart, nodes=1)
@@ -56,7 +56,7 @@ def test_a_pod_that_has_to_leave_its_node_goes_on_elsewhere_until_the_limit(run:
     assert not begin(run, stage, "abc", 4, nodes=1)
 
 
-def test_the_training_fails_as_often_as_the_limit_and_once_more(run: Run) -> None:
+def test_the_training_fails_as_often_as_the_limit_and_once_more(run: TrainingRun) -> None:
     actions = []
     for restart in range(3):
         assert begin(run, "train", "abc-train", restart, nodes=2)
@@ -66,7 +66,7 @@ def test_the_training_fails_as_often_as_the_limit_and_once_more(run: Run) -> Non
     assert not begin(run, "train", "abc-train", 3, nodes=2)
 
 
-def test_stops_with_a_new_checkpoint_never_count(run: Run) -> None:
+def test_stops_with_a_new_checkpoint_never_count(run: TrainingRun) -> None:
     for restart in range(5):
         assert begin(run, "train", "abc-train", restart, nodes=2)
         folder = Path(run.checkpoint_directory) / f"step_{restart + 1:08d}"

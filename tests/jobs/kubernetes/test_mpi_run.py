@@ -17,7 +17,7 @@ from slipway_jobs.environment import read_environment
 from slipway_jobs.kubernetes import api as api_module
 from slipway_jobs.kubernetes import mpi_run
 from slipway_jobs.kubernetes.manifests.pods import worker_grace_seconds
-from slipway_jobs.run import Run
+from slipway_jobs.run import TrainingRun
 from tests.jobs.kubernetes.api_server import ApiServer
 from tests.jobs.kubernetes.shell import Shell
 
@@ -26,7 +26,7 @@ LAUNCHER = {"training.kubeflow.org/job-name": "tiny", "training.kubeflow.org/job
 
 
 @pytest.fixture
-def run(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> TrainingRun:
     """Return a run whose first start trains next."""
     shell.configure(launcher="mpi")
     run = shell.submit()
@@ -45,7 +45,7 @@ def kept_handler() -> Any:
     signal.signal(signal.SIGTERM, handler)
 
 
-def call(run: Run) -> int:
+def call(run: TrainingRun) -> int:
     return mpi_run.main([str(run.file)])
 
 
@@ -66,7 +66,7 @@ def ends(api: ApiServer, kind: str) -> Callable[[], None]:
 
 
 def test_the_mpi_job_belongs_to_the_pods_job_and_its_success_is_the_pods(
-    run: Run, shell: Shell, api: ApiServer, capsys: pytest.CaptureFixture[str]
+    run: TrainingRun, shell: Shell, api: ApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def succeeds() -> None:
         shell.finish("compile", "train")
@@ -93,7 +93,7 @@ def test_the_mpi_job_belongs_to_the_pods_job_and_its_success_is_the_pods(
     ],
 )
 def test_a_failed_launcher_ends_as_its_scripts_wrote_down(
-    run: Run, shell: Shell, api: ApiServer, outcome: Any, status: int
+    run: TrainingRun, shell: Shell, api: ApiServer, outcome: Any, status: int
 ) -> None:
     shell.finish("compile")
     shell.attempt("train", outcome)
@@ -102,7 +102,7 @@ def test_a_failed_launcher_ends_as_its_scripts_wrote_down(
     assert call(run) == status
 
 
-def test_a_failed_compilation_is_a_failure(run: Run, shell: Shell, api: ApiServer) -> None:
+def test_a_failed_compilation_is_a_failure(run: TrainingRun, shell: Shell, api: ApiServer) -> None:
     shell.attempt("compile", "failed")
     after(api, 1, ends(api, "Failed"))
 
@@ -110,7 +110,7 @@ def test_a_failed_compilation_is_a_failure(run: Run, shell: Shell, api: ApiServe
 
 
 def test_a_launcher_that_never_began_is_a_failure_whatever_happened_before(
-    run: Run, shell: Shell, api: ApiServer, monkeypatch: pytest.MonkeyPatch
+    run: TrainingRun, shell: Shell, api: ApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shell.attempt("train", "stopped")
     monkeypatch.setenv("SLIPWAY_RESTART", "1")
@@ -119,20 +119,20 @@ def test_a_launcher_that_never_began_is_a_failure_whatever_happened_before(
     assert call(run) == 1
 
 
-def test_an_mpi_job_that_somebody_deleted_is_a_failure(run: Run, api: ApiServer) -> None:
+def test_an_mpi_job_that_somebody_deleted_is_a_failure(run: TrainingRun, api: ApiServer) -> None:
     after(api, 1, api.objects.clear)
 
     assert call(run) == 1
 
 
-def test_after_the_training_nothing_is_made(run: Run, shell: Shell, api: ApiServer) -> None:
+def test_after_the_training_nothing_is_made(run: TrainingRun, shell: Shell, api: ApiServer) -> None:
     shell.finish("compile", "train")
 
     assert call(run) == 0
     assert ("mpijobs", "tiny") not in api.objects
 
 
-def test_one_of_an_earlier_start_ends_first(run: Run, api: ApiServer) -> None:
+def test_one_of_an_earlier_start_ends_first(run: TrainingRun, api: ApiServer) -> None:
     api.put("mpijobs", "tiny", metadata={"ownerReferences": [OWNER | {"uid": "earlier"}]})
     api.lingering = True
     first = api.objects["mpijobs", "tiny"]["metadata"]["uid"]
@@ -148,7 +148,7 @@ def test_one_of_an_earlier_start_ends_first(run: Run, api: ApiServer) -> None:
 
 
 def test_one_that_does_not_end_is_told(
-    run: Run, api: ApiServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    run: TrainingRun, api: ApiServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     api.put("mpijobs", "tiny", metadata={"ownerReferences": [OWNER | {"uid": "earlier"}]})
     api.lingering = True
@@ -160,7 +160,7 @@ def test_one_that_does_not_end_is_told(
 
 
 @pytest.mark.parametrize("status", [0, 429, 500])
-def test_an_api_that_is_away_for_a_while_is_asked_again(run: Run, api: ApiServer, status: int) -> None:
+def test_an_api_that_is_away_for_a_while_is_asked_again(run: TrainingRun, api: ApiServer, status: int) -> None:
     api.answer("get", status, times=2)
     # The answer is lost, the MPIJob is there.
     api.answer("create", status, done=True)
@@ -171,7 +171,7 @@ def test_an_api_that_is_away_for_a_while_is_asked_again(run: Run, api: ApiServer
 
 
 def test_an_api_that_stays_away_ends_the_pod(
-    run: Run, api: ApiServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    run: TrainingRun, api: ApiServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(mpi_run, "SILENCE_SECONDS", 0.1)
     api.answer("get", 503, times=1000)
@@ -180,14 +180,14 @@ def test_an_api_that_stays_away_ends_the_pod(
     assert "FAILED: Kubernetes cannot answer at the moment (HTTP status 503)" in capsys.readouterr().err
 
 
-def test_a_refusal_ends_the_pod_at_once(run: Run, api: ApiServer, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_refusal_ends_the_pod_at_once(run: TrainingRun, api: ApiServer, capsys: pytest.CaptureFixture[str]) -> None:
     api.answer("create", 403)
 
     assert call(run) == 1
     assert "FAILED: Kubernetes does not allow it" in capsys.readouterr().err
 
 
-def test_a_stop_ends_the_launcher_before_its_workers(run: Run, api: ApiServer) -> None:
+def test_a_stop_ends_the_launcher_before_its_workers(run: TrainingRun, api: ApiServer) -> None:
     api.put("pods", "tiny-launcher", metadata={"labels": LAUNCHER})
     api.put("pods", "tiny-worker-0", metadata={"labels": LAUNCHER | {"training.kubeflow.org/job-role": "worker"}})
     api.lingering = True
@@ -213,7 +213,9 @@ def test_a_stop_ends_the_launcher_before_its_workers(run: Run, api: ApiServer) -
     assert "deletionTimestamp" in api.objects["mpijobs", "tiny"]["metadata"]
 
 
-def test_a_stop_while_the_api_is_away_is_a_stop(run: Run, api: ApiServer, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stop_while_the_api_is_away_is_a_stop(
+    run: TrainingRun, api: ApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
     api.answer("list", 403)
     after(api, 1, lambda: os.kill(os.getpid(), signal.SIGTERM))
 
@@ -222,7 +224,7 @@ def test_a_stop_while_the_api_is_away_is_a_stop(run: Run, api: ApiServer, capsys
 
 
 def test_a_token_that_the_cluster_renews_is_read_again(
-    run: Run, api: ApiServer, monkeypatch: pytest.MonkeyPatch
+    run: TrainingRun, api: ApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = [datetime.datetime(2026, 11, 22, 6, 0)]
     now = SimpleNamespace(now=lambda: clock[0])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from slipway_jobs.kubernetes.job_states import job_states
-from slipway_jobs.run import STAGES, Stage
+from slipway_jobs.run import TRAINING_STAGES, Stage
 from tests.jobs.kubernetes.api_server import ApiServer
 from tests.jobs.kubernetes.shell import Shell
 from tests.jobs.watching.run_folder import put_on_neuron
@@ -145,7 +145,7 @@ def test_a_failed_job_set_names_the_stage_that_failed(
     result = shell.call("status", "tiny", "--json")
 
     assert result.exit_code == 3
-    after = STAGES[STAGES.index(failed) + 1 :]
+    after = TRAINING_STAGES[TRAINING_STAGES.index(failed) + 1 :]
     expected = dict.fromkeys(finished, "done") | {failed: "failed"} | dict.fromkeys(after, "cancelled")
     assert {name: stage["state"] for name, stage in shell.stages().items()} == expected
 

@@ -14,7 +14,7 @@ from slipway_jobs.chain.record import read_chain
 from slipway_jobs.kubernetes import api as api_module
 from slipway_jobs.kubernetes import scheduler
 from slipway_jobs.kubernetes.api import Api, Kind, Object
-from slipway_jobs.run import STAGES
+from slipway_jobs.run import TRAINING_STAGES
 from slipway_jobs.submit.submission import plan, submit_run
 from tests.jobs.chain_case import run_of
 from tests.jobs.kubernetes.api_server import ApiServer
@@ -33,7 +33,7 @@ def test_a_run_is_one_job_set_that_is_written_down_before_it_is_made(shell: Shel
     assert written == [True]
     job_set = api.objects["jobsets", "tiny"]
     submission = job_set["metadata"]["labels"]["slipway/submission"]
-    assert read_chain(run.chain_file).jobs == {stage: f"{submission}-{stage}" for stage in STAGES}
+    assert read_chain(run.chain_file).jobs == {stage: f"{submission}-{stage}" for stage in TRAINING_STAGES}
     assert run.scheduler == "kubernetes"
     assert [job["name"] for job in job_set["spec"]["replicatedJobs"]] == ["prepare", "train", "convert", "publish"]
 
@@ -151,7 +151,10 @@ def test_what_failed_is_removed_before_it_is_submitted_again(shell: Shell, api: 
     job_set = api.objects["jobsets", "tiny"]
     assert job_set["metadata"]["uid"] != first
     assert [job["name"] for job in job_set["spec"]["replicatedJobs"]] == ["train", "convert", "publish"]
-    assert [list(one.jobs) for one in read_chain(run.chain_file).submissions] == [list(STAGES), list(STAGES[2:])]
+    assert [list(one.jobs) for one in read_chain(run.chain_file).submissions] == [
+        list(TRAINING_STAGES),
+        list(TRAINING_STAGES[2:]),
+    ]
 
 
 def test_a_job_set_that_does_not_go_away_is_named(

@@ -15,11 +15,11 @@ from slipway_jobs.check.resolve import resolve
 from slipway_jobs.environment import Environment
 from slipway_jobs.recipe.load import load_recipe
 from slipway_jobs.recipe.model import Hardware
-from slipway_jobs.run import STAGES, Run, Stage
+from slipway_jobs.run import TRAINING_STAGES, Stage, TrainingRun
 
 JOBS = Path(__file__).parents[3] / "assets" / "jobs"
 ENVIRONMENT = Path(__file__).parents[1] / "environments" / "cpu.json"
-JOB_IDS: dict[Stage, str] = {stage: str(number) for number, stage in enumerate(STAGES, start=101)}
+JOB_IDS: dict[Stage, str] = {stage: str(number) for number, stage in enumerate(TRAINING_STAGES, start=101)}
 
 SQUEUE = 'cat "{folder}/squeue"'
 SACCT = """
@@ -85,7 +85,7 @@ class Cluster:
         command.chmod(0o755)
 
 
-def put_on_neuron(run: Run, nodes: int) -> None:
+def put_on_neuron(run: TrainingRun, nodes: int) -> None:
     """Let a run's file say that it is on Trainium nodes."""
     hardware = Hardware(framework="xla", instance_type="trn1.32xlarge", nodes=nodes)
     recipe = run.recipe.model_copy(update={"hardware": hardware})
@@ -95,7 +95,7 @@ def put_on_neuron(run: Run, nodes: int) -> None:
 class RunFolder:
     """One run's files."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: TrainingRun) -> None:
         self.run = run
         for folder in ("logs", "stages"):
             (Path(run.directory) / folder).mkdir(parents=True)

@@ -181,7 +181,7 @@ def test_stage_that_the_recipe_does_not_have_is_named(cluster: Cluster) -> None:
     for arguments in (["publish"], ["publish", "--follow"]):
         result = ask("tiny", *arguments)
         assert result.exit_code == 1
-        assert result.stderr == "the run tiny has no stage publish: its recipe publishes nothing\n"
+        assert result.stderr == "the run tiny has no stage publish, only prepare, compile, train, convert\n"
 
 
 def test_reader_that_has_seen_enough_gets_no_traceback(cluster: Cluster) -> None:

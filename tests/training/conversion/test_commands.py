@@ -11,7 +11,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM
 
 from slipway_conversion.__main__ import main
-from slipway_jobs.run import Run
+from slipway_jobs.run import TrainingRun
 from slipway_training.checkpoints.layout import CheckpointFile, read_checkpoint_file
 from slipway_training.models.transformers_configuration import transformers_configuration
 from tests.training.conversion.sharder import Heads, Layout, save_checkpoint
@@ -22,19 +22,19 @@ LAYOUT = Layout(2, 2, 1)
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path: Path) -> TrainingRun:
     llama_from = str(tmp_path / "given")
     parallelism = {"strategy": "tensor_parallel", "tensor_parallel_size": 2, "pipeline_parallel_size": 2}
     return make_run(tmp_path, LLAMA, initial_weights=llama_from, parallelism=parallelism, precision="bfloat16")
 
 
-def _model(run: Run) -> LlamaForCausalLM:
+def _model(run: TrainingRun) -> LlamaForCausalLM:
     torch.manual_seed(1)
     model: LlamaForCausalLM = LlamaForCausalLM(transformers_configuration(run.recipe.model)).eval()
     return model
 
 
-def _save_step(run: Run, step: int) -> LlamaForCausalLM:
+def _save_step(run: TrainingRun, step: int) -> LlamaForCausalLM:
     model = _model(run)
     with torch.no_grad():
         model.model.norm.weight.fill_(step)
@@ -57,7 +57,7 @@ def _fails(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     return capsys.readouterr().err
 
 
-def test_a_run_gives_a_model_that_generates(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_gives_a_model_that_generates(run: TrainingRun, capsys: pytest.CaptureFixture[str]) -> None:
     _save_step(run, 2)
     _save_step(run, 10)
     assert main(["to-transformers", "--run", str(run.file)]) == 0
@@ -76,7 +76,9 @@ def test_a_run_gives_a_model_that_generates(run: Run, capsys: pytest.CaptureFixt
     assert model.generate(**prompt, max_new_tokens=3, min_new_tokens=3, do_sample=False).shape == (1, 9)
 
 
-def test_a_run_again_does_nothing_until_there_is_a_later_step(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_again_does_nothing_until_there_is_a_later_step(
+    run: TrainingRun, capsys: pytest.CaptureFixture[str]
+) -> None:
     _save_step(run, 2)
     assert main(["to-transformers", "--run", str(run.file)]) == 0
     capsys.readouterr()
@@ -87,12 +89,12 @@ def test_a_run_again_does_nothing_until_there_is_a_later_step(run: Run, capsys: 
     assert json.loads((Path(run.converted_directory) / "slipway.json").read_text())["step"] == 4
 
 
-def test_a_run_without_a_checkpoint(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_without_a_checkpoint(run: TrainingRun, capsys: pytest.CaptureFixture[str]) -> None:
     assert "holds no complete checkpoint" in _fails(capsys, "to-transformers", "--run", run.file)
     assert not run.done_file("convert").exists()
 
 
-def test_initial_weights_of_a_run(run: Run, tmp_path: Path) -> None:
+def test_initial_weights_of_a_run(run: TrainingRun, tmp_path: Path) -> None:
     model = _model(run)
     model.save_pretrained(tmp_path / "given")
     assert main(["from-transformers", "--run", str(run.file)]) == 0
@@ -109,7 +111,7 @@ def test_initial_weights_of_a_run(run: Run, tmp_path: Path) -> None:
     assert all(torch.equal(value, again[name]) for name, value in weights(model).items())
 
 
-def test_initial_weights_of_another_model(run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_initial_weights_of_another_model(run: TrainingRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = transformers_configuration(run.recipe.model)
     other.rope_theta, other.num_hidden_layers = 5.0, 1
     LlamaForCausalLM(other).save_pretrained(tmp_path / "given")

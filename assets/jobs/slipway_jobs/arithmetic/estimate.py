@@ -15,7 +15,7 @@ from slipway_jobs.arithmetic.speed import accelerator, step_seconds, tokens_per_
 from slipway_jobs.arithmetic.split import accumulation, data_parallel_size
 from slipway_jobs.environment import Environment
 from slipway_jobs.recipe.problems import dotted
-from slipway_jobs.run import Run
+from slipway_jobs.run import TrainingRun
 
 _HOUR = 3600
 
@@ -82,7 +82,7 @@ class Estimate:
     """What works, and a person should know."""
 
 
-def estimate(run: Run, environment: Environment) -> Estimate:
+def estimate(run: TrainingRun, environment: Environment) -> Estimate:
     """Estimate what a run needs.
 
     Args:

@@ -75,7 +75,7 @@ def place(recipe: Recipe, environment: Environment) -> Placement:
         recipe,
         environment,
         queue,
-        cpu_queue=_cpu_queue(environment) or queue,
+        cpu_queue=cpu_queue(environment) or queue,
         instance_type=instance_type,
         stack_name=stack or next(_stacks_of(recipe.hardware.framework, environment)),
     )
@@ -129,7 +129,8 @@ def _candidates(hardware: Hardware, environment: Environment) -> Iterator[tuple[
                 yield queue, name
 
 
-def _cpu_queue(environment: Environment) -> Queue | None:
+def cpu_queue(environment: Environment) -> Queue | None:
+    """Return the queue of jobs that take one node without accelerator; none where all queues have accelerators."""
     return next((queue for queue in environment.queues if queue.training_stack is None), None)
 
 

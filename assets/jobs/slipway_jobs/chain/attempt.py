@@ -25,7 +25,7 @@ from typing import Literal, NamedTuple
 
 from slipway_jobs.chain.record import Attempt, Outcome, read_attempts, submission_job, write_attempts
 from slipway_jobs.ownership import NotOwn, make_own_folders
-from slipway_jobs.run import Run, Stage, read_run
+from slipway_jobs.run import Run, Stage, TrainingRun, read_run
 from slipway_training.checkpoints.layout import latest_complete, step_of
 
 Asked = Literal["none", "stop", "cancel"]
@@ -79,7 +79,7 @@ def failures_of(attempts: Sequence[Attempt], job: str) -> int:
 
 def newest_step(run: Run) -> int:
     """Return the step of the newest complete checkpoint, 0 without."""
-    newest = latest_complete(Path(run.checkpoint_directory))
+    newest = latest_complete(Path(run.checkpoint_directory)) if isinstance(run, TrainingRun) else None
     return (step_of(newest) or 0) if newest else 0
 
 
@@ -100,12 +100,12 @@ def begin(run: Run, stage: Stage, job: str, restart: int, nodes: int) -> bool:
     failures = failures_of(attempts, job)
     # A JobSet that restarts starts every stage again, also one whose failure stays.
     given_up = run.scheduler == "kubernetes" and any(one.job == job and one.given_up for one in attempts)
-    go = not given_up and (stage != "train" or failures <= run.recipe.restarts.limit)
+    go = not given_up and (stage != "train" or failures <= run.restart_limit)
     if go:
         attempts.append(Attempt(job=job, restart=restart, nodes=nodes, started=now, first_step=step))
     write_attempts(run, stage, attempts)
     if not go:
-        print(f"giving up after {failures} failures (restarts.limit is {run.recipe.restarts.limit})", file=sys.stderr)
+        print(f"giving up after {failures} failures (restarts.limit is {run.restart_limit})", file=sys.stderr)
     return go
 
 
@@ -128,7 +128,7 @@ def end(run: Run, stage: Stage, job: str, status: int, asked: Asked) -> Action:
         stalled=stage != "train" or newest_step(run) <= last.first_step,
         again=any(one.job == job and one.first_step == last.first_step for one in attempts),
         failures=failures,
-        limit=run.recipe.restarts.limit,
+        limit=run.restart_limit,
     )
     evicted = run.scheduler == "kubernetes" and asked == "stop"
     if stage != "train" and decision.action in ("requeue", "retry") and not evicted:
@@ -144,7 +144,7 @@ def end(run: Run, stage: Stage, job: str, status: int, asked: Asked) -> Action:
 def _message(run: Run, stage: Stage, status: int, decision: Decision, failures: int) -> str:
     text = f"{run.name}: {stage} {decision.outcome} (status {status})"
     if stage == "train" and decision.counted:
-        text += f", failure {failures + 1}; restarts.limit is {run.recipe.restarts.limit}"
+        text += f", failure {failures + 1}; restarts.limit is {run.restart_limit}"
     return f"{text}: {decision.action}"
 
 

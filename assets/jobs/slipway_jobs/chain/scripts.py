@@ -17,7 +17,7 @@ from jinja2 import FileSystemLoader, StrictUndefined
 from slipway_jobs.arithmetic.estimate import estimate
 from slipway_jobs.chain.variables import variables
 from slipway_jobs.environment import Environment
-from slipway_jobs.run import STAGES, Run, Stage
+from slipway_jobs.run import Run, Stage, TrainingRun
 
 NODE_SCRIPT = "node.sh"
 """Name of the script that each node of the compile and train jobs runs."""
@@ -33,6 +33,9 @@ CACHE_SECONDS = 900
 
 HANDED_OVER = "HOME,USER,LANG,PATH,SLURM_CONF"
 """Variables of the submitting shell that jobs get: what else is in it, they neither depend on nor see."""
+
+GRACE_SECONDS = 300
+"""How long a job has at least to obey a signal."""
 
 STOPPED_STATUS = 75
 """Exit status of a pod that was asked to stop; the run goes on (EX_TEMPFAIL of sysexits.h)."""
@@ -64,20 +67,16 @@ def render(run: Run, environment: Environment) -> dict[Path, str]:
     templates = _templates()
     scripts = {
         script(run, stage): templates.get_template(_template(stage)).render(_context(run, stage, environment))
-        for stage in stages(run)
+        for stage in run.stages
     }
-    scripts[node_script(run)] = templates.get_template("node.sh.j2").render(_worker_context(run, environment))
+    if isinstance(run, TrainingRun):
+        scripts[node_script(run)] = templates.get_template("node.sh.j2").render(_worker_context(run, environment))
     return scripts
 
 
 def script(run: Run, stage: Stage) -> Path:
     """Return the path of a stage's script: for sbatch, or for what a pod runs."""
     return run.script(stage).with_suffix(".sbatch" if run.scheduler == "slurm" else ".sh")
-
-
-def stages(run: Run) -> tuple[Stage, ...]:
-    """Return the stages of a run: a recipe that publishes nothing ends with the converted model."""
-    return tuple(stage for stage in STAGES if stage != "publish" or run.recipe.publish)
 
 
 def node_script(run: Run) -> Path:
@@ -125,12 +124,12 @@ def _context(run: Run, stage: Stage, environment: Environment) -> dict[str, obje
         "stage": stage,
         "scheduler": run.scheduler,
         "grace_seconds": grace_seconds(run, environment),
-        "python_directory": Path(run.python).parent,
+        "python_directory": Path(run.python if isinstance(run, TrainingRun) else run.kit_python).parent,
         "programs": PROGRAMS,
-        "needed": [run.done_file(before) for before in _before(stage)],
+        "needed": [run.done_file(before) for before in _before(run, stage)],
     }
     shared |= _slurm_context(run, stage, environment) if run.scheduler == "slurm" else _pod_context(run, stage)
-    if stage in ("compile", "train"):
+    if isinstance(run, TrainingRun) and stage in ("compile", "train"):
         shared |= {"node_script": node_script(run), "compile_tries": COMPILE_TRIES, "when_terminated": "stop USR1"}
         return shared | _worker_context(run, environment)
     return shared | {
@@ -151,11 +150,11 @@ def _slurm_context(run: Run, stage: Stage, environment: Environment) -> dict[str
 
 
 def _pod_context(run: Run, stage: Stage) -> dict[str, object]:
-    limits = {"compile": OTHER_STAGES_HOURS, "train": run.recipe.restarts.time_limit_hours}
+    # Pods of the other stages have a deadline: they have nothing to save.
+    limits = {"compile": OTHER_STAGES_HOURS, "train": time_limit_hours(run, "train")}
     return {
         "options": (),
         "stopped_status": STOPPED_STATUS,
-        # Pods of the other stages have a deadline: they have nothing to save.
         "time_limit_seconds": limits[stage] * 3600 if stage in limits else None,
         "next_script": script(run, "train") if stage == "compile" else None,
         "meetings": Path(run.directory) / "meetings",
@@ -168,7 +167,7 @@ def _pod_context(run: Run, stage: Stage) -> dict[str, object]:
     }
 
 
-def _worker_context(run: Run, environment: Environment) -> dict[str, object]:
+def _worker_context(run: TrainingRun, environment: Environment) -> dict[str, object]:
     efa = any(queue.name == run.queue and queue.efa for queue in environment.queues)
     return {
         "run": run,
@@ -182,7 +181,7 @@ def _worker_context(run: Run, environment: Environment) -> dict[str, object]:
     }
 
 
-def _driver_check(run: Run, environment: Environment) -> Sequence[str]:
+def _driver_check(run: TrainingRun, environment: Environment) -> Sequence[str]:
     """Return the command that compares the node's driver with the library in the pod; empty on Slurm nodes."""
     stack = next((queue.training_stack for queue in environment.queues if queue.name == run.queue), None)
     runtime = environment.training_stacks[stack].runtime if stack else None
@@ -192,10 +191,11 @@ def _driver_check(run: Run, environment: Environment) -> Sequence[str]:
     return (run.kit_python, *module, runtime.version, runtime.driver_from or "any", runtime.driver_below or "any")
 
 
-def _before(stage: Stage) -> Sequence[Stage]:
+def _before(run: Run, stage: Stage) -> Sequence[Stage]:
     """Return the stages that must be finished: compile does not change what convert reads."""
-    first = STAGES.index("train") if stage in ("convert", "publish") else 0
-    return STAGES[first : STAGES.index(stage)]
+    after_training = isinstance(run, TrainingRun) and stage in ("convert", "publish")
+    first = run.stages.index("train") if after_training else 0
+    return run.stages[first : run.stages.index(stage)]
 
 
 def _commands(run: Run, stage: Stage, environment: Environment) -> list[list[str]]:
@@ -203,6 +203,8 @@ def _commands(run: Run, stage: Stage, environment: Environment) -> list[list[str
     file = str(run.file)
     if stage == "publish":
         return [[run.kit_python, "-m", "slipway_jobs.publishing", "--run", file]]
+    if not isinstance(run, TrainingRun):
+        return [[*_with_token(run, environment), run.kit_python, "-m", "slipway_jobs.importing", "--run", file]]
     if stage == "convert":
         return [[run.python, "-m", "slipway_conversion", "to-transformers", "--run", file]]
     commands = [[*_with_token(run, environment), run.python, "-m", "slipway_training.prepare", "--run", file]]
@@ -221,18 +223,16 @@ def _with_token(run: Run, environment: Environment) -> list[str]:
 
 def _options(run: Run, stage: Stage, environment: Environment) -> list[tuple[str, str]]:
     """Return sbatch's options. --exclusive gives all processors of a node; the steps ask for them by themselves."""
-    hardware, restarts = run.recipe.hardware, run.recipe.restarts
-    on_workers = stage in ("compile", "train")
-    hours = restarts.time_limit_hours if stage == "train" else OTHER_STAGES_HOURS
-    queue = run.queue if on_workers else run.cpu_queue
+    workers = run.recipe.hardware if isinstance(run, TrainingRun) and stage in ("compile", "train") else None
+    queue = run.queue if isinstance(run, TrainingRun) and workers else run.cpu_queue
     options = [
         ("job-name", job_name(run.name, stage)),
         ("comment", job_name(run.name, stage)),
         ("partition", queue),
-        ("nodes", str(hardware.nodes if on_workers else 1)),
+        ("nodes", str(workers.nodes if workers else 1)),
         ("ntasks-per-node", "1"),
         ("mem", "0"),
-        ("time", f"{hours}:00:00"),
+        ("time", f"{time_limit_hours(run, stage)}:00:00"),
         ("output", str(run.log(stage)).replace("%", "%%")),
         ("open-mode", "append"),
         ("chdir", run.directory),
@@ -242,18 +242,31 @@ def _options(run: Run, stage: Stage, environment: Environment) -> list[tuple[str
     if stage == "train":
         options.append(("signal", f"B:USR1@{grace_seconds(run, environment)}"))
     types = next((row.instance_types for row in environment.queues if row.name == queue), {})
-    if on_workers and hardware.instance_type and len(types) > 1:
+    if workers and workers.instance_type and len(types) > 1:
         # ParallelCluster gives each node its instance type as a feature.
-        options.append(("constraint", hardware.instance_type))
+        options.append(("constraint", workers.instance_type))
     return options
 
 
+def time_limit_hours(run: Run, stage: Stage) -> int:
+    """Return the time limit of a stage's job."""
+    return (
+        run.recipe.restarts.time_limit_hours
+        if isinstance(run, TrainingRun) and stage == "train"
+        else OTHER_STAGES_HOURS
+    )
+
+
 def grace_seconds(run: Run, environment: Environment) -> int:
-    """Return how long the train job has to stop, in seconds; on Slurm it is told so long before its time limit.
+    """Return how long a job has to stop, in seconds; on Slurm the train job is told so long before its time limit.
 
     Enough, by the high ends of the estimate, to finish a step and to write a checkpoint, and 5 minutes more; at most
     half of the time limit. Slurm may send the signal up to a minute early (sbatch's manual page).
     """
+    if not isinstance(run, TrainingRun):
+        return GRACE_SECONDS
     expected = estimate(run, environment)
-    seconds = 300 + expected.checkpoint_seconds.high + (expected.step_seconds.high if expected.step_seconds else 0)
+    seconds = (
+        GRACE_SECONDS + expected.checkpoint_seconds.high + (expected.step_seconds.high if expected.step_seconds else 0)
+    )
     return int(min(seconds, run.recipe.restarts.time_limit_hours * 1800))

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -19,12 +20,12 @@ from slipway_jobs.recipe.document import differences, read_document
 from slipway_jobs.recipe.model import Name, Recipe
 from slipway_jobs.recipe.problems import Finding, Problem, RecipeProblems
 from slipway_jobs.recipe.source_files import BYTE_LEVEL, absolute, missing_files, other_sizes, source_files
-from slipway_jobs.run import Run
+from slipway_jobs.run import TrainingRun
 
 
 def resolve(
     recipe: Recipe, recipe_file: Path, environment: Environment, environment_file: Path, name: str | None = None
-) -> Run:
+) -> TrainingRun:
     """Decide everything about a run.
 
     Args:
@@ -75,15 +76,14 @@ def _with_absolute_paths(recipe: Recipe, folder: Path) -> Recipe:
     return recipe.model_copy(update={"data": data, "initial_weights": weights})
 
 
-def _run(placement: Placement, environment_file: Path, name: str) -> Run:
+def _run(placement: Placement, environment_file: Path, name: str) -> TrainingRun:
     recipe, environment = placement.recipe, placement.environment
     hardware = recipe.hardware.model_copy(update={"workers_per_node": placement.workers_per_node})
     recipe = recipe.model_copy(update={"hardware": hardware})
     stack_directory = Path(environment.training_stacks_directory, placement.stack_name).resolve()
     checkpoints = Path(environment.checkpoints_directory, name)
-    return Run(
-        name=name,
-        scheduler="slurm" if environment.kubernetes is None else "kubernetes",
+    return TrainingRun(
+        **shared_fields(name, environment, environment_file),
         recipe=recipe,
         queue=placement.queue.name,
         cpu_queue=placement.cpu_queue.name,
@@ -91,20 +91,34 @@ def _run(placement: Placement, environment_file: Path, name: str) -> Run:
         neuron_release=placement.stack.release,
         compiler=placement.stack.compiler,
         python=str(stack_directory / "bin" / "python"),
-        kit_directory=str(Path(slipway_jobs.__file__).resolve().parents[1]),
-        kit_python=str(Path(sys.executable).parent.resolve() / Path(sys.executable).name),
-        environment_file=str(environment_file.absolute()),
-        directory=str(Path(environment.runs_directory, name)),
         checkpoint_directory=str(checkpoints),
         prepared_directory=str(Path(environment.prepared_directory, str(os.getuid()), _prepared_name(recipe))),
         converted_directory=str(checkpoints / "converted"),
-        scratch_directory=environment.scratch_directory,
         compile_cache=str(user_path(Path(environment.runs_directory)) / "compile-cache" / placement.stack.compiler),
-        model_bucket=environment.model_bucket,
-        region=environment.region,
         master_port=environment.master_port,
         usd_per_node_hour=placement.instance.usd_per_hour,
     )
+
+
+def shared_fields(name: str, environment: Environment, environment_file: Path) -> dict[str, Any]:
+    """Return what all runs say of their environment, `cpu_queue` aside.
+
+    Args:
+        name: the run's name.
+        environment: the cluster.
+        environment_file: the file that it was read from.
+    """
+    return {
+        "name": name,
+        "scheduler": "slurm" if environment.kubernetes is None else "kubernetes",
+        "kit_directory": str(Path(slipway_jobs.__file__).resolve().parents[1]),
+        "kit_python": str(Path(sys.executable).parent.resolve() / Path(sys.executable).name),
+        "environment_file": str(environment_file.absolute()),
+        "directory": str(Path(environment.runs_directory, name)),
+        "scratch_directory": environment.scratch_directory,
+        "model_bucket": environment.model_bucket,
+        "region": environment.region,
+    }
 
 
 def _prepared_name(recipe: Recipe) -> str:

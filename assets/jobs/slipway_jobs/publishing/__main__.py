@@ -45,14 +45,14 @@ def main() -> int:
 
 def _publish(run_file: Path) -> None:
     run = read_run(run_file)
-    if run.recipe.publish is None:
-        raise PublishRefused([f"recipe {run.recipe.name} has no publish section"])
+    if run.publish is None:
+        raise PublishRefused([f"the run {run.name} publishes nothing"])
     environment = read_environment(Path(run.environment_file))
     session = (
         _publisher(environment.publisher_role_arn, run.name) if environment.publisher_role_arn else boto3.Session()
     )
     s3 = session.client("s3", region_name=run.region, config=_RETRIES)
-    Publication(run, run.recipe.publish, environment, s3, _tell).carry_out()
+    Publication(run, run.publish, environment, s3, _tell).carry_out()
 
 
 def _publisher(role_arn: str, run: str) -> boto3.Session:

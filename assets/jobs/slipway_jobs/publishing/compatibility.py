@@ -10,10 +10,9 @@ from collections.abc import Iterator
 
 from slipway_jobs.environment import Environment, InstanceType, Service
 from slipway_jobs.exporters import Exporter, exporters, without_exporter
-from slipway_jobs.publishing.model_folder import BYTES_OF, ModelFolder
+from slipway_jobs.publishing.model_folder import BYTES_OF, Configuration, Model
 from slipway_jobs.publishing.refusal import PublishRefused
-from slipway_jobs.recipe.architecture import Architecture, Llama
-from slipway_jobs.recipe.model import Export, Recipe
+from slipway_jobs.recipe.model import Export
 
 EXPORT_PRECISION = "bfloat16"
 """What both exporters are told to compile in."""
@@ -23,15 +22,12 @@ _DEVICE_SHARE = 0.9
 """Part of the device memory that weights and keys and values may take; the program and its buffers need the rest."""
 
 
-def check_compatibility(
-    recipe: Recipe, export: Export, model: ModelFolder, service: Service, environment: Environment
-) -> Exporter:
+def check_compatibility(export: Export, model: Model, service: Service, environment: Environment) -> Exporter:
     """Return the exporter that compiles for the engine of a service.
 
     Args:
-        recipe: the recipe.
-        export: its `publish.export`.
-        model: the converted model.
+        export: what to compile for.
+        model: the model.
         service: the service that the model's versions are for.
         environment: the environment.
 
@@ -41,54 +37,55 @@ def check_compatibility(
     host = environment.instance_types[service.instance_type]
     problems = [
         *filter(None, [without_exporter(service)]),
-        *_shape_problems(recipe, export, model, service, host),
-        *_memory_problems(recipe, export, model, service, host),
+        *_kind_problems(model.configuration, service),
+        *_shape_problems(export, model.configuration, service, host),
+        *_memory_problems(export, model, service, host),
     ]
     if problems:
         raise PublishRefused(problems)
     return exporters()[str(service.engine_release)]
 
 
+def _kind_problems(configuration: Configuration, service: Service) -> Iterator[str]:
+    exporter = exporters().get(str(service.engine_release))
+    if exporter and configuration.model_type not in exporter.model_types:
+        yield (
+            f"engine {service.engine} serves what optimum-neuron {exporter.version} compiles "
+            f"({', '.join(exporter.model_types)}), and this is a {configuration.model_type} model"
+        )
+    if configuration.quantization_config is not None:
+        yield "its weights are quantized (quantization_config), and the exporter reads plain weights: take those"
+    if configuration.precision != EXPORT_PRECISION:
+        yield (
+            f"its weights are {configuration.precision}, and the endpoint computes in {EXPORT_PRECISION}: train with "
+            f"`precision: {EXPORT_PRECISION}`, or convert the model (docs/endpoint.md, Import a model)"
+        )
+
+
 def _shape_problems(
-    recipe: Recipe, export: Export, model: ModelFolder, service: Service, host: InstanceType
+    export: Export, configuration: Configuration, service: Service, host: InstanceType
 ) -> Iterator[str]:
     shards = export.tensor_parallel_size
-    if not isinstance(recipe.model, Llama):
-        yield (
-            f"engine {service.engine} generates text, and a {recipe.model.architecture} model does not: leave "
-            "publish.export out, it is published as it is then"
-        )
-        return
     if shards > host.logical_neuron_cores:
         yield (
-            f"publish.export.tensor_parallel_size is {shards}, and {service.instance_type} has "
-            f"{host.logical_neuron_cores} NeuronCores"
+            f"tensor_parallel_size is {shards}, and {service.instance_type} has {host.logical_neuron_cores} NeuronCores"
         )
-    if export.sequence_length > model.max_position_embeddings:
+    if export.sequence_length > configuration.max_position_embeddings:
         yield (
-            f"publish.export.sequence_length is {export.sequence_length}, and the model knows "
-            f"{model.max_position_embeddings} positions (max_position_embeddings)"
+            f"sequence_length is {export.sequence_length}, and the model knows "
+            f"{configuration.max_position_embeddings} positions (max_position_embeddings)"
         )
-    for name in ("hidden_size", "intermediate_size"):
-        if size := getattr(recipe.model, name) % shards:
+    for name in ("hidden_size", "intermediate_size", "num_attention_heads"):
+        if rest := getattr(configuration, name) % shards:
             yield (
-                f"{name} {getattr(recipe.model, name)} cannot be divided by publish.export.tensor_parallel_size "
-                f"{shards} ({size} left)"
+                f"{name} {getattr(configuration, name)} cannot be divided by tensor_parallel_size {shards} "
+                f"({rest} left)"
             )
-    if model.precision == "float32":
-        yield (
-            f"the converted model is float32, and the endpoint computes in {EXPORT_PRECISION}: train with precision "
-            f"bfloat16, or convert with --precision {EXPORT_PRECISION}"
-        )
 
 
-def _memory_problems(
-    recipe: Recipe, export: Export, model: ModelFolder, service: Service, host: InstanceType
-) -> Iterator[str]:
-    if not isinstance(recipe.model, Llama):
-        return
+def _memory_problems(export: Export, model: Model, service: Service, host: InstanceType) -> Iterator[str]:
     weights = model.resident_bytes(EXPORT_PRECISION)
-    cache = device_bytes(recipe.model, export, model) - weights
+    cache = device_bytes(export, model) - weights
     device = host.neuron_memory_gib * _GIB * export.tensor_parallel_size / host.logical_neuron_cores
     if weights + cache > device * _DEVICE_SHARE:
         yield (
@@ -105,12 +102,11 @@ def _memory_problems(
         )
 
 
-def device_bytes(architecture: Architecture, export: Export, model: ModelFolder) -> int:
+def device_bytes(export: Export, model: Model) -> int:
     """Return the bytes of weights, keys and values on the devices; each core has one head of each at least."""
-    weights = model.resident_bytes(EXPORT_PRECISION)
-    if not isinstance(architecture, Llama):
-        return weights
-    heads = max(architecture.num_key_value_heads, export.tensor_parallel_size)
-    width = architecture.hidden_size // architecture.num_attention_heads
+    configuration = model.configuration
+    heads = max(configuration.num_key_value_heads or configuration.num_attention_heads, export.tensor_parallel_size)
+    width = configuration.head_dim or configuration.hidden_size // configuration.num_attention_heads
     tokens = export.batch_size * export.sequence_length
-    return weights + 2 * architecture.num_hidden_layers * heads * width * tokens * BYTES_OF[EXPORT_PRECISION]
+    cache = 2 * configuration.num_hidden_layers * heads * width * tokens * BYTES_OF[EXPORT_PRECISION]
+    return model.resident_bytes(EXPORT_PRECISION) + cache

@@ -36,29 +36,40 @@ class Source(Section):
     run: str
     """The run's name."""
 
-    recipe: str
-    """The recipe's name."""
-
-    step: int
-    """Optimizer step of the checkpoint."""
-
     architecture: str
-    """Architecture of the recipe, for example `llama`."""
-
-    tensor_parallel_size: int
-    """Workers that shared each layer in the training."""
-
-    pipeline_parallel_size: int
-    """Stages of the training."""
+    """Architecture of the model, for example `llama`."""
 
     precision: str
-    """Precision of the training."""
+    """Precision of the training, or data type of the weights of an imported model."""
 
-    neuron_release: str
-    """Neuron SDK release of the training."""
+    recipe: str | None = None
+    """The recipe's name; none of an imported model."""
+
+    step: int | None = None
+    """Optimizer step of the checkpoint; none of an imported model."""
+
+    tensor_parallel_size: int | None = None
+    """Workers that shared each layer in the training; none of an imported model."""
+
+    pipeline_parallel_size: int | None = None
+    """Stages of the training; none of an imported model."""
+
+    neuron_release: str | None = None
+    """Neuron SDK release of the training; none of an imported model."""
+
+    imported_from: str | None = None
+    """Repository and commit on the Hugging Face Hub, or folder, of an imported model; none of one trained here."""
+
+    license: str | None = None
+    """Licence that the repository of an imported model names."""
 
     content_sha256: str
-    """One SHA-256 over names and SHA-256 of all files of the converted folder: the identity of the weights."""
+    """One SHA-256 over names and SHA-256 of all files of the model's folder: the identity of the weights."""
+
+    @property
+    def told(self) -> str:
+        """Where they come from, for people."""
+        return f"run {self.run}, {self.imported_from or f'step {self.step}'}"
 
 
 class Compiled(Section):

@@ -1,69 +1,153 @@
-"""The converted model on /fsx, as far as publishing must know it."""
+"""A model in the transformers format, as far as publishing must know it."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
+
 from slipway_jobs.publishing.refusal import PublishRefused
 
 BYTES_OF = {"float32": 4, "bfloat16": 2, "float16": 2}
-"""Bytes of a weight by `torch_dtype`."""
+"""Bytes of a weight by its data type."""
 
-_WEIGHTS = "*.safetensors"
+WEIGHTS = "*.safetensors"
+"""Files of weights. Others can hold code that runs when they are loaded."""
+
+CONFIGURATION = "config.json"
+"""What describes the model."""
+
+INDEX = "model.safetensors.index.json"
+"""What says which file holds which weight, where there are several."""
+
+
+class Configuration(BaseModel):
+    """What a model's config.json says, with the keys of the transformers library."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore", protected_namespaces=())
+
+    model_type: str
+    """Its architecture, for example `llama`."""
+
+    # transformers 5 writes `dtype`.
+    precision: str = Field(validation_alias=AliasChoices("torch_dtype", "dtype"))
+    """Data type of its weights."""
+
+    max_position_embeddings: int
+    """Longest sequence in tokens."""
+
+    hidden_size: int
+    """Width of a layer."""
+
+    intermediate_size: int
+    """Width of its MLP."""
+
+    num_hidden_layers: int
+    """Layers."""
+
+    num_attention_heads: int
+    """Query heads."""
+
+    num_key_value_heads: int | None = None
+    """Key and value heads; none where there is one for each query head."""
+
+    head_dim: int | None = None
+    """Width of a head; none where the heads divide `hidden_size`."""
+
+    quantization_config: dict[str, Any] | None = None
+    """How the weights are quantized; none where they are not."""
 
 
 @dataclass(frozen=True)
-class ModelFolder:
-    """A complete converted model.
+class Model:
+    """A model that may be served.
 
     Attributes:
-        path: the folder.
-        step: optimizer step of the checkpoint it was made from.
-        precision: `torch_dtype` of its config.json.
-        max_position_embeddings: longest sequence in tokens.
-        weight_bytes: bytes of its safetensors files.
+        configuration: what its config.json says.
+        weight_bytes: bytes of its files of weights.
     """
 
-    path: Path
-    step: int
-    precision: str
-    max_position_embeddings: int
+    configuration: Configuration
     weight_bytes: int
 
     def resident_bytes(self, precision: str) -> int:
         """Return the bytes of all weights in another data type."""
-        return self.weight_bytes * BYTES_OF[precision] // BYTES_OF[self.precision]
+        return self.weight_bytes * BYTES_OF[precision] // BYTES_OF[self.configuration.precision]
+
+
+@dataclass(frozen=True)
+class ModelFolder:
+    """A complete model in a folder.
+
+    Attributes:
+        path: the folder.
+        step: optimizer step of the checkpoint that it was made from; none of a model that others trained.
+        model: the model.
+    """
+
+    path: Path
+    step: int | None
+    model: Model
 
 
 def read_model_folder(path: Path) -> ModelFolder:
-    """Read the folder that the convert stage left.
+    """Read a model's folder.
 
     Raises:
-        PublishRefused: it is not complete, or not what the convert stage writes.
+        PublishRefused: a file is missing, or is not what the transformers library writes.
     """
-    if not (path / "done").is_file():
-        raise PublishRefused([f"{path} is not complete (it has no file 'done'): run the convert stage first"])
-    weights = sorted(path.glob(_WEIGHTS))
-    problems = [] if weights else [f"{path} has no {_WEIGHTS}"]
-    configuration = _json(path / "config.json", problems)
-    origin = _json(path / "slipway.json", problems)
-    found = (
-        _field(configuration, "torch_dtype", str, path / "config.json", problems),
-        _field(configuration, "max_position_embeddings", int, path / "config.json", problems),
-        _field(origin, "step", int, path / "slipway.json", problems),
-    )
-    if found[0] is not None and found[0] not in BYTES_OF:
-        problems.append(f"{path / 'config.json'}: torch_dtype is {found[0]!r}; {', '.join(BYTES_OF)} can be published")
-    index = path / "model.safetensors.index.json"
-    if index.is_file():
-        named = set(_json(index, problems).get("weight_map", {}).values())
-        problems += [f"{index} names {name}, which is missing" for name in sorted(named - {w.name for w in weights})]
-    if problems:
+    problems: list[str] = []
+    weights = sorted(path.glob(WEIGHTS))
+    if not weights:
+        problems.append(f"{path} has no {WEIGHTS}")
+    if (path / INDEX).is_file():
+        named = set(_json(path / INDEX, problems).get("weight_map", {}).values())
+        missing = sorted(named - {file.name for file in weights})
+        problems += [f"{path / INDEX} names {name}, which is missing" for name in missing]
+        # Beside them, a repository may hold the same weights for another library.
+        weights = [file for file in weights if file.name in named]
+    configuration = _configuration(path / CONFIGURATION, problems)
+    origin = _json(path / "slipway.json", problems) if (path / "slipway.json").is_file() else {}
+    if problems or configuration is None:
         raise PublishRefused(problems)
-    return ModelFolder(path, found[2], found[0], found[1], sum(file.stat().st_size for file in weights))
+    return ModelFolder(path, origin.get("step"), Model(configuration, sum(file.stat().st_size for file in weights)))
+
+
+def parse_configuration(content: Mapping[str, Any], file: str) -> Configuration:
+    """Return what a config.json says.
+
+    Args:
+        content: the file's content.
+        file: how problems name it.
+
+    Raises:
+        PublishRefused: a key is missing or has another type, or the data type is not one that can be published.
+    """
+    try:
+        found = Configuration.model_validate(content)
+    except ValidationError as error:
+        raise PublishRefused([f"{file} has no {_key(one['loc'])} that can be read" for one in error.errors()]) from None
+    if found.precision not in BYTES_OF:
+        raise PublishRefused([f"{file}: torch_dtype is {found.precision!r}; {', '.join(BYTES_OF)} can be published"])
+    return found
+
+
+def _key(place: tuple[int | str, ...]) -> str:
+    return ".".join(str(part) for part in place)
+
+
+def _configuration(file: Path, problems: list[str]) -> Configuration | None:
+    if not (content := _json(file, problems)):
+        return None
+    try:
+        return parse_configuration(content, str(file))
+    except PublishRefused as refused:
+        problems += refused.problems
+        return None
 
 
 def _json(file: Path, problems: list[str]) -> dict[str, Any]:
@@ -76,10 +160,3 @@ def _json(file: Path, problems: list[str]) -> dict[str, Any]:
         problems.append(f"{file} is not a JSON object")
         return {}
     return content
-
-
-def _field(content: dict[str, Any], key: str, kind: type, file: Path, problems: list[str]) -> Any:
-    value = content.get(key)
-    if content and not isinstance(value, kind):
-        problems.append(f"{file} has no {key}")
-    return value

@@ -21,7 +21,7 @@ from slipway_jobs.publishing.manifest import Compiled, Manifest, PublishedFile, 
 from slipway_jobs.publishing.model_folder import ModelFolder, read_model_folder
 from slipway_jobs.publishing.refusal import PublishRefused
 from slipway_jobs.recipe.model import Export, Publish
-from slipway_jobs.run import Run
+from slipway_jobs.run import ImportRun, Run, TrainingRun
 
 EXPORTERS = "exporters"
 """Folder of the exporters' Python environments, in the user's own folder beside the runs."""
@@ -62,7 +62,8 @@ class Publication:
         if done.is_file():
             self.tell(f"{done} is there: nothing to do")
             return
-        model = read_model_folder(Path(self.run.converted_directory))
+        _require_complete(self.run)
+        model = read_model_folder(self.run.model_directory)
         exporter = self._exporter(model)
         prefix = VersionPrefix(self.s3, self.run.model_bucket, f"{self.publish.model}/{self.version}", self.tell)
         self.tell(f"reading {model.path}")
@@ -91,7 +92,7 @@ class Publication:
         publish, environment = self.publish, self.environment
         service = environment.service_of(publish.model)
         if publish.export and service:
-            return check_compatibility(self.run.recipe, publish.export, model, service, environment)
+            return check_compatibility(publish.export, model.model, service, environment)
         reason = without_service(publish.model, environment) if publish.export else "publish.export is left out"
         self.tell(f"not compiled: {reason}. No engine serves the model as it is")
         return None
@@ -115,26 +116,35 @@ class Publication:
             version=self.version,
             created_at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
             created_by=Path(self.run.kit_directory).name,
-            max_position_embeddings=model.max_position_embeddings,
-            precision=compiled.precision if compiled else model.precision,
+            max_position_embeddings=model.model.configuration.max_position_embeddings,
+            precision=compiled.precision if compiled else model.model.configuration.precision,
             source=source,
             compiled=compiled,
             files=files,
         )
 
     def _source(self, model: ModelFolder, converted: dict[str, PublishedFile]) -> Source:
-        recipe = self.run.recipe
-        return Source(
-            run=self.run.name,
-            recipe=recipe.name,
-            step=model.step,
-            architecture=recipe.model.architecture,
-            tensor_parallel_size=recipe.parallelism.tensor_parallel_size,
-            pipeline_parallel_size=recipe.parallelism.pipeline_parallel_size,
-            precision=recipe.precision,
-            neuron_release=self.run.neuron_release,
+        run, configuration = self.run, model.model.configuration
+        source = Source(
+            run=run.name,
+            architecture=configuration.model_type,
+            precision=configuration.precision,
             content_sha256=content_sha256(converted),
         )
+        if isinstance(run, ImportRun):
+            return source.model_copy(update={"imported_from": run.model.origin, "license": run.model.license})
+        if not isinstance(run, TrainingRun):
+            return source
+        recipe = run.recipe
+        trained = {
+            "recipe": recipe.name,
+            "step": model.step,
+            "tensor_parallel_size": recipe.parallelism.tensor_parallel_size,
+            "pipeline_parallel_size": recipe.parallelism.pipeline_parallel_size,
+            "precision": recipe.precision,
+            "neuron_release": run.neuron_release,
+        }
+        return source.model_copy(update=trained)
 
     def _compiled(self, exporter: Exporter | None, model: ModelFolder) -> Compiled | None:
         export, service = self.publish.export, self.environment.service_of(self.publish.model)
@@ -149,8 +159,17 @@ class Publication:
             sequence_length=export.sequence_length,
             tensor_parallel_size=export.tensor_parallel_size,
             precision=EXPORT_PRECISION,
-            device_bytes=device_bytes(self.run.recipe.model, export, model),
+            device_bytes=device_bytes(export, model.model),
         )
+
+
+def _require_complete(run: Run) -> None:
+    """Raise `PublishRefused` unless the stage that makes the model has finished."""
+    before, folder = run.stages[: run.stages.index("publish")], run.model_directory
+    # The converter writes slipway.json, which says which step the weights are of.
+    needed = ("done", "slipway.json") if isinstance(run, TrainingRun) else ("done",)
+    if before and (missing := [name for name in needed if not (folder / name).is_file()]):
+        raise PublishRefused([f"{folder} is not complete (no {missing[0]!r}): run the {before[-1]} stage first"])
 
 
 def _require_same(standing: Manifest, source: Source, compiled: Compiled | None, prefix: VersionPrefix) -> None:
@@ -158,8 +177,8 @@ def _require_same(standing: Manifest, source: Source, compiled: Compiled | None,
     problems = []
     if standing.source.content_sha256 != source.content_sha256:
         problems.append(
-            f"{prefix.url} is published already, with other weights: run {standing.source.run}, step "
-            f"{standing.source.step}; this is run {source.run}, step {source.step}. Write another publish.version"
+            f"{prefix.url} is published already, with other weights: {standing.source.told}; this is {source.told}. "
+            "Write another publish.version"
         )
     if standing.compiled != compiled:
         problems.append(

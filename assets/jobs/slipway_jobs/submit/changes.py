@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from slipway_jobs.recipe.model import Recipe
-from slipway_jobs.run import Run, Stage
+from slipway_jobs.run import ImportRun, Run, Stage, TrainingRun
 
 CHANGEABLE: Mapping[str, tuple[Stage, ...]] = {
     # When checkpoints are written and how long the job is patient have no influence on what is trained.
@@ -44,17 +44,23 @@ def differences(old: Recipe, new: Recipe) -> dict[str, tuple[Any, Any]]:
     }
 
 
-def refused_changes(old: Recipe, new: Recipe) -> list[str]:
+def refused_changes(old: Run, new: Run) -> list[str]:
     """Return a message for each change that a run does not survive."""
-    return [
-        f"{key} was {_shown(before)} and would be {_shown(after)}"
-        for key, (before, after) in differences(old, new).items()
-        if _consequence(key, new) is None
-    ]
+    if isinstance(old, TrainingRun) and isinstance(new, TrainingRun):
+        return [
+            f"{key} was {_shown(before)} and would be {_shown(after)}"
+            for key, (before, after) in differences(old.recipe, new.recipe).items()
+            if _consequence(key, new.recipe) is None
+        ]
+    if isinstance(old, ImportRun) and isinstance(new, ImportRun):
+        return [f"it imported {old.model.origin}, not {new.model.origin}"] * (old.model.origin != new.model.origin)
+    return [f"it is {old.kind}, not {new.kind}"]
 
 
 def undone_stages(old: Run, new: Run) -> set[Stage]:
     """Return the stages that allowed changes make undone, whether they are finished or not."""
+    if not isinstance(old, TrainingRun) or not isinstance(new, TrainingRun):
+        return {"publish"} if old.publish != new.publish else set()
     undone: set[Stage] = set()
     for key in differences(old.recipe, new.recipe):
         undone.update(_consequence(key, new.recipe) or ())

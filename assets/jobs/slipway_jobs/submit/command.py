@@ -11,15 +11,14 @@ from rich.console import Console
 from slipway_jobs.arithmetic.estimate import estimate
 from slipway_jobs.arithmetic.estimate_table import render as estimate_table
 from slipway_jobs.chain.scheduler import OutcomeUnknownError, SchedulerError
-from slipway_jobs.chain.scripts import stages
 from slipway_jobs.check.command import RecipeArgument, SetOption, environment_or_exit, fail
 from slipway_jobs.check.resolve import resolve
-from slipway_jobs.environment import environment_file
+from slipway_jobs.environment import Environment, environment_file
 from slipway_jobs.recipe.load import load_recipe
 from slipway_jobs.recipe.model import Name
 from slipway_jobs.recipe.problems import RecipeProblems
 from slipway_jobs.recipe.shipped import recipe_path
-from slipway_jobs.run import Run
+from slipway_jobs.run import Run, TrainingRun
 from slipway_jobs.submit.scheduler_choice import scheduler_of
 from slipway_jobs.submit.submission import Plan, Refused, cancel_run, plan, refuse_unfinished, submit_run
 
@@ -45,10 +44,25 @@ def submit(
     if dry_run:
         typer.echo(scheduler_of(environment).preview(planned.run, environment, planned.todo), nl=False)
         return
-    _print_plan(planned)
+    _print_plan(run, environment)
+    carry_out(planned)
+
+
+def carry_out(planned: Plan) -> None:
+    """Show the stages of a plan that need no work, submit the others, and say how to watch them.
+
+    Raises:
+        typer.Exit: nothing, or nobody knows what, was submitted.
+    """
+    run = planned.run
+    for stage in run.stages:
+        if stage not in planned.todo:
+            typer.echo(f"{stage:8} done before")
+        elif stage in planned.undone:
+            typer.echo(f"{stage:8} again, for something it is made of has changed")
     try:
         if not planned.todo:
-            refuse_unfinished(run.name, scheduler_of(environment))
+            refuse_unfinished(run.name, scheduler_of(planned.environment))
             typer.echo(f"The run {run.name} is finished: there is nothing to submit. Its model: {_result(run)}")
             return
         submission = submit_run(planned)
@@ -80,21 +94,15 @@ def cancel(run: Annotated[str, typer.Argument(help="The run's name.")]) -> None:
         typer.echo(f"no job of the run {run} waits or runs")
 
 
-def _print_plan(planned: Plan) -> None:
-    """Show what the run takes and what will be submitted."""
-    run, recipe = planned.run, planned.run.recipe
-    console = Console()
+def _print_plan(run: TrainingRun, environment: Environment) -> None:
+    """Show what the run takes."""
+    console, recipe = Console(), run.recipe
     console.print(f"Run [bold]{run.name}[/bold]: {recipe.steps} steps on {recipe.hardware.nodes} nodes of {run.queue}")
-    console.print(estimate_table(estimate(run, planned.environment)))
-    for stage in stages(run):
-        if stage not in planned.todo:
-            console.print(f"{stage:8} done before")
-        elif stage in planned.undone:
-            console.print(f"{stage:8} again, for something it is made of has changed")
+    console.print(estimate_table(estimate(run, environment)))
 
 
 def _result(run: Run) -> str:
-    publish = run.recipe.publish
+    publish = run.publish
     if publish is None:
-        return run.converted_directory
+        return str(run.model_directory)
     return f"s3://{run.model_bucket}, {publish.model} {publish.version or run.name}"

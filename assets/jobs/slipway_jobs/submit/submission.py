@@ -17,10 +17,10 @@ from pydantic import ValidationError
 
 from slipway_jobs.chain.record import Chain, Submission, read_chain, write_whole
 from slipway_jobs.chain.scheduler import Job, OutcomeUnknownError, Scheduler
-from slipway_jobs.chain.scripts import render, stages
+from slipway_jobs.chain.scripts import render
 from slipway_jobs.environment import Environment
 from slipway_jobs.ownership import NotOwn, require_own, require_own_run
-from slipway_jobs.run import RUN_FILE, STAGES, Run, Stage, read_run
+from slipway_jobs.run import RUN_FILE, STAGES, Run, Stage, TrainingRun, read_run
 from slipway_jobs.submit.changes import refused_changes, undone_stages
 from slipway_jobs.submit.scheduler_choice import scheduler_of
 
@@ -54,7 +54,7 @@ class Plan:
     @property
     def done(self) -> tuple[Stage, ...]:
         """Stages that stay as they are."""
-        return tuple(stage for stage in stages(self.run) if stage not in self.todo)
+        return tuple(stage for stage in self.run.stages if stage not in self.todo)
 
 
 def plan(run: Run, environment: Environment) -> Plan:
@@ -70,14 +70,14 @@ def plan(run: Run, environment: Environment) -> Plan:
     except NotOwn as problem:
         raise Refused(f"the run {run.name} is not submitted: {problem}.") from None
     if not Path(run.directory).exists():
-        return Plan(run, environment, known=False, todo=stages(run), undone=())
+        return Plan(run, environment, known=False, todo=run.stages, undone=())
     old = _known_run(run)
     _refuse_other_scheduler(old, run.scheduler)
-    if refused := refused_changes(old.recipe, run.recipe):
+    if refused := refused_changes(old, run):
         changes = "\n".join(f"  {line}" for line in refused)
-        message = f"the run {run.name} in {run.directory} was submitted with another recipe:\n{changes}\n"
+        message = f"the run {run.name} in {run.directory} was submitted otherwise:\n{changes}\n"
         raise Refused(f"{message}Give this one another name (--name), or take these changes back.")
-    if _is_own_data(old):
+    if isinstance(run, TrainingRun) and isinstance(old, TrainingRun) and _is_own_data(old):
         # The same recipe over files that were touched: the run stays with the data it began with.
         run = run.model_copy(update={"prepared_directory": old.prepared_directory})
     undone = undone_stages(old, run)
@@ -85,7 +85,7 @@ def plan(run: Run, environment: Environment) -> Plan:
     return Plan(run, environment, known=True, todo=todo, undone=tuple(s for s in todo if finished(run, s)))
 
 
-def _is_own_data(old: Run) -> bool:
+def _is_own_data(old: TrainingRun) -> bool:
     """Tell whether a run's prepared data are complete, and nobody else can have written them."""
     folder = Path(old.prepared_directory)
     try:
@@ -97,8 +97,8 @@ def _is_own_data(old: Run) -> bool:
 
 def finished(run: Run, stage: Stage) -> bool:
     """Tell whether a stage is finished and what it made is still there."""
-    made = {"prepare": run.prepared_directory, "convert": run.converted_directory}.get(stage)
-    return run.done_file(stage).exists() and (made is None or (Path(made) / "done").exists())
+    product = run.product(stage)
+    return run.done_file(stage).exists() and (product is None or (product / "done").exists())
 
 
 def submit_run(plan: Plan) -> Submission:
@@ -186,7 +186,7 @@ def _known_run(run: Run) -> Run:
 
 def _todo(run: Run, undone: set[Stage]) -> tuple[Stage, ...]:
     """Return the stages to do: what comes before a finished training is not done again for its own sake."""
-    chain = stages(run)
+    chain = run.stages
     if finished(run, "train"):
         chain = tuple(stage for stage in chain if STAGES.index(stage) > STAGES.index("train"))
     open_stages = [stage for stage in chain if stage in undone or not finished(run, stage)]

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from slipway_jobs.check.command import fail
 from slipway_jobs.environment import Environment
-from slipway_jobs.run import Run, Stage
+from slipway_jobs.run import Stage, TrainingRun
 from slipway_jobs.watching.log_following import follow, show_end
 from slipway_jobs.watching.port_forwarding import (
     find_instance_command,
@@ -118,6 +118,8 @@ def tensorboard(
         found = find_run(run)
     except NoSuchRun as error:
         fail(str(error))
+    if not isinstance(found, TrainingRun):
+        fail(f"{found.name} is {found.kind}: it has no TensorBoard")
     if not found.tensorboard_directory.exists():
         typer.echo(f"The training has not written anything yet to {found.tensorboard_directory}.\n", err=True)
     environment = environment_here()
@@ -178,7 +180,7 @@ def _console() -> Console:
     return console
 
 
-def _cluster_tensorboard(run: Run, namespace: str, port: int) -> str:
+def _cluster_tensorboard(run: TrainingRun, namespace: str, port: int) -> str:
     return f"""The cluster has a TensorBoard of all runs. On your own computer, with the AWS CLI and kubectl:
 
   {service_forwarding_command(namespace, "tensorboard", port, TENSORBOARD_PORT)}
@@ -186,7 +188,7 @@ def _cluster_tensorboard(run: Run, namespace: str, port: int) -> str:
 Then open http://127.0.0.1:{port} on your computer, and filter the runs by {run.name}. Ctrl-C ends it."""
 
 
-def _tensorboard_instructions(run: Run, environment: Environment, port: int) -> str:
+def _tensorboard_instructions(run: TrainingRun, environment: Environment, port: int) -> str:
     # Program, Region and cluster are the environment's: the run may be somebody else's, and so may what its file says.
     program = Path(environment.training_stacks_directory, "current", "bin", "tensorboard")
     instance = instance_id()

@@ -105,7 +105,7 @@ def _of(report: RunReport, stage: Stage) -> StageReport:
     for one in report.stages:
         if one.stage == stage:
             return one
-    raise NoSuchRun(f"the run {report.name} has no stage {stage}: its recipe publishes nothing")
+    raise NoSuchRun(f"the run {report.name} has no stage {stage}, only {', '.join(one.stage for one in report.stages)}")
 
 
 def _latest_with_log(run: Run, report: RunReport) -> Stage:

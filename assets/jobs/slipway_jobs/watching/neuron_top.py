@@ -9,6 +9,7 @@ import typer
 from pydantic import ValidationError
 
 from slipway_jobs.check.command import fail
+from slipway_jobs.run import TrainingRun
 from slipway_jobs.watching.command import RunName
 from slipway_jobs.watching.report_table import neuron_top_command
 from slipway_jobs.watching.run_folders import NoSuchRun, find_run, scheduler_here
@@ -34,6 +35,8 @@ def top(
         [report] = run_reports([found], scheduler_here())
     except (NoSuchRun, OSError, ValidationError) as error:
         fail(str(error))
+    if not isinstance(found, TrainingRun):
+        fail(f"{found.name} is {found.kind}: it uses no NeuronCores")
     if found.recipe.hardware.device != "neuron":
         fail(f"{found.name} trains on processors: there are no NeuronCores to show")
     stage = next(stage for stage in report.stages if stage.stage == report.stage)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from slipway_jobs.environment import Environment
-from slipway_jobs.run import Run, Stage
+from slipway_jobs.run import Run, Stage, TrainingRun
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,9 @@ def price_of(run: Run, environment: Environment | None) -> Price:
         run: the run.
         environment: where it runs; none where its file cannot be read any more.
     """
+    train = run.usd_per_node_hour if isinstance(run, TrainingRun) else None
     if environment is None:
-        return Price(train=run.usd_per_node_hour, cpu=None)
+        return Price(train=train, cpu=None)
     prices = [
         environment.instance_types[name].usd_per_hour
         for queue in environment.queues
@@ -40,4 +41,4 @@ def price_of(run: Run, environment: Environment | None) -> Price:
         if name in environment.instance_types
     ]
     known = [price for price in prices if price is not None]
-    return Price(train=run.usd_per_node_hour, cpu=max(known) if known and len(known) == len(prices) else None)
+    return Price(train=train, cpu=max(known) if known and len(known) == len(prices) else None)

@@ -185,8 +185,8 @@ class RunReport(Section):
     directory: str
     """The run's folder."""
 
-    checkpoint_directory: str
-    """Its folder of checkpoints."""
+    checkpoint_directory: str | None
+    """Its folder of checkpoints; none of a run that trains nothing."""
 
     converted_directory: str | None
     """The converted model; none before it is complete."""

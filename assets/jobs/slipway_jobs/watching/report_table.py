@@ -124,13 +124,10 @@ def _training(report: RunReport, now: float) -> list[tuple[str, str]]:
 
 def _places(report: RunReport, now: float) -> list[tuple[str, str]]:
     latest, log = report.checkpoint, next(stage.log for stage in report.stages if stage.stage == report.stage)
-    saved = f"step {latest.step}, {_ago(latest.written_at, now)}: {latest.directory}" if latest else "none yet"
-    rows = [
-        ("checkpoint", saved),
-        ("checkpoints", report.checkpoint_directory),
-        ("run", report.directory),
-        ("log", log),
-    ]
+    rows = [("run", report.directory), ("log", log)]
+    if report.checkpoint_directory:
+        saved = f"step {latest.step}, {_ago(latest.written_at, now)}: {latest.directory}" if latest else "none yet"
+        rows = [("checkpoint", saved), ("checkpoints", report.checkpoint_directory), *rows]
     if pods := [pod for stage in report.stages for pod in stage.pods]:
         rows.append(("pods", ", ".join(f"{pod.name} on {pod.node}" for pod in pods)))
         rows.append(("NeuronCores", neuron_top_command(pods[0])))

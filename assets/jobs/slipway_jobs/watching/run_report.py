@@ -11,9 +11,8 @@ from pydantic import ValidationError
 
 from slipway_jobs.chain.record import Chain, read_attempts, read_chain
 from slipway_jobs.chain.scheduler import Answer, Scheduler
-from slipway_jobs.chain.scripts import stages
 from slipway_jobs.environment import Environment, read_environment
-from slipway_jobs.run import STAGES, Run, Stage
+from slipway_jobs.run import STAGES, Run, Stage, TrainingRun
 from slipway_jobs.submit.submission import finished
 from slipway_jobs.watching.metrics import StepMetrics, read_metrics
 from slipway_jobs.watching.price import Price, price_of
@@ -69,23 +68,8 @@ def _report(run: Run, chain: Chain, answer: Answer, now: float) -> RunReport:
         for stage in _stages(run, chain)
     )
     state, stage = run_state(reports)
-    train = next(report for report in reports if report.stage == "train")
-    metrics = read_metrics(run.metrics_file)
-    attempts = read_attempts(run, "train")
-    training = progress(
-        run,
-        environment,
-        metrics,
-        started=attempts[-1].started if attempts else 0.0,
-        running=train.state == "running",
-        now=now,
-    )
-    quiet = None
-    if train.state == "running" and attempts:
-        quiet = silence(metrics, started=attempts[-1].started, limit=run.recipe.restarts.hang_minutes * 60, now=now)
     latest = chain.submissions[-1] if chain.submissions else None
-    converted = Path(run.converted_directory)
-    return RunReport(
+    report = RunReport(
         name=run.name,
         scheduler=run.scheduler,
         state=state,
@@ -93,15 +77,42 @@ def _report(run: Run, chain: Chain, answer: Answer, now: float) -> RunReport:
         submitted_at=latest.submitted_at if latest else None,
         user=latest.user if latest else None,
         stages=reports,
-        progress=training,
-        checkpoint=_checkpoint(run),
-        cost=_cost(run, reports, training, price),
+        progress=None,
+        checkpoint=None,
+        cost=_cost(reports, price),
         directory=run.directory,
-        checkpoint_directory=run.checkpoint_directory,
-        converted_directory=str(converted) if (converted / DONE).exists() else None,
-        notices=(*_notices(reports, metrics), *([quiet] if quiet else [])),
+        checkpoint_directory=None,
+        converted_directory=None,
+        notices=tuple(_notices(reports)),
         general_notices=(),
     )
+    return _with_training(report, run, environment, price, now) if isinstance(run, TrainingRun) else report
+
+
+def _with_training(
+    report: RunReport, run: TrainingRun, environment: Environment | None, price: Price, now: float
+) -> RunReport:
+    """Add what the files of the training tell."""
+    train = next(stage for stage in report.stages if stage.stage == "train")
+    metrics = read_metrics(run.metrics_file)
+    attempts = read_attempts(run, "train")
+    started = attempts[-1].started if attempts else 0.0
+    running = train.state == "running"
+    training = progress(run, environment, metrics, started=started, running=running, now=now)
+    notices = [*_diverged(metrics), *report.notices]
+    if running and attempts:
+        limit = run.recipe.restarts.hang_minutes * 60
+        notices += [quiet] if (quiet := silence(metrics, started=started, limit=limit, now=now)) else []
+    converted = run.model_directory
+    told = {
+        "progress": training,
+        "checkpoint": _checkpoint(run),
+        "cost": _with_expected(report.cost, run, training, price),
+        "checkpoint_directory": run.checkpoint_directory,
+        "converted_directory": str(converted) if (converted / DONE).exists() else None,
+        "notices": tuple(notices),
+    }
+    return report.model_copy(update=told)
 
 
 def _environment(run: Run) -> Environment | None:
@@ -113,24 +124,28 @@ def _environment(run: Run) -> Environment | None:
 
 def _stages(run: Run, chain: Chain) -> tuple[Stage, ...]:
     """Return the run's stages, with those of an earlier submission that the recipe has no more."""
-    return tuple(stage for stage in STAGES if stage in {*stages(run), *chain.jobs})
+    return tuple(stage for stage in STAGES if stage in {*run.stages, *chain.jobs})
 
 
-def _cost(run: Run, reports: Sequence[StageReport], training: Progress | None, price: Price) -> Cost:
+def _cost(reports: Sequence[StageReport], price: Price) -> Cost:
     known = [report.usd for report in reports if report.usd is not None]
-    usd = sum(known) if len(known) == len(reports) and price.train is not None else None
-    expected = None
-    if usd is not None and price.train is not None and training is not None and training.seconds_left is not None:
-        expected = usd + training.seconds_left / 3600 * run.recipe.hardware.nodes * price.train
+    priced = len(known) == len(reports) and all(price.of(report.stage) is not None for report in reports)
     return Cost(
-        usd=usd,
-        expected_usd=expected,
+        usd=sum(known) if priced else None,
+        expected_usd=None,
         node_hours=sum(report.node_hours for report in reports),
         usd_per_node_hour=price.train,
     )
 
 
-def _checkpoint(run: Run) -> Checkpoint | None:
+def _with_expected(cost: Cost, run: TrainingRun, training: Progress | None, price: Price) -> Cost:
+    if cost.usd is None or price.train is None or training is None or training.seconds_left is None:
+        return cost
+    rest = training.seconds_left / 3600 * run.recipe.hardware.nodes * price.train
+    return cost.model_copy(update={"expected_usd": cost.usd + rest})
+
+
+def _checkpoint(run: TrainingRun) -> Checkpoint | None:
     latest = latest_complete(Path(run.checkpoint_directory))
     if latest is None:
         return None
@@ -142,11 +157,10 @@ def _checkpoint(run: Run) -> Checkpoint | None:
     return Checkpoint(step=step_of(latest) or 0, directory=str(latest), written_at=written_at)
 
 
-def _notices(reports: Sequence[StageReport], metrics: Sequence[StepMetrics]) -> list[str]:
-    notices = []
-    if diverged := list(itertools.takewhile(lambda one: one.diverged, reversed(metrics))):
-        notices.append(f"the loss is {diverged[0].loss} since step {diverged[-1].step}")
-    for report in reports:
-        if report.state == "failed":
-            notices.append(f"{report.stage} failed; its log says why: {report.log}")
-    return notices
+def _diverged(metrics: Sequence[StepMetrics]) -> list[str]:
+    diverged = list(itertools.takewhile(lambda one: one.diverged, reversed(metrics)))
+    return [f"the loss is {diverged[0].loss} since step {diverged[-1].step}"] if diverged else []
+
+
+def _notices(reports: Sequence[StageReport]) -> list[str]:
+    return [f"{report.stage} failed; its log says why: {report.log}" for report in reports if report.state == "failed"]

@@ -9,7 +9,7 @@ from statistics import fmean, median
 from slipway_jobs.arithmetic.placement import NoPlacement, place
 from slipway_jobs.arithmetic.speed import peak_tokens_per_second
 from slipway_jobs.environment import Environment
-from slipway_jobs.run import Run
+from slipway_jobs.run import TrainingRun
 from slipway_jobs.watching.metrics import StepMetrics
 from slipway_jobs.watching.report import Progress
 from slipway_jobs.watching.words import duration
@@ -25,7 +25,7 @@ QUIET_SECONDS = 120
 
 
 def progress(
-    run: Run,
+    run: TrainingRun,
     environment: Environment | None,
     metrics: Sequence[StepMetrics],
     *,
@@ -84,7 +84,7 @@ def seconds_left(metrics: Sequence[StepMetrics], steps: int, started: float) -> 
     return None
 
 
-def _utilization(run: Run, environment: Environment | None, tokens_per_second: float) -> float | None:
+def _utilization(run: TrainingRun, environment: Environment | None, tokens_per_second: float) -> float | None:
     if environment is None:
         return None
     try:

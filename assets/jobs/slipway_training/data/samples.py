@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from slipway_jobs.run import Run
+from slipway_jobs.run import TrainingRun
 from slipway_training.data.manifest import PAIR_HEADER, Manifest, SpecialTokens, read_manifest
 from slipway_training.data.masking import mask_tokens
 from slipway_training.data.order import sample_at
@@ -20,7 +20,7 @@ from slipway_training.strategy import MicroBatch
 class Samples:
     """The samples of one model replica. A global batch has the same samples for each number of replicas."""
 
-    def __init__(self, run: Run, data_parallel_rank: int, data_parallel_size: int) -> None:
+    def __init__(self, run: TrainingRun, data_parallel_rank: int, data_parallel_size: int) -> None:
         """Open the run's prepared folder; the files are mapped, not read.
 
         Raises:
@@ -83,7 +83,7 @@ def _pair(
     }
 
 
-def _check_fit(run: Run, manifest: Manifest) -> None:
+def _check_fit(run: TrainingRun, manifest: Manifest) -> None:
     recipe = run.recipe
     kind = "pairs" if recipe.model.architecture == "bert" else "text"
     wrong = []

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow
 
-from slipway_jobs.run import Run, read_run
+from slipway_jobs.run import TrainingRun, read_training_run
 from slipway_training.data.manifest import Manifest
 from slipway_training.data.tokenizer import TokenizerError
 from slipway_training.prepare.build import PrepareError, prepare
@@ -22,7 +22,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--run", type=Path, required=True, help="the run's file")
     options = parser.parse_args(arguments)
     try:
-        run = read_run(options.run)
+        run = read_training_run(options.run)
         print(_summary(run, prepare(run, len(os.sched_getaffinity(0)))), flush=True)
     except (PrepareError, TokenizerError, DocumentError, OSError, ValueError, pyarrow.ArrowException) as error:
         print(f"error: {error}", file=sys.stderr, flush=True)
@@ -30,7 +30,7 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _summary(run: Run, manifest: Manifest) -> str:
+def _summary(run: TrainingRun, manifest: Manifest) -> str:
     epochs = run.recipe.steps * run.recipe.batch.global_size / manifest.samples
     return (
         f"{manifest.documents:,} documents, {manifest.tokens:,} tokens, {manifest.samples:,} samples in "

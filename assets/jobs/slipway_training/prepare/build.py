@@ -14,7 +14,7 @@ from typing import Any
 
 from slipway_jobs.recipe.model import Recipe
 from slipway_jobs.recipe.source_files import source_files
-from slipway_jobs.run import Run
+from slipway_jobs.run import TrainingRun
 from slipway_training.data.manifest import (
     DONE,
     MANIFEST_FILE,
@@ -47,7 +47,7 @@ class _Made:
     tokens: int
 
 
-def prepare(run: Run, processes: int) -> Manifest:
+def prepare(run: TrainingRun, processes: int) -> Manifest:
     """Make the run's prepared folder, if it is not there, and return its manifest.
 
     Args:

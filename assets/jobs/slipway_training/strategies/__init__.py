@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from slipway_jobs.run import Run
+    from slipway_jobs.run import TrainingRun
     from slipway_training.device import Workers
     from slipway_training.strategy import Strategy
 
@@ -19,7 +19,7 @@ MODULES = {
 """Where each is; imported only when it is used, because each needs libraries that the others' environments lack."""
 
 
-def build(run: Run, workers: Workers, weights: Path | None) -> Strategy:
+def build(run: TrainingRun, workers: Workers, weights: Path | None) -> Strategy:
     """Make the strategy that a run's recipe names. All workers call it at the same time.
 
     Args:

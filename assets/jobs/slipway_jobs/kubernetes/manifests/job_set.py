@@ -22,7 +22,7 @@ from slipway_jobs.kubernetes.manifests.pods import (
     worker_deadline_seconds,
     worker_grace_seconds,
 )
-from slipway_jobs.run import Run, Stage
+from slipway_jobs.run import Run, Stage, TrainingRun
 
 WORK = "train"
 """The replicated job that compiles and trains."""
@@ -75,7 +75,7 @@ def _jobs(run: Run, environment: Environment, todo: Sequence[Stage], submission:
         if stage not in ("compile", "train"):
             pods = pod_template(run, environment, _single_pod(run, environment, stage, submission), submission)
             jobs[stage] = _job_template(pods, 1, [{"action": "Ignore", **DISRUPTION}])
-        elif WORK not in jobs:
+        elif WORK not in jobs and isinstance(run, TrainingRun):
             by_mpi = environment.kubernetes is not None and environment.kubernetes.launcher == "mpi"
             pod = (_mpi_pod if by_mpi else _worker_pod)(run, environment, submission)
             pods = pod_template(run, environment, pod, submission)
@@ -109,7 +109,7 @@ def _failure_policy(run: Run, jobs: Sequence[str]) -> dict[str, Any]:
             {"name": "failed", "action": "RestartJobSet", "targetReplicatedJobs": [WORK]},
         ]
     rules.append({"name": "otherStages", "action": "FailJobSet"})
-    return {"maxRestarts": run.recipe.restarts.limit, "restartStrategy": "BlockingRecreate", "rules": rules}
+    return {"maxRestarts": run.restart_limit, "restartStrategy": "BlockingRecreate", "rules": rules}
 
 
 def _job_template(pods: dict[str, Any], nodes: int, rules: list[dict[str, Any]]) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def _single_pod(run: Run, environment: Environment, stage: Stage, submission: st
     )
 
 
-def _worker_pod(run: Run, environment: Environment, submission: str) -> Pod:
+def _worker_pod(run: TrainingRun, environment: Environment, submission: str) -> Pod:
     return Pod(
         stage=WORK,
         command=("/bin/bash", str(script(run, "compile"))),
@@ -150,7 +150,7 @@ def _worker_pod(run: Run, environment: Environment, submission: str) -> Pod:
     )
 
 
-def _mpi_pod(run: Run, environment: Environment, submission: str) -> Pod:
+def _mpi_pod(run: TrainingRun, environment: Environment, submission: str) -> Pod:
     """Return the pod that has the MPIJob do the work. It has no deadline: the MPIJob may wait for nodes for days."""
     return Pod(
         stage=WORK,

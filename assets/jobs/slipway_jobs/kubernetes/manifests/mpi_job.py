@@ -23,14 +23,14 @@ from slipway_jobs.kubernetes.manifests.pods import (
     worker_deadline_seconds,
     worker_grace_seconds,
 )
-from slipway_jobs.run import Run
+from slipway_jobs.run import TrainingRun
 
 HOME = "/home/slipway"
 """Home of the user in the training image, which has the sshd's configuration."""
 
 
 def mpi_job(
-    run: Run, environment: Environment, owner: Mapping[str, Any], submission: str, restart: int
+    run: TrainingRun, environment: Environment, owner: Mapping[str, Any], submission: str, restart: int
 ) -> dict[str, Any]:
     """Return the MPIJob of a run.
 
@@ -86,7 +86,7 @@ def _replicas(number: int, template: dict[str, Any]) -> dict[str, Any]:
     return {"replicas": number, "restartPolicy": "Never", "template": template}
 
 
-def _launcher(run: Run, environment: Environment, submission: str, restart: int) -> Pod:
+def _launcher(run: TrainingRun, environment: Environment, submission: str, restart: int) -> Pod:
     """Return the pod that runs the stages' scripts, each of which starts its work on all workers."""
     return Pod(
         stage="train",
@@ -103,7 +103,7 @@ def _launcher(run: Run, environment: Environment, submission: str, restart: int)
     )
 
 
-def _worker(run: Run, environment: Environment) -> Pod:
+def _worker(run: TrainingRun, environment: Environment) -> Pod:
     """Return a pod with a node's devices and an sshd. Before that one ends, what was started by it has to stop."""
     grace = worker_grace_seconds(run, environment)
     return Pod(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from slipway_jobs.chain.scripts import CACHE_SECONDS, OTHER_STAGES_HOURS, START_SECONDS, grace_seconds
+from slipway_jobs.chain.scripts import CACHE_SECONDS, OTHER_STAGES_HOURS, START_SECONDS, grace_seconds, time_limit_hours
 from slipway_jobs.environment import Environment, Kubernetes
 from slipway_jobs.kubernetes.manifests.names import CONTAINER, RUN_LABEL, STAGE_LABEL, SUBMISSION_LABEL
 from slipway_jobs.kubernetes.manifests.placement import Placement
@@ -69,7 +69,7 @@ def worker_deadline_seconds(run: Run, environment: Environment) -> int:
 
     A backstop, should its own timer fail. It is the pod's and not its job's, whose time begins before there are nodes.
     """
-    hours = OTHER_STAGES_HOURS + run.recipe.restarts.time_limit_hours
+    hours = OTHER_STAGES_HOURS + time_limit_hours(run, "train")
     return hours * 3600 + START_SECONDS + worker_grace_seconds(run, environment)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
-from slipway_jobs.run import Run
+from slipway_jobs.run import TrainingRun
 from slipway_training.device import Workers
 from slipway_training.durable import write_tensors
 from slipway_training.schedule import set_learning_rate
@@ -23,7 +23,7 @@ _FILE = "dp_rank_00_tp_rank_00_pp_rank_00.pt"
 """NeuronX Distributed's name for the only part of a model that is not split."""
 
 
-def build(run: Run, workers: Workers, weights: Path | None) -> DataParallel:
+def build(run: TrainingRun, workers: Workers, weights: Path | None) -> DataParallel:
     """Make the strategy; see `slipway_training.strategies.build`."""
     model = make_model(run.recipe, weights, workers.device)
     return DataParallel(run, workers, model)
@@ -34,7 +34,7 @@ class DataParallel:
 
     checkpoint_format = "nxd"
 
-    def __init__(self, run: Run, workers: Workers, model: PreTrainedModel) -> None:
+    def __init__(self, run: TrainingRun, workers: Workers, model: PreTrainedModel) -> None:
         """Take a model that is on the worker's device and the same on all workers."""
         self.data_parallel_rank, self.data_parallel_size = workers.rank, workers.size
         self._recipe, self._workers, self._model = run.recipe, workers, model

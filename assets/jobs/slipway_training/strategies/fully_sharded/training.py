@@ -25,7 +25,7 @@ from slipway_training.strategy import MicroBatch
 
 if TYPE_CHECKING:
     from slipway_jobs.recipe.model import Recipe
-    from slipway_jobs.run import Run
+    from slipway_jobs.run import TrainingRun
     from slipway_training.device import Workers
 
 STATE = "state"
@@ -38,7 +38,7 @@ COMPILERS = {"neuron": "neuron", "cpu": None}
 """Backend of torch.compile on each device."""
 
 
-def build(run: Run, workers: Workers, weights: Path | None) -> FullySharded:
+def build(run: TrainingRun, workers: Workers, weights: Path | None) -> FullySharded:
     """Make the strategy; see `slipway_training.strategies.build`.
 
     Raises:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from slipway_jobs.run import Run
+from slipway_jobs.run import TrainingRun
 from slipway_training.device import Workers
 from slipway_training.strategies.tensor_parallel.limits import check_limits
 from slipway_training.strategy import Strategy
 
 
-def build(run: Run, workers: Workers, weights: Path | None) -> Strategy:
+def build(run: TrainingRun, workers: Workers, weights: Path | None) -> Strategy:
     """Make the strategy: with NeuronX Distributed on Trainium, over gloo on processors. All workers call it together.
 
     Args:

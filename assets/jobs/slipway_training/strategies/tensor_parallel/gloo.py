@@ -18,7 +18,7 @@ from torch.distributed.pipelining.schedules import PipelineScheduleSingle
 from slipway_jobs.recipe.architecture import Llama as LlamaConfiguration
 from slipway_jobs.recipe.attention_order import attention_order
 from slipway_jobs.recipe.model import Recipe
-from slipway_jobs.run import Run
+from slipway_jobs.run import TrainingRun
 from slipway_training.models.llama import Llama, Stage
 from slipway_training.models.llama_initialization import HeadOrder
 from slipway_training.models.pipeline_stages import stage_layers
@@ -41,7 +41,7 @@ class GlooTensorParallel:
 
     checkpoint_format = "nxd"
 
-    def __init__(self, run: Run, weights: Path | None) -> None:
+    def __init__(self, run: TrainingRun, weights: Path | None) -> None:
         recipe = run.recipe
         self.recipe = recipe
         self.groups = make_groups(recipe.parallelism, attention_order(recipe.hardware))

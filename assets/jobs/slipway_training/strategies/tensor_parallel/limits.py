@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from slipway_jobs.recipe.architecture import Llama
 from slipway_jobs.recipe.attention_order import attention_order
-from slipway_jobs.run import Run
+from slipway_jobs.run import TrainingRun
 
 
-def check_limits(run: Run) -> None:
+def check_limits(run: TrainingRun) -> None:
     """Check the recipe's split.
 
     Raises:

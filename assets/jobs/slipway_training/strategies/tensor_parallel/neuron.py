@@ -18,7 +18,7 @@ from torch import Tensor
 from slipway_jobs.recipe.architecture import Llama as LlamaConfiguration
 from slipway_jobs.recipe.attention_order import attention_order
 from slipway_jobs.recipe.model import Recipe
-from slipway_jobs.run import Run
+from slipway_jobs.run import TrainingRun
 from slipway_training.models.llama import DecoderLayer, Llama, NextTokenLoss, RMSNorm, Stage
 from slipway_training.models.llama_initialization import HeadOrder
 from slipway_training.schedule import set_learning_rate
@@ -44,7 +44,7 @@ class NeuronTensorParallel:
 
     checkpoint_format = "nxd"
 
-    def __init__(self, run: Run, weights: Path | None) -> None:
+    def __init__(self, run: TrainingRun, weights: Path | None) -> None:
         recipe = run.recipe
         replicas = run.world_size // (
             recipe.parallelism.tensor_parallel_size * recipe.parallelism.pipeline_parallel_size

@@ -1,0 +1,144 @@
+"""`slipway-job import`."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import TypeAdapter, ValidationError
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from slipway_jobs.check.command import environment_or_exit, fail
+from slipway_jobs.environment import Environment, Service, environment_file
+from slipway_jobs.importing.hub import HubError
+from slipway_jobs.importing.resolve import ImportRefused, Source, export_for, find_source, resolve_import
+from slipway_jobs.publishing.refusal import PublishRefused
+from slipway_jobs.recipe.model import Export, Name, Publish
+from slipway_jobs.run import ImportRun
+from slipway_jobs.submit.command import carry_out
+from slipway_jobs.submit.scheduler_choice import scheduler_of
+from slipway_jobs.submit.submission import Refused, plan
+from slipway_jobs.watching.price import price_of
+
+_GIB = 2**30
+
+
+def import_model(
+    source: Annotated[
+        str,
+        typer.Argument(metavar="MODEL", help="A repository of the Hugging Face Hub (OWNER/NAME), or a folder."),
+    ],
+    *,
+    version: Annotated[
+        str, typer.Option("--as", metavar="MODEL/VERSION", help="What it becomes: a model of the endpoint, a version.")
+    ],
+    revision: Annotated[
+        str | None, typer.Option(help="Branch, tag or commit; left out, the repository's default branch.")
+    ] = None,
+    batch_size: Annotated[int | None, typer.Option(min=1, help="Requests that are answered at once.")] = None,
+    sequence_length: Annotated[
+        int | None, typer.Option(min=1, help="Longest prompt and answer together, in tokens.")
+    ] = None,
+    tensor_parallel_size: Annotated[
+        int | None, typer.Option(min=1, help="NeuronCores of the endpoint's host that share the model.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="The run's name; MODEL-VERSION where it is left out.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print all that would be submitted; write nothing.")
+    ] = False,
+) -> None:
+    """Import a model that others trained: fetch it, check it, compile it for the endpoint, publish it.
+
+    It is checked before anything is fetched. What --batch-size, --sequence-length and --tensor-parallel-size are left
+    out for is what `compiled` of the model says in the environment file. An import that stopped goes on where it
+    stopped when it is submitted again.
+    """
+    environment = environment_or_exit()
+    model, number = _version(version)
+    options = {
+        "batch_size": batch_size,
+        "sequence_length": sequence_length,
+        "tensor_parallel_size": tensor_parallel_size,
+    }
+    try:
+        service, export = export_for(model, environment, options)
+        found = find_source(source, revision, environment)
+        publish = Publish(model=model, version=number, export=export)
+        run_name = _name(name or f"{model}-{number}")
+        run = resolve_import(found, publish, service, environment, environment_file=environment_file(), name=run_name)
+        planned = plan(run, environment)
+    except (ImportRefused, HubError, PublishRefused, Refused, OSError) as problem:
+        fail(f"{source} is not imported:\n{problem}")
+    if dry_run:
+        typer.echo(scheduler_of(environment).preview(planned.run, environment, planned.todo), nl=False)
+        return
+    Console().print(_facts(run, found, service, export, environment))
+    _require_space(found, run)
+    carry_out(planned)
+
+
+def _version(text: str) -> tuple[str, str]:
+    """Return the model's name and the version that `--as` names.
+
+    Raises:
+        typer.BadParameter: it is not both; the exit status is 2.
+    """
+    parts = text.split("/")
+    try:
+        model, version = TypeAdapter(tuple[Name, Name]).validate_python(tuple(parts))
+    except ValidationError:
+        message = f"{text!r} is not MODEL/VERSION. Write lower-case letters, digits, '.' and '-', for example tanuki/v1"
+        raise typer.BadParameter(message, param_hint="--as") from None
+    return model, version
+
+
+def _name(text: str) -> str:
+    try:
+        return TypeAdapter(Name).validate_python(text)
+    except ValidationError:
+        message = f"{text!r} is not a run's name. Write lower-case letters, digits, '.' and '-', 63 at most"
+        raise typer.BadParameter(message, param_hint="--name") from None
+
+
+def _facts(run: ImportRun, found: Source, service: Service, export: Export, environment: Environment) -> Table:
+    """Show what is imported, and what it takes."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True, style="bold")
+    table.add_column(overflow="fold")
+    rows = [("model", run.model.origin)]
+    if found.repository:
+        rows.append(("licence", f"{run.model.license or 'not named'}; read it: {found.repository.url}"))
+    if found.model:
+        weights = found.model.resident_bytes("bfloat16") / _GIB
+        rows.append(("weights", f"{found.model.configuration.model_type}, {weights:.2f} GiB in bfloat16"))
+    else:
+        rows.append(("weights", "not known: the model is gated, and its jobs have the token. They check it first"))
+    if found.fetched_bytes is not None:
+        rows.append(("fetched", f"{found.fetched_bytes / _GIB:.2f} GiB, to {run.model.directory}"))
+    shape = f"batch {export.batch_size}, {export.sequence_length} tokens, {export.tensor_parallel_size} cores"
+    rows.append(("for", f"{service.engine} on {service.instance_type}: {shape}"))
+    price = price_of(run, environment).cpu
+    cost = "price not known" if price is None else f"${price:.2f} an hour, list price"
+    rows.append(("runs on", f"one node of {run.cpu_queue} ({cost}); the compilation takes up to 6 hours"))
+    rows.append(("becomes", f"{run.publication.model}/{run.publication.version}"))
+    for heading, text in rows:
+        table.add_row(heading, Text(text))
+    return table
+
+
+def _require_space(found: Source, run: ImportRun) -> None:
+    """End unless the model and what is compiled from it fit onto the file system."""
+    if found.repository and (run.model_directory / "done").exists():
+        return
+    size = found.fetched_bytes if found.fetched_bytes is not None else found.model and found.model.weight_bytes
+    if not size:
+        return
+    needed = size * (2 if found.repository else 1)
+    place = next(folder for folder in Path(run.directory).parents if folder.is_dir())
+    free = shutil.disk_usage(place).free
+    if needed > free:
+        fail(f"{place} has {free / _GIB:.1f} GiB free, and the import needs {needed / _GIB:.1f} GiB: remove something")
