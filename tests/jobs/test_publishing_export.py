@@ -140,7 +140,7 @@ def test_all_that_does_not_fit_is_said_at_once_with_its_numbers(s3: Any, case: P
     assert "sequence_length is 4096, and the model knows 2048 positions" in message
     assert "hidden_size 64 cannot be divided by tensor_parallel_size 24" in message
     assert "float32" in message
-    assert message.count("\n- ") == 4
+    assert message.count("\n- ") == 5
 
 
 def test_keys_and_values_count_against_the_device_memory(s3: Any, case: PublishCase) -> None:
