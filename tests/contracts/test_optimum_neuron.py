@@ -149,6 +149,17 @@ def test_versions_and_pins_are_the_packages_own(exporter: Exporter) -> None:
         assert version == pinned[name] or version.startswith(f"{pinned[name]}."), name
 
 
+def test_it_compiles_the_models_that_the_row_names(exporter: Exporter) -> None:
+    registered = [
+        ast.literal_eval(decorator.args[0])
+        for node in ast.walk(source(exporter.version, f"{INFERENCE}/auto_models.py"))
+        if isinstance(node, ast.ClassDef)
+        for decorator in node.decorator_list
+        if isinstance(decorator, ast.Call) and ast.literal_eval(decorator.args[1]) == "text-generation"
+    ]
+    assert sorted(registered) == exporter.model_types
+
+
 def test_its_command_line_takes_our_options(exporter: Exporter, tmp_path: Path) -> None:
     command = ModelExport(tmp_path / "model", EXPORT, exporter, tmp_path, print).command(tmp_path / "out")
     assert command[1:3] == ["export", "neuron"]

@@ -102,6 +102,23 @@ def configuration(model: dict[str, Any], precision: str = "bfloat16") -> dict[st
     return {"model_type": model["architecture"], "torch_dtype": precision, **values}
 
 
+def install_exporter(runs: Path, exporter: Exporter, **answers: Any) -> Path:
+    """Put a stand-in where the exporter's environment is built, complete; answers differ from what is right."""
+    folder = user_path(runs) / EXPORTERS / exporter.name
+    (folder / "bin").mkdir(parents=True, exist_ok=True)
+    right = {
+        "optimum_neuron_version": exporter.version,
+        "neuronxcc_version": f"{exporter.compiler}+8ad7a3f",
+        "target": exporter.target,
+    }
+    (folder / "answers.json").write_text(json.dumps({**right, **answers}))
+    program = folder / "bin" / "optimum-cli"
+    program.write_text(STUB_EXPORTER)
+    program.chmod(0o755)
+    (folder / "done").touch()
+    return folder
+
+
 @dataclass
 class PublishCase:
     """One run; `publish` is the stage, as often as wanted."""
@@ -159,20 +176,7 @@ class PublishCase:
         return exporters()[self.service["engine_release"]]
 
     def install_exporter(self, **answers: Any) -> Path:
-        """Put a stand-in where the exporter's environment is built, complete; answers differ from what is right."""
-        folder = user_path(self.folder) / EXPORTERS / self.exporter.name
-        (folder / "bin").mkdir(parents=True, exist_ok=True)
-        right = {
-            "optimum_neuron_version": self.exporter.version,
-            "neuronxcc_version": f"{self.exporter.compiler}+8ad7a3f",
-            "target": self.exporter.target,
-        }
-        (folder / "answers.json").write_text(json.dumps({**right, **answers}))
-        program = folder / "bin" / "optimum-cli"
-        program.write_text(STUB_EXPORTER)
-        program.chmod(0o755)
-        (folder / "done").touch()
-        return folder
+        return install_exporter(self.folder, self.exporter, **answers)
 
     def write(self) -> Path:
         """Write environment and run; return the run's file."""

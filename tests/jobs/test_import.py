@@ -10,23 +10,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 from huggingface_hub import constants
 from moto import mock_aws
 from typer.testing import CliRunner, Result
 
 from slipway_jobs.cli import app
-from slipway_jobs.environment import Service
+from slipway_jobs.environment import Service, environment_file, read_environment
 from slipway_jobs.exporters import exporters
 from slipway_jobs.importing import hub as hub_module
-from slipway_jobs.ownership import user_path
 from slipway_jobs.publishing.manifest import Manifest
-from slipway_jobs.publishing.stage import EXPORTERS, Publication
+from slipway_jobs.publishing.stage import Publication
 from slipway_jobs.run import ImportRun, read_run
 from tests.assets.sandbox import ASSETS
 from tests.jobs.chain_case import FakeSlurm, environment_below
 from tests.jobs.hub_server import COMMIT, HubServer, hub_server
-from tests.jobs.publishing_case import LLAMA, SERVICE, STUB_EXPORTER, configuration
+from tests.jobs.publishing_case import LLAMA, SERVICE, configuration, install_exporter
 
 VERSION = "tanuki/v1"
 SHAPE = ("--batch-size", "4", "--sequence-length", "1024", "--tensor-parallel-size", "2")
@@ -60,7 +60,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
         monkeypatch.setattr(constants, "ENDPOINT", server.url)
         template = f"{server.url}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
         monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
-        monkeypatch.setattr(hub_module.time, "sleep", lambda _: None)
+        monkeypatch.setattr("time.sleep", lambda _: None)
         monkeypatch.setenv("HOME", str(tmp_path / "home"))
         monkeypatch.delenv("HF_TOKEN", raising=False)
         yield server
@@ -315,23 +315,7 @@ def test_what_was_fetched_is_published_with_where_it_comes_from(
 
 def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Manifest:
     """Carry out the publish stage on moto's S3, with the stand-in of the exporter."""
-    import boto3  # noqa: PLC0415 (after the environment's variables)
-
-    from slipway_jobs.environment import environment_file, read_environment  # noqa: PLC0415
-
-    exporter = exporters()[SERVICE["engine_release"]]
-    programs = user_path(tmp_path / "runs") / EXPORTERS / exporter.name / "bin"
-    programs.mkdir(parents=True)
-    programs.parents[2].chmod(0o700)
-    right = {
-        "optimum_neuron_version": exporter.version,
-        "neuronxcc_version": exporter.compiler,
-        "target": exporter.target,
-    }
-    (programs.parent / "answers.json").write_text(json.dumps(right))
-    (programs / "optimum-cli").write_text(STUB_EXPORTER)
-    (programs / "optimum-cli").chmod(0o755)
-    (programs.parent / "done").touch()
+    install_exporter(tmp_path / "runs", exporters()[SERVICE["engine_release"]])
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
     run = read_run(tmp_path / "runs" / "tanuki-v1" / "run.json")
