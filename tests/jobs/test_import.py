@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -12,7 +13,6 @@ from typing import Any
 
 import boto3
 import pytest
-from huggingface_hub import constants
 from moto import mock_aws
 from typer.testing import CliRunner, Result
 
@@ -57,9 +57,7 @@ FETCHED.add("chat_template.jinja")
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
     with hub_server(HubServer(files=model_files())) as server:
-        monkeypatch.setattr(constants, "ENDPOINT", server.url)
-        template = f"{server.url}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
-        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        monkeypatch.setattr("slipway_jobs.importing.resolve.hub_here", lambda: server.url)
         monkeypatch.setattr("time.sleep", lambda _: None)
         monkeypatch.setenv("HOME", str(tmp_path / "home"))
         monkeypatch.delenv("HF_TOKEN", raising=False)
@@ -97,9 +95,9 @@ def submitted(tmp_path: Path, *arguments: str) -> ImportRun:
     return run
 
 
-def fetch(run: ImportRun, hub: HubServer, **variables: str) -> subprocess.CompletedProcess[str]:
+def fetch(run: ImportRun, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run the fetch stage as its job does."""
-    known = {"HF_ENDPOINT": hub.url, "HOME": os.environ["HOME"], "PYTHONPATH": str(ASSETS / "jobs"), **variables}
+    known = {"HOME": os.environ["HOME"], "PYTHONPATH": str(ASSETS / "jobs"), **variables}
     command = [sys.executable, "-m", "slipway_jobs.importing", "--run", str(run.file)]
     return subprocess.run(command, env={**os.environ, **known}, capture_output=True, text=True, check=False)
 
@@ -109,7 +107,7 @@ def test_an_import_says_what_it_takes_and_submits_two_jobs(tmp_path: Path, hub: 
 
     assert result.exit_code == 0, result.output
     assert f"owner/model@{COMMIT}" in result.output
-    assert f"apache-2.0; read it: https://huggingface.co/owner/model/tree/{COMMIT}" in result.output
+    assert f"apache-2.0; read it: {hub.url}/owner/model/tree/{COMMIT}" in result.output
     assert "tgi on inf2.xlarge: batch 4, 1024 tokens, 2 cores" in result.output
     assert "fetch    job 1\npublish  job 2\n" in result.output
     assert "slipway-job status tanuki-v1" in result.output
@@ -132,7 +130,7 @@ def test_a_dry_run_prints_the_scripts_and_writes_nothing(tmp_path: Path) -> None
 def test_the_fetch_stage_brings_the_model_and_nothing_else(tmp_path: Path, hub: HubServer) -> None:
     run = submitted(tmp_path)
 
-    result = fetch(run, hub)
+    result = fetch(run)
 
     assert result.returncode == 0, result.stderr
     folder = run.model_directory
@@ -142,7 +140,7 @@ def test_the_fetch_stage_brings_the_model_and_nothing_else(tmp_path: Path, hub: 
     assert oct(folder.stat().st_mode & 0o777) == oct(0o755)
 
     before = len(hub.requests)
-    assert fetch(run, hub).returncode == 0
+    assert fetch(run).returncode == 0
     assert len(hub.requests) == before, "what is complete is not fetched again"
 
 
@@ -152,7 +150,7 @@ def test_a_fetch_goes_on_with_what_is_missing(tmp_path: Path, hub: HubServer) ->
     content = hub.files.pop(SHARDS[1])
     hub.files[SHARDS[1]] = content
     hub.damaged.add(SHARDS[1])
-    stopped = fetch(run, hub)
+    stopped = fetch(run)
     assert stopped.returncode == 1
     assert f"{SHARDS[1]} arrived with another checksum than the Hub names" in stopped.stderr
     assert not (run.model_directory / SHARDS[1]).exists()
@@ -160,12 +158,12 @@ def test_a_fetch_goes_on_with_what_is_missing(tmp_path: Path, hub: HubServer) ->
 
     hub.damaged.clear()
     hub.requests.clear()
-    assert fetch(run, hub).returncode == 0
+    assert fetch(run).returncode == 0
     assert (hub.given(SHARDS[0]), hub.given(SHARDS[1])) == (0, 1)
 
 
 def test_a_file_is_asked_for_again_when_the_hub_fails(tmp_path: Path, hub: HubServer) -> None:
-    repository = hub_module.look_up("owner/model", None, "model")
+    repository = hub_module.look_up(hub.url, "owner/model", None, "model")
     hub.unavailable[SHARDS[0]] = 1
     told: list[str] = []
 
@@ -175,16 +173,26 @@ def test_a_file_is_asked_for_again_when_the_hub_fails(tmp_path: Path, hub: HubSe
     assert told[0].startswith(f"{SHARDS[0]}: HfHubHTTPError, try 1 of 5")
 
 
+def test_a_hub_that_went_away_is_asked_five_times(tmp_path: Path, hub: HubServer) -> None:
+    repository = hub_module.look_up(hub.url, "owner/model", None, "model")
+    away = dataclasses.replace(repository, hub="http://127.0.0.1:9")
+    told: list[str] = []
+
+    with pytest.raises(hub_module.HubError, match=r"127\.0\.0\.1:9 does not answer"):
+        hub_module.download(away, [SHARDS[0]], tmp_path, told.append)
+    assert [line.partition(", ")[2] for line in told] == [f"try {number} of 5" for number in range(1, 5)]
+
+
 @pytest.mark.usefixtures("slurm")
 def test_a_gated_model_needs_the_users_token(tmp_path: Path, hub: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
     hub.gated, hub.token = True, "hf_secret"
     result = call("owner/model", "--as", VERSION, *SHAPE)
     assert result.exit_code == 1
-    assert "owner/model is gated: ask for access at https://huggingface.co/owner/model" in result.output
+    assert f"owner/model is gated: ask for access at {hub.url}/owner/model" in result.output
 
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
     run = submitted(tmp_path)
-    assert fetch(run, hub, HF_TOKEN="hf_secret").returncode == 0
+    assert fetch(run, HF_TOKEN="hf_secret").returncode == 0
     assert "hf_secret" not in "".join(path.read_text() for path in Path(run.directory).rglob("*") if path.is_file()), (
         "a token is in no file of the run"
     )
@@ -266,10 +274,10 @@ def test_the_environment_file_may_say_how_it_is_compiled(tmp_path: Path, monkeyp
 
 @pytest.mark.usefixtures("slurm")
 def test_a_hub_that_does_not_answer_is_told(hub: HubServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr("slipway_jobs.importing.resolve.hub_here", lambda: "http://127.0.0.1:9")
     result = call("owner/model", "--as", VERSION, *SHAPE)
     assert result.exit_code == 1
-    assert "the Hugging Face Hub does not answer" in result.output
+    assert "http://127.0.0.1:9 does not answer" in result.output
     assert "copy the model to a folder on /fsx and name the folder" in result.output
     assert not hub.requests
 
@@ -301,7 +309,7 @@ def test_what_was_fetched_is_published_with_where_it_comes_from(
     tmp_path: Path, hub: HubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = submitted(tmp_path)
-    assert fetch(run, hub).returncode == 0
+    assert fetch(run).returncode == 0
 
     manifest = published(tmp_path, monkeypatch)
 

@@ -36,6 +36,9 @@ class FetchedModel(Section):
     commit: str | None = None
     """The commit of the repository."""
 
+    hub: str | None = None
+    """Address of the Hub, or of a mirror of it (HF_ENDPOINT); None for a folder."""
+
     license: str | None = None
     """The licence that the repository names."""
 

@@ -37,8 +37,9 @@ def _fetch(run: ImportRun) -> None:
     if done.is_file():
         _tell(f"{folder} is complete: nothing to fetch")
         return
+    assert run.model.hub
     assert run.model.repository
-    repository = look_up(run.model.repository, run.model.commit, "model")
+    repository = look_up(run.model.hub, run.model.repository, run.model.commit, "model")
     _, names = describe(repository)
     folder.parent.mkdir(parents=True, exist_ok=True)
     own_folder(folder, folder.parents[1])

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Literal, NoReturn
 
 from httpx2 import HTTPError
-from huggingface_hub import HfApi, hf_hub_download
+from huggingface_hub import HfApi, constants, hf_hub_download
 from huggingface_hub.errors import (
     GatedRepoError,
     HfHubHTTPError,
     HFValidationError,
+    LocalEntryNotFoundError,
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
@@ -38,6 +39,8 @@ TRIES = 5
 TIMEOUT_SECONDS = 30.0
 """How long the Hub may take for an answer."""
 
+# Where a file's metadata cannot be asked for, huggingface_hub looks for the file on the disk.
+_AWAY = (HTTPError, LocalEntryNotFoundError, ConnectionError, TimeoutError)
 _SIDE_BY_SIDE = 4
 _READ_BYTES = 8 * 2**20
 _OWN_FILES = ".cache"
@@ -83,6 +86,7 @@ class Repository:
     """One commit of a repository.
 
     Attributes:
+        hub: address of the Hub, or of a mirror of it.
         name: owner and name.
         kind: what it holds.
         commit: the commit.
@@ -90,6 +94,7 @@ class Repository:
         files: its files by name.
     """
 
+    hub: str
     name: str
     kind: Kind
     commit: str
@@ -99,13 +104,19 @@ class Repository:
     @property
     def url(self) -> str:
         """The page of the commit, where people read the licence."""
-        return f"https://huggingface.co/{'datasets/' if self.kind == 'dataset' else ''}{self.name}/tree/{self.commit}"
+        return f"{self.hub}/{'datasets/' if self.kind == 'dataset' else ''}{self.name}/tree/{self.commit}"
 
 
-def look_up(name: str, revision: str | None, kind: Kind) -> Repository:
+def hub_here() -> str:
+    """Return the address of the Hub, or of the mirror that HF_ENDPOINT names."""
+    return constants.ENDPOINT
+
+
+def look_up(hub: str, name: str, revision: str | None, kind: Kind) -> Repository:
     """Ask the Hub for a repository.
 
     Args:
+        hub: address of the Hub, or of a mirror of it.
         name: owner and name.
         revision: branch, tag or commit; none for the default branch.
         kind: what it holds.
@@ -114,12 +125,14 @@ def look_up(name: str, revision: str | None, kind: Kind) -> Repository:
         HubError: it is not there, the user may not see it, or the Hub does not answer.
     """
     try:
-        found = HfApi().repo_info(name, revision=revision, repo_type=kind, files_metadata=True, timeout=TIMEOUT_SECONDS)
+        api = HfApi(endpoint=hub)
+        found = api.repo_info(name, revision=revision, repo_type=kind, files_metadata=True, timeout=TIMEOUT_SECONDS)
     except (HTTPError, HFValidationError, OSError) as error:
-        _refuse(error, name, revision)
+        _refuse(error, hub, name, revision)
     card = getattr(found, "card_data", None)
     files = [_file(name, sibling) for sibling in getattr(found, "siblings", None) or ()]
     return Repository(
+        hub=hub,
         name=name,
         kind=kind,
         commit=str(found.sha),
@@ -158,11 +171,16 @@ def _bring(repository: Repository, file: HubFile, folder: Path, tell: Callable[[
         (folder / file.name).unlink(missing_ok=True)
         try:
             hf_hub_download(
-                repository.name, file.name, repo_type=repository.kind, revision=repository.commit, local_dir=folder
+                repository.name,
+                file.name,
+                repo_type=repository.kind,
+                revision=repository.commit,
+                local_dir=folder,
+                endpoint=repository.hub,
             )
         except (HTTPError, OSError) as error:
             if attempt == TRIES or not _may_pass(error):
-                _refuse(error, repository.name, repository.commit)
+                _refuse(error, repository.hub, repository.name, repository.commit)
             tell(f"{file.name}: {type(error).__name__}, try {attempt} of {TRIES}")
             time.sleep(min(60, 5 * 2 ** (attempt - 1)))
     if file.is_at(folder / file.name):
@@ -176,7 +194,7 @@ def _may_pass(error: Exception) -> bool:
     if isinstance(error, HfHubHTTPError):
         status = error.response.status_code if error.response is not None else 500
         return status >= 500 or status == 429
-    return isinstance(error, HTTPError | ConnectionError | TimeoutError)
+    return isinstance(error, _AWAY)
 
 
 def _file(repository: str, sibling: RepoSibling) -> HubFile:
@@ -186,10 +204,10 @@ def _file(repository: str, sibling: RepoSibling) -> HubFile:
     return HubFile(sibling.rfilename, sibling.size, sha256, None if sha256 else sibling.blob_id)
 
 
-def _refuse(error: Exception, name: str, revision: str | None) -> NoReturn:
+def _refuse(error: Exception, hub: str, name: str, revision: str | None) -> NoReturn:
     if isinstance(error, GatedRepoError):
         raise GatedError(
-            f"{name} is gated: ask for access at https://huggingface.co/{name}, then put your token into "
+            f"{name} is gated: ask for access at {hub}/{name}, then put your token into "
             "~/.cache/huggingface/token (on Kubernetes: the environment's hugging_face_token_secret_arn)"
         ) from None
     if isinstance(error, RevisionNotFoundError):
@@ -198,9 +216,9 @@ def _refuse(error: Exception, name: str, revision: str | None) -> NoReturn:
         raise HubError(f"there is no repository {name} on the Hub, or it is private and your token may not read it")
     if isinstance(error, HFValidationError):
         raise HubError(f"{name!r} is not the name of a repository: write OWNER/NAME") from None
-    if isinstance(error, HfHubHTTPError) or not isinstance(error, HTTPError):
+    if isinstance(error, HfHubHTTPError) or not isinstance(error, _AWAY):
         raise HubError(f"{name}: {error}") from None
     raise HubError(
-        f"the Hugging Face Hub does not answer ({error}). Without a way to the internet, copy the model to a folder on "
+        f"{hub} does not answer ({error}). Without a way to the internet, copy the model to a folder on "
         "/fsx and name the folder"
     ) from None

@@ -10,7 +10,7 @@ from slipway_jobs.arithmetic.placement import cpu_queue
 from slipway_jobs.arithmetic.publication import without_service
 from slipway_jobs.check.resolve import shared_fields
 from slipway_jobs.environment import Environment, Service
-from slipway_jobs.importing.hub import NAME, GatedError, Repository, look_up
+from slipway_jobs.importing.hub import NAME, GatedError, Repository, hub_here, look_up
 from slipway_jobs.importing.model_files import describe
 from slipway_jobs.publishing.compatibility import check_compatibility
 from slipway_jobs.publishing.model_folder import Model, read_model_folder
@@ -66,10 +66,14 @@ def find_source(name: str, revision: str | None, environment: Environment) -> So
         return Source(FetchedModel(directory=str(folder)), read_model_folder(folder).model, None, None)
     if not NAME.fullmatch(name):
         raise ImportRefused(f"{name} is neither a folder here nor the name of a repository of the Hub (OWNER/NAME)")
-    repository = look_up(name, revision, "model")
+    repository = look_up(hub_here(), name, revision, "model")
     directory = Path(environment.prepared_directory, str(os.getuid()), _folder_name(repository))
     fetched = FetchedModel(
-        directory=str(directory), repository=name, commit=repository.commit, license=repository.license
+        directory=str(directory),
+        repository=name,
+        commit=repository.commit,
+        hub=repository.hub,
+        license=repository.license,
     )
     try:
         model, files = describe(repository)
