@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from slipway_jobs.chain.record import Attempt, read_attempts, read_chain
-from slipway_jobs.run import Stage, TrainingRun, read_training_run
+from slipway_jobs.run import Run, Stage, TrainingRun, read_training_run
 from tests.assets.sandbox import ASSETS
 from tests.slurm.local_slurm import ENDED, LocalSlurm, SlurmError, free_ports
 
@@ -67,6 +67,7 @@ class TrainingJobs:
         self.kit = kit
         self._requeued: dict[tuple[str, str], float] = {}
         self.home = directory / "home"
+        self.variables: dict[str, str] = {}  # more of the user's shell
         self.stubs = directory / "stubs"
         for folder in (self.home / ".aws", self.stubs, directory / "scratch", directory / "stacks"):
             folder.mkdir(parents=True)
@@ -125,7 +126,8 @@ class TrainingJobs:
                 "PYTHONPATH": str(self.kit),
                 "SLIPWAY_ENVIRONMENT": str(self.environment_file),
                 "COLUMNS": "120",
-            },
+            }
+            | self.variables,
             capture_output=True,
             text=True,
             check=False,
@@ -146,15 +148,15 @@ class TrainingJobs:
         """Return a submitted run."""
         return read_training_run(self.directory / "fsx" / "runs" / name / "run.json")
 
-    def job(self, run: TrainingRun, stage: Stage) -> str:
+    def job(self, run: Run, stage: Stage) -> str:
         """Return the Slurm job id of a stage's last submission."""
         return read_chain(run.chain_file).jobs[stage]
 
-    def attempts(self, run: TrainingRun, stage: Stage) -> tuple[Attempt, ...]:
+    def attempts(self, run: Run, stage: Stage) -> tuple[Attempt, ...]:
         """Return what is written down of a stage."""
         return read_attempts(run, stage)
 
-    def wait_for(self, run: TrainingRun, stage: Stage) -> str:
+    def wait_for(self, run: Run, stage: Stage) -> str:
         """Wait until a stage's job has ended and return its state. A requeued job is started at once.
 
         Raises:
@@ -167,7 +169,7 @@ class TrainingJobs:
             raise SlurmError(f"{error}\n{self.log(run, stage)[-4000:]}") from None
         return self.cluster.job(job)["JobState"]
 
-    def _ended(self, run: TrainingRun, job: str) -> bool:
+    def _ended(self, run: Run, job: str) -> bool:
         """Return whether a job has ended, and let the requeued jobs of its run start."""
         for other in read_chain(run.chain_file).jobs.values():
             fields = self.cluster.job(other)
@@ -189,7 +191,7 @@ class TrainingJobs:
         if time.monotonic() - self._requeued.setdefault((job, restart), time.monotonic()) > 2:
             self.cluster.start_now(job)
 
-    def log(self, run: TrainingRun, stage: Stage) -> str:
+    def log(self, run: Run, stage: Stage) -> str:
         """Return what a stage has printed so far."""
         file = run.log(stage)
         return file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""

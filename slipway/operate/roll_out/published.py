@@ -45,7 +45,13 @@ class Source(_Part):
     """Where the weights come from."""
 
     run: str
-    step: int
+    step: int | None = None
+    imported_from: str | None = None
+
+    @property
+    def told(self) -> str:
+        """Where they come from, for people."""
+        return f"run {self.run}, {self.imported_from or f'step {self.step}'}"
 
 
 class Compiled(_Part):
@@ -93,7 +99,7 @@ class PublishedModel(_Part):
 
     def summary(self) -> str:
         """Return what a person wants to know of it, in a line."""
-        made = f"run {self.source.run}, step {self.source.step}, {self.size / 2**30:.1f} GiB, {self.created_at}"
+        made = f"{self.source.told}, {self.size / 2**30:.1f} GiB, {self.created_at}"
         if self.compiled is None:
             return f"{made}; not compiled for an engine"
         how = self.compiled
