@@ -3,6 +3,7 @@
 import copy
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from slipway import facts
 from slipway_jobs.kubernetes.manifests import job_set, mpi_job
 from slipway_jobs.run import Stage
-from tests.jobs.kubernetes.manifest_case import LAUNCHERS, NAMES, OWNER, SECRET, placed
+from tests.jobs.chain_case import environment_below
+from tests.jobs.kubernetes.manifest_case import LAUNCHERS, NAMES, OWNER, SECRET, imported, on_kubernetes, placed
 from tests.kubernetes.manifest_validation import errors_of
 from tests.kubernetes.software_stack import VERSION
 
@@ -37,6 +39,13 @@ def test_every_recipe_is_valid(
 ) -> None:
     for manifest in made(name, launcher, local_queue):
         assert errors_of(manifest, version) == []
+
+
+@pytest.mark.parametrize("version", facts.kubernetes_versions())
+def test_an_import_is_valid(version: str) -> None:
+    environment = on_kubernetes(environment_below(Path("/fsx")), local_queue="jobs", secret=SECRET)
+    run = imported(environment)
+    assert errors_of(job_set(run, environment, run.stages, SUBMISSION), version) == []
 
 
 def pods(value: Any) -> Iterator[dict[str, Any]]:

@@ -7,9 +7,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+from slipway_jobs.check.resolve import shared_fields
 from slipway_jobs.environment import Environment, Kubernetes, PodResources
+from slipway_jobs.recipe.model import Export, Publish
 from slipway_jobs.recipe.problems import RecipeProblems
-from slipway_jobs.run import TrainingRun
+from slipway_jobs.run import FetchedModel, ImportRun, TrainingRun
 from tests.jobs.chain_case import RECIPES, environment_below, run_of
 
 NAMES = sorted(file.stem for file in RECIPES.glob("*.yaml"))
@@ -70,3 +72,20 @@ def placed(
         except RecipeProblems:
             continue
     raise LookupError(f"no environment has a place for {name}")
+
+
+def imported(environment: Environment, hub: str = "https://huggingface.co") -> ImportRun:
+    """Return the import of a model of the Hub."""
+    model = FetchedModel(
+        directory=f"{environment.prepared_directory}/1000/owner--model-01234567",
+        repository="owner/model",
+        commit="0123456789abcdef0123456789abcdef01234567",
+        hub=hub,
+    )
+    export = Export(batch_size=4, sequence_length=1024, tensor_parallel_size=2)
+    return ImportRun(
+        **shared_fields("tanuki-v1", environment, Path(environment.runs_directory).parent / "environment.json"),
+        cpu_queue="cpu",
+        model=model,
+        publication=Publish(model="tanuki", version="v1", export=export),
+    )

@@ -12,7 +12,7 @@ SUBMISSION_LABEL = "slipway/submission"
 """Label with what a submission is called, on all its objects and pods."""
 
 STAGE_LABEL = "slipway/stage"
-"""Label of a pod with its stage: `prepare`, `train` (which compiles first), `convert` or `publish`."""
+"""Label of a pod with its stage: `fetch`, `prepare`, `train` (which compiles first), `convert` or `publish`."""
 
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 """Label by which Kueue lets an object wait."""
