@@ -16,6 +16,7 @@ import pytest
 from moto import mock_aws
 from typer.testing import CliRunner, Result
 
+from slipway_jobs.arithmetic import publication
 from slipway_jobs.cli import app
 from slipway_jobs.environment import Service, environment_file, read_environment
 from slipway_jobs.exporters import exporters
@@ -115,6 +116,14 @@ def test_an_import_says_what_it_takes_and_submits_two_jobs(tmp_path: Path, hub: 
         f"{tmp_path}/runs/tanuki-v1/scripts/{stage}.sbatch" for stage in ("fetch", "publish")
     ]
     assert not any(hub.given(name) for name in SHARDS), "weights are fetched by the job alone"
+
+
+@pytest.mark.usefixtures("hub", "slurm")
+def test_a_host_that_is_small_for_the_weights_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(publication, "HOST_SHARE", 1e-9)
+    result = call("owner/model", "--as", VERSION, *SHAPE)
+    assert result.exit_code == 0
+    assert "of host memory that inf2.xlarge loads them through" in " ".join(result.output.split())
 
 
 @pytest.mark.usefixtures("hub", "slurm")

@@ -189,7 +189,7 @@ CASES = {
     "export cores": (
         "llama-2-7b",
         ["publish.export.tensor_parallel_size=4"],
-        ["4 NeuronCores", "inf2.xlarge has 2", "Write 1 or 2"],
+        ["4 NeuronCores", "inf2.8xlarge has 2", "Write 1 or 2"],
         ["publish.export.tensor_parallel_size=2"],
     ),
     "export memory": (
@@ -257,6 +257,15 @@ def test_says_that_a_model_without_a_service_is_published_uncompiled() -> None:
     [notice] = estimate_of("llama-2-7b", where=nowhere).notices
     assert notice.startswith("publish.export: the environment trn1 has no endpoint: the model is published uncompiled.")
     assert estimate_of("llama-2-7b", "publish.model=kitsune", "publish.export=null").notices == ()
+
+
+def test_says_that_a_host_is_small_for_the_weights_that_pass_through_its_memory() -> None:
+    trn1 = environment("trn1")
+    host = trn1.instance_types["inf2.8xlarge"].model_copy(update={"memory_gib": 16})
+    small = trn1.model_copy(update={"instance_types": {**trn1.instance_types, "inf2.8xlarge": host}})
+    [notice] = estimate_of("tanuki-8b", where=small).notices
+    assert "the weights (14.0 GiB) take 87% of the 16 GiB of host memory that inf2.8xlarge loads them" in notice
+    assert "Choose a larger `instance_type` of the model in the environment file." in notice
 
 
 def test_refuses_what_no_core_can_hold_and_names_the_single_changes_that_fit() -> None:

@@ -52,6 +52,7 @@ NOTICES: tuple[Callable[[Placement], Iterator[Finding]], ...] = (
     checkpoints.short_time_limit,
     checkpoints.short_hang_limit,
     publication.uncompiled,
+    publication.tight_serving_host,
 )
 """What works, and a person should know."""
 

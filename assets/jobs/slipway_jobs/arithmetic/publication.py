@@ -14,6 +14,10 @@ from slipway_jobs.recipe.architecture import Llama
 from slipway_jobs.recipe.model import Export
 from slipway_jobs.recipe.problems import Finding, listed
 
+HOST_SHARE = 0.6
+"""Part of a host's memory that weights may take while they are loaded. Reports of engines that were killed on
+inf2.xlarge are common (huggingface/optimum-neuron's issues); no documentation names a limit."""
+
 _SECTION = ("publish", "export")
 _BFLOAT16 = 2
 
@@ -59,6 +63,35 @@ def uncompiled(placement: Placement) -> Iterator[Finding]:
     if publish and publish.export and (reason := without_service(publish.model, environment)):
         fix = f"To compile it, add `{publish.model}` to `inference.models` of the environment file and deploy first."
         yield Finding(_SECTION, f"{reason}: the model is published uncompiled", fix)
+
+
+def tight_serving_host(placement: Placement) -> Iterator[Finding]:
+    """Notice: the endpoint's host may be too small to load the exported model."""
+    publish, environment = placement.recipe.publish, placement.environment
+    service = environment.service_of(publish.model) if publish and publish.export else None
+    if service and isinstance(placement.recipe.model, Llama):
+        weights = model_size(placement.recipe.model).total * _BFLOAT16
+        if message := tight_host(weights, service, environment):
+            fix = "Choose a larger `instance_type` of the model in the environment file."
+            yield Finding(_SECTION, message, fix)
+
+
+def tight_host(weight_bytes: int, service: Service, environment: Environment) -> str | None:
+    """Say that weights may not pass through the memory of a service's host, or return None if there is enough.
+
+    Args:
+        weight_bytes: bytes of the weights as they are served.
+        service: the service.
+        environment: the environment.
+    """
+    memory = environment.instance_types[service.instance_type].memory_gib * GIB
+    if weight_bytes <= memory * HOST_SHARE:
+        return None
+    return (
+        f"the weights ({weight_bytes / GIB:.1f} GiB) take {weight_bytes / memory:.0%} of the {memory / GIB:.0f} GiB "
+        f"of host memory that {service.instance_type} loads them through; above {HOST_SHARE:.0%} the engine may be "
+        "killed for lack of memory"
+    )
 
 
 def without_service(model: str, environment: Environment) -> str | None:

@@ -12,10 +12,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from slipway_jobs.arithmetic.publication import tight_host
 from slipway_jobs.check.command import environment_or_exit, fail
 from slipway_jobs.environment import Environment, Service, environment_file
 from slipway_jobs.importing.hub import HubError
 from slipway_jobs.importing.resolve import ImportRefused, Source, export_for, find_source, resolve_import
+from slipway_jobs.publishing.compatibility import EXPORT_PRECISION
 from slipway_jobs.publishing.refusal import PublishRefused
 from slipway_jobs.recipe.model import Export, Name, Publish
 from slipway_jobs.run import ImportRun
@@ -77,6 +79,9 @@ def import_model(
         typer.echo(scheduler_of(environment).preview(planned.run, environment, planned.todo), nl=False)
         return
     Console().print(_facts(run, found, service, export, environment))
+    weights = found.model.resident_bytes(EXPORT_PRECISION) if found.model else 0
+    if notice := tight_host(weights, service, environment):
+        Console().print(Text(f"Note: {notice}. Choose a larger instance_type of the model.", style="bold yellow"))
     _require_space(found, run)
     carry_out(planned)
 
@@ -113,7 +118,7 @@ def _facts(run: ImportRun, found: Source, service: Service, export: Export, envi
     if found.repository:
         rows.append(("licence", f"{run.model.license or 'not named'}; read it: {found.repository.url}"))
     if found.model:
-        weights = found.model.resident_bytes("bfloat16") / _GIB
+        weights = found.model.resident_bytes(EXPORT_PRECISION) / _GIB
         rows.append(("weights", f"{found.model.configuration.model_type}, {weights:.2f} GiB in bfloat16"))
     else:
         rows.append(("weights", "not known: the model is gated, and its jobs have the token. They check it first"))
