@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slipway_jobs.environment import Environment
+from slipway_jobs.arithmetic.estimate_table import dollars, hours
+from slipway_jobs.arithmetic.placement import cpu_queue
+from slipway_jobs.environment import Environment, Queue
+from slipway_jobs.publishing.export import HOURS
 from slipway_jobs.recipe.load import load_recipe
 from slipway_jobs.recipe.shipped import shipped_recipes
 from tests.assembly import PROJECT, SHIPPED
@@ -19,6 +22,7 @@ from tests.jobs.recipe_case import estimate_of, problems_of
 from tests.unit.test_job_kit_upload import kit_environment
 from tests.unit.test_kubernetes_stack import told
 
+README = PROJECT / "README.md"
 TRAINING = PROJECT / "docs" / "training.md"
 RECIPES = [file.stem for file in shipped_recipes()]
 
@@ -89,6 +93,34 @@ def test_the_documented_table_is_what_is_accepted(environments: dict[str, Enviro
         recipe: {name for name, environment in environments.items() if not problems_of(recipe, where=environment)}
         for recipe in RECIPES
     }
+
+
+def short_ways() -> list[tuple[str, str, str, str]]:
+    """The README's table: environment, command, time, cost."""
+    [table] = re.findall(
+        r"<!-- short ways.*?-->(.*?)<!-- /short ways -->", README.read_text(encoding="utf-8"), re.DOTALL
+    )
+    rows = [[cell.strip(" `") for cell in row.strip("|").split("|")] for row in table.strip().splitlines()[2:]]
+    return [(row[0], row[1], row[3], row[4]) for row in rows]
+
+
+def test_the_short_ways_of_the_readme_are_the_facts(environments: dict[str, Environment]) -> None:
+    computed = []
+    for name, command, _, _ in short_ways():
+        environment, words = environments[name], command.split()
+        if words[1] == "import":
+            price = environment.instance_types[next(iter(cpu(environment).instance_types))].usd_per_hour
+            computed.append((name, command, f"up to {HOURS:.0f} h on a CPU node", f"{price:.2f} USD an hour"))
+        else:
+            numbers = estimate_of(words[2], where=environment)
+            computed.append((name, command, hours(numbers), dollars(numbers)))
+    assert short_ways() == computed
+
+
+def cpu(environment: Environment) -> Queue:
+    found = cpu_queue(environment)
+    assert found
+    return found
 
 
 def test_a_recipe_that_a_document_submits_or_checks_is_accepted_there(environments: dict[str, Environment]) -> None:

@@ -31,13 +31,17 @@ def render(estimate: Estimate) -> RenderableType:
 
 def hours(estimate: Estimate) -> str:
     """Write the time of the train job."""
-    return f"{_range(estimate.hours, 1)} h" if estimate.hours else "no estimate"
+    if estimate.hours is None:
+        return "no estimate"
+    if estimate.hours.high < 1 / 60:
+        return "under a minute"
+    return f"{_range(estimate.hours * 60, 0)} min" if estimate.hours.high < 1 else f"{_range(estimate.hours, 1)} h"
 
 
 def dollars(estimate: Estimate) -> str:
     """Write the cost of the train job; a missing price is said, never 0."""
     if estimate.usd:
-        return f"{_range(estimate.usd, 0)} USD"
+        return "under 1 USD" if estimate.usd.high < 1 else f"{_range(estimate.usd, 0)} USD"
     return "no price" if estimate.usd_per_hour is None else "no estimate"
 
 

@@ -22,7 +22,9 @@ from slipway_jobs.recipe.model import Export
 DONE = "done"
 """File that says an export is complete."""
 
-_HOURS = 6.0
+HOURS = 6.0
+"""Longest time of a compilation."""
+
 _CONFIGURATION = "neuron_config.json"
 _NEEDED = ("config.json", _CONFIGURATION, "model.pt", "tokenizer_config.json")
 """What an engine reads, beside the weights."""
@@ -108,9 +110,9 @@ class ModelExport:
         }
         self.tell(
             f"optimum-neuron {self.exporter.version} compiles (neuronx-cc {self.exporter.compiler}), "
-            f"at most {_HOURS:.0f} h"
+            f"at most {HOURS:.0f} h"
         )
-        if problem := run_bounded(self.command(work), seconds=_HOURS * 3600, tell=self.tell, environment=variables):
+        if problem := run_bounded(self.command(work), seconds=HOURS * 3600, tell=self.tell, environment=variables):
             raise PublishRefused([f"the export failed: {problem}"])
 
 
