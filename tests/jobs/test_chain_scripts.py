@@ -115,31 +115,34 @@ def test_a_queue_of_several_instance_types_is_asked_for_the_recipes(tmp_path: Pa
 
 
 def test_the_environment_of_a_llama_on_trn1_is_upstreams(tmp_path: Path) -> None:
-    recipe = run_of(environment_below(tmp_path, "trn1"), "llama-3-8b").recipe
+    run = run_of(environment_below(tmp_path, "trn1"), "llama-3-8b")
 
-    given = variables(recipe, efa=True, release="2.28.1")
+    given = variables(run, efa=True)
 
     assert given["FI_PROVIDER"] == "efa"
     assert given["NEURON_CC_FLAGS"] == "--model-type transformer"
     assert given["NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS"] == "3"
     assert given["MALLOC_ARENA_MAX"] == "64"
     assert given["NEURON_RT_STOCHASTIC_ROUNDING_EN"] == "0"
-    assert "NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS" not in variables(recipe, efa=True, release="2.31.0")
-    assert not [name for name in variables(recipe, efa=False, release="2.28.1") if name.startswith("FI_")]
+    assert "NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS" not in variables(
+        run.model_copy(update={"neuron_release": "2.31.0"}), efa=True
+    )
+    assert not [name for name in variables(run, efa=False) if name.startswith("FI_")]
     assert "FI_EFA_USE_HUGE_PAGE" not in given
-    in_pods = variables(recipe, efa=True, release="2.28.1", scheduler="kubernetes")
+    in_pods = variables(run.model_copy(update={"scheduler": "kubernetes"}), efa=True)
     assert in_pods == {**given, "FI_EFA_USE_HUGE_PAGE": "0"}
 
 
 def test_the_environment_of_a_bert_on_trn1_is_upstreams(tmp_path: Path) -> None:
-    recipe = run_of(environment_below(tmp_path, "trn1"), "bert-large-phase-1").recipe
+    run = run_of(environment_below(tmp_path, "trn1"), "bert-large-phase-1")
 
-    given = variables(recipe, efa=True, release="2.28.1")
+    given = variables(run, efa=True)
 
     assert given["NEURON_CC_FLAGS"] == "--model-type transformer"
     assert given["NEURON_RT_STOCHASTIC_ROUNDING_EN"] == "1"
     assert given["ALLREDUCE_GRADIENTS_BUCKET_SIZE_MB"] == "512"
-    in_float32 = variables(recipe.model_copy(update={"precision": "float32"}), efa=True, release="2.28.1")
+    recipe = run.recipe.model_copy(update={"precision": "float32"})
+    in_float32 = variables(run.model_copy(update={"recipe": recipe}), efa=True)
     assert in_float32["NEURON_CC_FLAGS"] == "--model-type transformer --auto-cast=none"
     assert "NEURON_RT_STOCHASTIC_ROUNDING_EN" not in in_float32
 
@@ -176,7 +179,7 @@ def test_a_variable_that_the_scripts_set_is_refused_in_a_recipe() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_no_variable_is_a_known_trap(name: str) -> None:
     run, _ = placed(name)
-    given = variables(run.recipe, efa=True, release=run.neuron_release)
+    given = variables(run, efa=True)
 
     assert not given.keys() & {"XLA_USE_BF16", "XLA_DOWNCAST_BF16", "FI_EFA_FORK_SAFE"}
     assert "--cache_dir" not in given.get("NEURON_CC_FLAGS", "")

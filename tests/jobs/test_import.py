@@ -253,7 +253,7 @@ def test_a_repository_that_lacks_something_is_refused(hub: HubServer, missing: s
         (("owner/other", "--as", VERSION, *SHAPE), 1, "there is no repository owner/other on the Hub"),
         (("owner/model", "--as", VERSION, *SHAPE, "--revision", "v9"), 1, "owner/model has no revision 'v9'"),
         (("nowhere", "--as", VERSION, *SHAPE), 1, "nowhere is neither a folder here nor the name of a repository"),
-        (("owner/model", "--as", "kitsune/v1", *SHAPE), 1, "the endpoint has no model `kitsune`, only `tanuki`"),
+        (("owner/model", "--as", "kitsune/v1", *SHAPE), 2, "the endpoint has no model `kitsune`, only `tanuki`"),
         (("owner/model", "--as", VERSION), 1, "--batch-size is missing"),
         (("owner/model", "--as", "tanuki", *SHAPE), 2, "'tanuki' is not MODEL/VERSION"),
         (("owner/model", "--as", "tanuki/", *SHAPE), 2, "'tanuki/' is not MODEL/VERSION"),

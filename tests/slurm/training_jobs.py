@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from slipway_jobs.chain.record import Attempt, read_attempts, read_chain
-from slipway_jobs.run import Run, Stage, TrainingRun, read_training_run
+from slipway_jobs.run import Run, ScriptRun, Stage, TrainingRun, WorkerRun, read_training_run
 from tests.assets.sandbox import ASSETS
 from tests.slurm.local_slurm import ENDED, LocalSlurm, SlurmError, free_ports
 
@@ -205,11 +205,11 @@ class TrainingJobs:
         done = Path(run.checkpoint_directory) / f"step_{step:08d}" / "done"
         self.cluster.wait(f"the checkpoint of step {step}", done.exists)
 
-    def workers(self, run: TrainingRun) -> dict[int, int]:
+    def workers(self, run: WorkerRun) -> dict[int, int]:
         """Return the process ids of a run's running workers by their rank."""
         return {rank: process for process, rank in self._worker_processes(run)}
 
-    def kill_worker(self, run: TrainingRun, rank: int, number: signal.Signals = signal.SIGKILL) -> None:
+    def kill_worker(self, run: WorkerRun, rank: int, number: signal.Signals = signal.SIGKILL) -> None:
         """Send a signal to one worker, as soon as it runs.
 
         Raises:
@@ -218,7 +218,8 @@ class TrainingJobs:
         self.cluster.wait(f"worker {rank}", lambda: rank in self.workers(run))
         os.kill(self.workers(run)[rank], number)
 
-    def _worker_processes(self, run: TrainingRun) -> Iterator[tuple[int, int]]:
+    def _worker_processes(self, run: WorkerRun) -> Iterator[tuple[int, int]]:
+        named = run.program if isinstance(run, ScriptRun) else str(run.file)
         for folder in Path("/proc").glob("[0-9]*"):
             try:
                 words = (folder / "cmdline").read_bytes().split(b"\0")
@@ -226,7 +227,7 @@ class TrainingJobs:
             except OSError:
                 continue
             ranks = [int(variable[5:]) for variable in variables if variable.startswith(b"RANK=")]
-            if ranks and str(run.file).encode() in words:
+            if ranks and named.encode() in words:
                 yield int(folder.name), ranks[0]
 
 

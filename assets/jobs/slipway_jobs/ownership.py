@@ -13,7 +13,7 @@ import pwd
 import stat
 from pathlib import Path
 
-from slipway_jobs.run import Run, TrainingRun
+from slipway_jobs.run import Run, ScriptRun, TrainingRun, WorkerRun
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
@@ -88,9 +88,12 @@ def require_own_run(run: Run) -> None:
     scripts = directory / "scripts"
     for path in (directory, run.file, run.chain_file, directory / "stages", scripts, *scripts.glob("*")):
         require_own(path, directory.parent)
-    if isinstance(run, TrainingRun):
-        for folder in (run.checkpoint_directory, run.converted_directory):
-            require_own(Path(folder), Path(run.checkpoint_directory).parent)
+    if isinstance(run, WorkerRun):
+        require_own(Path(run.checkpoint_directory), Path(run.checkpoint_directory).parent)
+    if isinstance(run, ScriptRun):
+        require_own(Path(run.program), Path(run.program).parent)
+    elif isinstance(run, TrainingRun):
+        require_own(Path(run.converted_directory), Path(run.checkpoint_directory).parent)
         require_own(Path(run.prepared_directory), Path(run.prepared_directory).parents[1])
     elif product := run.product("fetch"):
         require_own(product, product.parents[1])
@@ -102,10 +105,11 @@ def make_own_folders(run: Run) -> None:
     Raises:
         NotOwn, OSError: as `own_folder`.
     """
-    if not isinstance(run, TrainingRun):
+    if not isinstance(run, WorkerRun):
         require_own_run(run)
         return
-    Path(run.prepared_directory).parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(run, TrainingRun):
+        Path(run.prepared_directory).parent.mkdir(parents=True, exist_ok=True)
     own_folder(Path(run.checkpoint_directory), Path(run.checkpoint_directory).parent)
     require_own_run(run)
     own_folder(Path(run.compile_cache), user_folder(Path(run.directory).parent))

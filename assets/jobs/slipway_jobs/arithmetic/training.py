@@ -22,7 +22,7 @@ SCRIPTS_OWN = re.compile(
 )
 """Variables that the job scripts set, and that jobs need as they are."""
 
-_SECRET = re.compile(r".*(TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|(ACCESS|API|PRIVATE)_?KEY)(_.*)?", re.IGNORECASE)
+SECRET = re.compile(r".*(TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?|(ACCESS|API|PRIVATE)_?KEY)(_.*)?", re.IGNORECASE)
 """Names of variables that hold a secret: a run's files on /fsx are readable by others."""
 
 _STRATEGIES = {"tensor_parallel": ("xla", "llama"), "fully_sharded": ("native", "llama")}
@@ -136,6 +136,6 @@ def environment_variables(recipe: Recipe) -> Iterator[Finding]:
         key = ("environment_variables", name)
         if SCRIPTS_OWN.fullmatch(name):
             yield Finding(key, "the job scripts set it themselves", "Leave it out.")
-        elif name != "TOKENIZERS_PARALLELISM" and _SECRET.fullmatch(name):
+        elif name != "TOKENIZERS_PARALLELISM" and SECRET.fullmatch(name):
             message = "its name says that it is a secret, and a run's files are readable by others"
             yield Finding(key, message, "Leave it out, and let your code read a file of yours in your home folder.")

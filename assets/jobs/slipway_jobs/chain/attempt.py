@@ -25,7 +25,7 @@ from typing import Literal, NamedTuple
 
 from slipway_jobs.chain.record import Attempt, Outcome, read_attempts, submission_job, write_attempts
 from slipway_jobs.ownership import NotOwn, make_own_folders
-from slipway_jobs.run import Run, Stage, TrainingRun, read_run
+from slipway_jobs.run import Run, ScriptRun, Stage, TrainingRun, read_run
 from slipway_training.checkpoints.layout import latest_complete, step_of
 
 Asked = Literal["none", "stop", "cancel"]
@@ -78,9 +78,20 @@ def failures_of(attempts: Sequence[Attempt], job: str) -> int:
 
 
 def newest_step(run: Run) -> int:
-    """Return the step of the newest complete checkpoint, 0 without."""
+    """Return the step of the newest complete checkpoint, 0 without.
+
+    Nobody knows the steps of a script: there it is the time of the newest file below its folder of checkpoints.
+    """
+    if isinstance(run, ScriptRun):
+        return newest_change(Path(run.checkpoint_directory))
     newest = latest_complete(Path(run.checkpoint_directory)) if isinstance(run, TrainingRun) else None
     return (step_of(newest) or 0) if newest else 0
+
+
+def newest_change(folder: Path) -> int:
+    """Return when a file below a folder was changed last, in Unix seconds; 0 without files."""
+    changes = (file.lstat().st_mtime for file in folder.rglob("*") if file.is_file())
+    return int(max(changes, default=0))
 
 
 def begin(run: Run, stage: Stage, job: str, restart: int, nodes: int) -> bool:

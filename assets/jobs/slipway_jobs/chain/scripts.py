@@ -17,7 +17,7 @@ from jinja2 import FileSystemLoader, StrictUndefined
 from slipway_jobs.arithmetic.estimate import estimate
 from slipway_jobs.chain.variables import variables
 from slipway_jobs.environment import Environment
-from slipway_jobs.run import Run, Stage, TrainingRun
+from slipway_jobs.run import Run, ScriptRun, Stage, TrainingRun, WorkerRun
 
 NODE_SCRIPT = "node.sh"
 """Name of the script that each node of the compile and train jobs runs."""
@@ -69,7 +69,7 @@ def render(run: Run, environment: Environment) -> dict[Path, str]:
         script(run, stage): templates.get_template(_template(stage)).render(_context(run, stage, environment))
         for stage in run.stages
     }
-    if isinstance(run, TrainingRun):
+    if isinstance(run, WorkerRun):
         scripts[node_script(run)] = templates.get_template("node.sh.j2").render(_worker_context(run, environment))
     return scripts
 
@@ -124,12 +124,12 @@ def _context(run: Run, stage: Stage, environment: Environment) -> dict[str, obje
         "stage": stage,
         "scheduler": run.scheduler,
         "grace_seconds": grace_seconds(run, environment),
-        "python_directory": Path(run.python if isinstance(run, TrainingRun) else run.kit_python).parent,
+        "python_directory": Path(run.python if isinstance(run, WorkerRun) else run.kit_python).parent,
         "programs": PROGRAMS,
         "needed": [run.done_file(before) for before in _before(run, stage)],
     }
     shared |= _slurm_context(run, stage, environment) if run.scheduler == "slurm" else _pod_context(run, stage)
-    if isinstance(run, TrainingRun) and stage in ("compile", "train"):
+    if isinstance(run, WorkerRun) and stage in ("compile", "train"):
         shared |= {"node_script": node_script(run), "compile_tries": COMPILE_TRIES, "when_terminated": "stop USR1"}
         return shared | _worker_context(run, environment)
     return shared | {
@@ -167,25 +167,28 @@ def _pod_context(run: Run, stage: Stage) -> dict[str, object]:
     }
 
 
-def _worker_context(run: TrainingRun, environment: Environment) -> dict[str, object]:
+def _worker_context(run: WorkerRun, environment: Environment) -> dict[str, object]:
     efa = any(queue.name == run.queue and queue.efa for queue in environment.queues)
+    ahead_of_time = run.recipe.compile.ahead_of_time if isinstance(run, TrainingRun) else "compile" in run.stages
     return {
         "run": run,
         "launcher": _launcher(environment),
-        "variables": variables(run.recipe, efa=efa, release=run.neuron_release, scheduler=run.scheduler),
+        "variables": variables(run, efa=efa),
+        "script": run if isinstance(run, ScriptRun) else None,
+        "ahead_of_time": ahead_of_time,
         # On processors only a stand-in of the compiler can fill it.
-        "cached": run.recipe.hardware.device == "neuron" or run.recipe.compile.ahead_of_time,
+        "cached": run.hardware.device == "neuron" or ahead_of_time,
         "cache_name": f"neuronxcc-{run.compiler}",
         "driver_check": _driver_check(run, environment),
         "cache_seconds": CACHE_SECONDS,
     }
 
 
-def _driver_check(run: TrainingRun, environment: Environment) -> Sequence[str]:
+def _driver_check(run: WorkerRun, environment: Environment) -> Sequence[str]:
     """Return the command that compares the node's driver with the library in the pod; empty on Slurm nodes."""
     stack = next((queue.training_stack for queue in environment.queues if queue.name == run.queue), None)
     runtime = environment.training_stacks[stack].runtime if stack else None
-    if run.scheduler == "slurm" or run.recipe.hardware.device != "neuron" or runtime is None:
+    if run.scheduler == "slurm" or run.hardware.device != "neuron" or runtime is None:
         return ()
     module = ("-m", "slipway_jobs.chain.neuron_driver")
     return (run.kit_python, *module, runtime.version, runtime.driver_from or "any", runtime.driver_below or "any")
@@ -223,8 +226,8 @@ def _with_token(run: Run, environment: Environment) -> list[str]:
 
 def _options(run: Run, stage: Stage, environment: Environment) -> list[tuple[str, str]]:
     """Return sbatch's options. --exclusive gives all processors of a node; the steps ask for them by themselves."""
-    workers = run.recipe.hardware if isinstance(run, TrainingRun) and stage in ("compile", "train") else None
-    queue = run.queue if isinstance(run, TrainingRun) and workers else run.cpu_queue
+    workers = run.hardware if isinstance(run, WorkerRun) and stage in ("compile", "train") else None
+    queue = run.queue if isinstance(run, WorkerRun) and workers else run.cpu_queue
     options = [
         ("job-name", job_name(run.name, stage)),
         ("comment", job_name(run.name, stage)),
@@ -250,11 +253,7 @@ def _options(run: Run, stage: Stage, environment: Environment) -> list[tuple[str
 
 def time_limit_hours(run: Run, stage: Stage) -> int:
     """Return the time limit of a stage's job."""
-    return (
-        run.recipe.restarts.time_limit_hours
-        if isinstance(run, TrainingRun) and stage == "train"
-        else OTHER_STAGES_HOURS
-    )
+    return run.restarts.time_limit_hours if isinstance(run, WorkerRun) and stage == "train" else OTHER_STAGES_HOURS
 
 
 def grace_seconds(run: Run, environment: Environment) -> int:
@@ -263,6 +262,8 @@ def grace_seconds(run: Run, environment: Environment) -> int:
     Enough, by the high ends of the estimate, to finish a step and to write a checkpoint, and 5 minutes more; at most
     half of the time limit. Slurm may send the signal up to a minute early (sbatch's manual page).
     """
+    if isinstance(run, ScriptRun):
+        return min(GRACE_SECONDS + run.save_seconds, run.restarts.time_limit_hours * 1800)
     if not isinstance(run, TrainingRun):
         return GRACE_SECONDS
     expected = estimate(run, environment)

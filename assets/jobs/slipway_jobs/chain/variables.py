@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slipway_jobs.recipe.model import Recipe
+from slipway_jobs.run import TrainingRun, WorkerRun
 
 Version = tuple[int, ...]
 
@@ -98,32 +99,38 @@ VARIABLES: Sequence[Variable] = (
 """The table. A variable has one value at most for a recipe."""
 
 
-def variables(
-    recipe: Recipe, *, efa: bool, release: str, scheduler: Literal["slurm", "kubernetes"] = "slurm"
-) -> dict[str, str]:
-    """Return the environment variables of a recipe's compile and train jobs; the recipe's own win.
+def variables(run: WorkerRun, *, efa: bool) -> dict[str, str]:
+    """Return the environment variables of a run's compile and train jobs; the recipe's own win.
+
+    A script gets what does not depend on a model; its own variables are for the script alone.
 
     Args:
-        recipe: the recipe.
+        run: the run.
         efa: whether the nodes reach each other by EFA.
-        release: Neuron SDK release on the nodes, for example `2.28.1`.
-        scheduler: whose jobs they are.
     """
-    rows = [row for row in VARIABLES if row.scheduler in (None, scheduler)]
-    ours = {row.name: row.value for row in rows if _applies(row, recipe, efa=efa, release=_version(release))}
-    return ours | recipe.environment_variables
+    recipe = run.recipe if isinstance(run, TrainingRun) else None
+    rows = [row for row in VARIABLES if _of_nodes(row, run, efa=efa) and _of_model(row, recipe)]
+    return {row.name: row.value for row in rows} | (recipe.environment_variables if recipe else {})
 
 
-def _applies(row: Variable, recipe: Recipe, *, efa: bool, release: Version) -> bool:
+def _of_nodes(row: Variable, run: WorkerRun, *, efa: bool) -> bool:
     return (
-        row.device == recipe.hardware.device
-        and row.framework in (None, recipe.hardware.framework)
-        and row.architecture in (None, recipe.model.architecture)
+        row.device == run.hardware.device
+        and row.framework in (None, run.hardware.framework)
+        and row.scheduler in (None, run.scheduler)
+        and (efa or not row.efa)
+        and (row.before is None or _version(run.neuron_release) < row.before)
+    )
+
+
+def _of_model(row: Variable, recipe: Recipe | None) -> bool:
+    if recipe is None:
+        return (row.architecture, row.strategies, row.pipeline, row.precision) == (None, None, None, None)
+    return (
+        row.architecture in (None, recipe.model.architecture)
         and recipe.parallelism.strategy in (row.strategies or (recipe.parallelism.strategy,))
         and row.pipeline in (None, recipe.parallelism.pipeline_parallel_size > 1)
         and row.precision in (None, recipe.precision)
-        and (efa or not row.efa)
-        and (row.before is None or release < row.before)
     )
 
 

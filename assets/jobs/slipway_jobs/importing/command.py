@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from slipway_jobs.arithmetic.publication import tight_host
+from slipway_jobs.arithmetic.publication import tight_host, without_service
 from slipway_jobs.check.command import environment_or_exit, fail
 from slipway_jobs.environment import Environment, Service, environment_file
 from slipway_jobs.importing.hub import HubError
@@ -66,6 +66,9 @@ def import_model(
         "sequence_length": sequence_length,
         "tensor_parallel_size": tensor_parallel_size,
     }
+    if reason := without_service(model, environment):
+        fix = "add the model to `inference.models` of the environment file and deploy first"
+        raise typer.BadParameter(f"{reason}: {fix}", param_hint="--as")
     try:
         service, export = export_for(model, environment, options)
         found = find_source(source, revision, environment)

@@ -98,10 +98,7 @@ def export_for(model: str, environment: Environment, options: dict[str, int | No
     """
     service = environment.service_of(model)
     if service is None:
-        raise ImportRefused(
-            f"{without_service(model, environment)}: add the model to `inference.models` of the environment file and "
-            "deploy first"
-        )
+        raise ImportRefused(str(without_service(model, environment)))
     said = service.compiled
     problems, shape = [], {}
     for name in SHAPE:

@@ -28,7 +28,7 @@ from slipway_jobs.chain.scripts import STOPPED_STATUS
 from slipway_jobs.environment import read_environment
 from slipway_jobs.kubernetes.api import MPI_JOBS, PODS, Api, ApiError, Object
 from slipway_jobs.kubernetes.manifests import job_set_name, mpi_job
-from slipway_jobs.run import Stage, TrainingRun, read_training_run
+from slipway_jobs.run import Stage, WorkerRun, read_worker_run
 
 T = TypeVar("T")
 
@@ -50,7 +50,7 @@ class Stopped(Exception):  # noqa: N818 (a signal, not an error)
     """The pod was asked to end."""
 
 
-def run_mpi_job(run: TrainingRun, api: Api, manifest: Object) -> int:
+def run_mpi_job(run: WorkerRun, api: Api, manifest: Object) -> int:
     """Create a run's MPIJob, wait for its end, and return this pod's exit status.
 
     Raises:
@@ -74,7 +74,7 @@ def run_mpi_job(run: TrainingRun, api: Api, manifest: Object) -> int:
         time.sleep(POLL_SECONDS)
 
 
-def outcome(run: TrainingRun, submission: str, restart: int) -> int:
+def outcome(run: WorkerRun, submission: str, restart: int) -> int:
     """Return the exit status for how the launcher ended, by what its scripts wrote down in this start of the JobSet.
 
     The Job's conditions tell less: a launcher that was stopped has failed for Kubernetes. One that began and never said
@@ -176,7 +176,7 @@ def _state(found: Object | None) -> str:
     return "waits for its workers"
 
 
-def _last_attempt(run: TrainingRun, submission: str, restart: int) -> Attempt | None:
+def _last_attempt(run: WorkerRun, submission: str, restart: int) -> Attempt | None:
     stages: tuple[Stage, ...] = ("compile", "train")
     attempts = [
         one
@@ -210,7 +210,7 @@ def _say(message: str) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the MPIJob of the run whose file is given; the exit status says how it ended."""
-    run = read_training_run(Path(arguments[0]))
+    run = read_worker_run(Path(arguments[0]))
     environment = read_environment(Path(run.environment_file))
     if environment.kubernetes is None:
         _say(f"FAILED: {run.environment_file} describes no Kubernetes cluster")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from slipway_jobs.recipe.model import Recipe
-from slipway_jobs.run import ImportRun, Run, Stage, TrainingRun
+from slipway_jobs.run import ImportRun, Run, ScriptRun, Stage, TrainingRun
 
 CHANGEABLE: Mapping[str, tuple[Stage, ...]] = {
     # When checkpoints are written and how long the job is patient have no influence on what is trained.
@@ -34,6 +34,10 @@ PINNED = ("training_stack", "compiler", "python", "kit_directory")
 """What a run takes over from the environment anew when it is submitted again; another graph may come of it."""
 
 
+SCRIPT_WORK = ("program", "arguments", "compile_arguments", "nodes", "python")
+"""What makes other work of a script. Whether it goes on from what is there is up to the script."""
+
+
 def differences(old: Recipe, new: Recipe) -> dict[str, tuple[Any, Any]]:
     """Return the keys whose values differ, with both values."""
     before, after = dict(_flat(old.model_dump())), dict(_flat(new.model_dump()))
@@ -54,11 +58,16 @@ def refused_changes(old: Run, new: Run) -> list[str]:
         ]
     if isinstance(old, ImportRun) and isinstance(new, ImportRun):
         return [f"it imported {old.model.origin}, not {new.model.origin}"] * (old.model.origin != new.model.origin)
+    if isinstance(old, ScriptRun) and isinstance(new, ScriptRun):
+        return []
     return [f"it is {old.kind}, not {new.kind}"]
 
 
 def undone_stages(old: Run, new: Run) -> set[Stage]:
     """Return the stages that allowed changes make undone, whether they are finished or not."""
+    if isinstance(old, ScriptRun) and isinstance(new, ScriptRun):
+        changed = any(getattr(old, name) != getattr(new, name) for name in SCRIPT_WORK)
+        return {"compile", "train"} if changed else set()
     if not isinstance(old, TrainingRun) or not isinstance(new, TrainingRun):
         return {"publish"} if old.publish != new.publish else set()
     undone: set[Stage] = set()

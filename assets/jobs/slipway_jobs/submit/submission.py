@@ -187,7 +187,7 @@ def _known_run(run: Run) -> Run:
 def _todo(run: Run, undone: set[Stage]) -> tuple[Stage, ...]:
     """Return the stages to do: what comes before a finished training is not done again for its own sake."""
     chain = run.stages
-    if finished(run, "train"):
+    if finished(run, "train") and "train" not in undone:
         chain = tuple(stage for stage in chain if STAGES.index(stage) > STAGES.index("train"))
     open_stages = [stage for stage in chain if stage in undone or not finished(run, stage)]
     if not open_stages:

@@ -9,7 +9,7 @@ import typer
 from pydantic import ValidationError
 
 from slipway_jobs.check.command import fail
-from slipway_jobs.run import TrainingRun
+from slipway_jobs.run import WorkerRun
 from slipway_jobs.watching.command import RunName
 from slipway_jobs.watching.report_table import neuron_top_command
 from slipway_jobs.watching.run_folders import NoSuchRun, find_run, scheduler_here
@@ -35,15 +35,15 @@ def top(
         [report] = run_reports([found], scheduler_here())
     except (NoSuchRun, OSError, ValidationError) as error:
         fail(str(error))
-    if not isinstance(found, TrainingRun):
+    if not isinstance(found, WorkerRun):
         fail(f"{found.name} is {found.kind}: it uses no NeuronCores")
-    if found.recipe.hardware.device != "neuron":
+    if found.hardware.device != "neuron":
         fail(f"{found.name} trains on processors: there are no NeuronCores to show")
     stage = next(stage for stage in report.stages if stage.stage == report.stage)
     if stage.stage not in ("compile", "train") or stage.state != "running":
         fail(f"{found.name} has no job on Neuron devices now: the stage {stage.stage} is {stage.state}")
-    if node >= found.recipe.hardware.nodes:
-        fail(f"--node {node}: the job has {found.recipe.hardware.nodes} nodes, from 0")
+    if node >= found.hardware.nodes:
+        fail(f"--node {node}: the job has {found.hardware.nodes} nodes, from 0")
     if report.scheduler == "kubernetes":
         if node >= len(stage.pods):
             fail(f"--node {node}: Kubernetes shows {len(stage.pods)} pods of the job")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from slipway_jobs.environment import Environment
-from slipway_jobs.run import Run, Stage, TrainingRun
+from slipway_jobs.run import Run, Stage, WorkerRun
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ def price_of(run: Run, environment: Environment | None) -> Price:
         run: the run.
         environment: where it runs; none where its file cannot be read any more.
     """
-    train = run.usd_per_node_hour if isinstance(run, TrainingRun) else None
+    train = run.usd_per_node_hour if isinstance(run, WorkerRun) else None
     if environment is None:
         return Price(train=train, cpu=None)
     prices = [

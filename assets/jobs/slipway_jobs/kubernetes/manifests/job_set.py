@@ -22,7 +22,7 @@ from slipway_jobs.kubernetes.manifests.pods import (
     worker_deadline_seconds,
     worker_grace_seconds,
 )
-from slipway_jobs.run import Run, Stage, TrainingRun
+from slipway_jobs.run import Run, Stage, WorkerRun
 
 WORK = "train"
 """The replicated job that compiles and trains."""
@@ -75,14 +75,14 @@ def _jobs(run: Run, environment: Environment, todo: Sequence[Stage], submission:
         if stage not in ("compile", "train"):
             pods = pod_template(run, environment, _single_pod(run, environment, stage, submission), submission)
             jobs[stage] = _job_template(pods, 1, [{"action": "Ignore", **DISRUPTION}])
-        elif WORK not in jobs and isinstance(run, TrainingRun):
+        elif WORK not in jobs and isinstance(run, WorkerRun):
             by_mpi = environment.kubernetes is not None and environment.kubernetes.launcher == "mpi"
             pod = (_mpi_pod if by_mpi else _worker_pod)(run, environment, submission)
             pods = pod_template(run, environment, pod, submission)
             stopped = {"containerName": CONTAINER, "operator": "In", "values": [STOPPED_STATUS]}
             rules: list[dict[str, Any]] = [{"action": "FailJob", "onExitCodes": stopped}]
             rules.append({"action": "FailJob", **DISRUPTION})
-            jobs[WORK] = _job_template(pods, 1 if by_mpi else run.recipe.hardware.nodes, rules)
+            jobs[WORK] = _job_template(pods, 1 if by_mpi else run.hardware.nodes, rules)
     return jobs
 
 
@@ -138,19 +138,19 @@ def _single_pod(run: Run, environment: Environment, stage: Stage, submission: st
     )
 
 
-def _worker_pod(run: TrainingRun, environment: Environment, submission: str) -> Pod:
+def _worker_pod(run: WorkerRun, environment: Environment, submission: str) -> Pod:
     return Pod(
         stage=WORK,
         command=("/bin/bash", str(script(run, "compile"))),
         placement=worker_placement(run, environment),
         grace_seconds=worker_grace_seconds(run, environment),
         deadline_seconds=worker_deadline_seconds(run, environment),
-        environment=_known_to_pods(submission, run.recipe.hardware.nodes)
+        environment=_known_to_pods(submission, run.hardware.nodes)
         | {"POD_UID": field("metadata.uid"), "POD_ADDRESS": field("status.podIP")},
     )
 
 
-def _mpi_pod(run: TrainingRun, environment: Environment, submission: str) -> Pod:
+def _mpi_pod(run: WorkerRun, environment: Environment, submission: str) -> Pod:
     """Return the pod that has the MPIJob do the work. It has no deadline: the MPIJob may wait for nodes for days."""
     return Pod(
         stage=WORK,
@@ -159,7 +159,7 @@ def _mpi_pod(run: TrainingRun, environment: Environment, submission: str) -> Pod
         # It ends the launcher's pod first, and tidies up after it.
         grace_seconds=worker_grace_seconds(run, environment) + 120,
         deadline_seconds=None,
-        environment=_known_to_pods(submission, run.recipe.hardware.nodes)
+        environment=_known_to_pods(submission, run.hardware.nodes)
         | {
             "POD_NAME": field("metadata.name"),
             "JOB_NAME": field("metadata.labels['batch.kubernetes.io/job-name']"),

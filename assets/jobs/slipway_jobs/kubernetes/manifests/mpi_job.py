@@ -23,14 +23,14 @@ from slipway_jobs.kubernetes.manifests.pods import (
     worker_deadline_seconds,
     worker_grace_seconds,
 )
-from slipway_jobs.run import TrainingRun
+from slipway_jobs.run import WorkerRun
 
 HOME = "/home/slipway"
 """Home of the user in the training image, which has the sshd's configuration."""
 
 
 def mpi_job(
-    run: TrainingRun, environment: Environment, owner: Mapping[str, Any], submission: str, restart: int
+    run: WorkerRun, environment: Environment, owner: Mapping[str, Any], submission: str, restart: int
 ) -> dict[str, Any]:
     """Return the MPIJob of a run.
 
@@ -56,7 +56,7 @@ def mpi_job(
         policy["suspend"] = True
     launcher = _launcher(run, environment, submission, restart)
     worker = _worker(run, environment)
-    nodes = run.recipe.hardware.nodes
+    nodes = run.hardware.nodes
     return {
         "apiVersion": "kubeflow.org/v2beta1",
         "kind": "MPIJob",
@@ -86,7 +86,7 @@ def _replicas(number: int, template: dict[str, Any]) -> dict[str, Any]:
     return {"replicas": number, "restartPolicy": "Never", "template": template}
 
 
-def _launcher(run: TrainingRun, environment: Environment, submission: str, restart: int) -> Pod:
+def _launcher(run: WorkerRun, environment: Environment, submission: str, restart: int) -> Pod:
     """Return the pod that runs the stages' scripts, each of which starts its work on all workers."""
     return Pod(
         stage="train",
@@ -97,13 +97,13 @@ def _launcher(run: TrainingRun, environment: Environment, submission: str, resta
         environment={
             "SLIPWAY_SUBMISSION": submission,
             "SLIPWAY_RESTART": str(restart),
-            "SLIPWAY_NODES": str(run.recipe.hardware.nodes),
+            "SLIPWAY_NODES": str(run.hardware.nodes),
             "SLIPWAY_NODE": field("spec.nodeName"),
         },
     )
 
 
-def _worker(run: TrainingRun, environment: Environment) -> Pod:
+def _worker(run: WorkerRun, environment: Environment) -> Pod:
     """Return a pod with a node's devices and an sshd. Before that one ends, what was started by it has to stop."""
     grace = worker_grace_seconds(run, environment)
     return Pod(

@@ -7,7 +7,7 @@ from typing import Any
 
 from slipway_jobs.environment import Environment
 from slipway_jobs.kubernetes.manifests.names import EFA_RESOURCE, NEURON_RESOURCE, NODE_GROUP_LABEL
-from slipway_jobs.run import Run, TrainingRun
+from slipway_jobs.run import Run, WorkerRun
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class Placement:
         return [{"key": NODE_GROUP_LABEL, "operator": "Equal", "value": self.node_group, "effect": "NoSchedule"}]
 
 
-def worker_placement(run: TrainingRun, environment: Environment) -> Placement:
+def worker_placement(run: WorkerRun, environment: Environment) -> Placement:
     """Return the place of the pods that train: one takes a whole node, with all its devices and EFA interfaces."""
-    hardware = run.recipe.hardware
+    hardware = run.hardware
     queue = next(queue for queue in environment.queues if queue.name == run.queue)
     instance_type = hardware.instance_type or next(iter(queue.instance_types))
     placement = _whole_node(run.queue, instance_type, environment)
