@@ -36,7 +36,9 @@ OTHERS = {
         "systemctl",
         "tr",
     ),
-    *(".", "lfs", "scontrol", "sinfo", "squeue", "torchrun", "xargs"),
+    *(".", "lfs", "readlink", "scontrol", "sinfo", "squeue", "torchrun", "xargs"),
+    # tests/training/test_own_environment.py runs them.
+    *("/apps/neuron/current/bin/python", "/fsx/envs/mine/bin/pip"),
 }
 """Programs whose commands they do not check."""
 

@@ -72,6 +72,17 @@ def test_it_says_what_runs_where_and_what_it_costs(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("slurm")
+def test_a_python_of_ones_own_finds_the_compiler_of_the_training_stack(tmp_path: Path) -> None:
+    python = tmp_path / "envs" / "mine" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.touch()
+    assert call(*TRN1, "--python", str(python), "train.py").exit_code == 0
+    script = (tmp_path / "runs" / "train" / "scripts" / "train.sbatch").read_text()
+    assert f"export PATH={python.parent}:/apps/neuron/xla-2.28/bin:" in script
+    assert f"    {python} -m torch.distributed.run" in (tmp_path / "runs" / "train" / "scripts" / "node.sh").read_text()
+
+
+@pytest.mark.usefixtures("slurm")
 def test_compiling_is_a_job_of_its_own(tmp_path: Path) -> None:
     result = call(*TRN1, "--compile", "--max-steps 5", "train.py", "--", "--rate", "1e-4")
 

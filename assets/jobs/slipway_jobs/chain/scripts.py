@@ -124,7 +124,7 @@ def _context(run: Run, stage: Stage, environment: Environment) -> dict[str, obje
         "stage": stage,
         "scheduler": run.scheduler,
         "grace_seconds": grace_seconds(run, environment),
-        "python_directory": Path(run.python if isinstance(run, WorkerRun) else run.kit_python).parent,
+        "python_directories": _python_directories(run, environment),
         "programs": PROGRAMS,
         "needed": [run.done_file(before) for before in _before(run, stage)],
     }
@@ -192,6 +192,15 @@ def _driver_check(run: WorkerRun, environment: Environment) -> Sequence[str]:
         return ()
     module = ("-m", "slipway_jobs.chain.neuron_driver")
     return (run.kit_python, *module, runtime.version, runtime.driver_from or "any", runtime.driver_below or "any")
+
+
+def _python_directories(run: Run, environment: Environment) -> Sequence[Path]:
+    """Return where the programs of the job's Python are: behind a script's own, those of the training stack."""
+    if not isinstance(run, WorkerRun):
+        return [Path(run.kit_python).parent]
+    own = Path(run.python).parent
+    stack = Path(environment.training_stacks_directory, run.training_stack).resolve() / "bin"
+    return [own, stack] if isinstance(run, ScriptRun) and own != stack else [own]
 
 
 def _before(run: Run, stage: Stage) -> Sequence[Stage]:
