@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -49,6 +51,17 @@ def placed(name: str, directory: Path = Path("/shared")) -> tuple[TrainingRun, E
         except RecipeProblems:
             continue
     pytest.fail(f"no environment has a place for {name}")
+
+
+def shellcheck(scripts: Mapping[Path, str], folder: Path) -> None:
+    """Write rendered scripts into a folder, and expect that shellcheck finds nothing in them."""
+    files = [folder / script.name for script in scripts]
+    for file, text in zip(files, scripts.values(), strict=True):
+        file.write_text(text, encoding="utf-8")
+        assert "\nset -euo pipefail\n" in text
+    command: list[str | Path] = [Path(sys.executable).with_name("shellcheck"), "--severity=style", *files]
+    check = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert check.returncode == 0, check.stdout + check.stderr
 
 
 SBATCH = """#!/bin/bash

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from slipway_jobs.chain.scripts import grace_seconds, render
 from slipway_jobs.chain.variables import variables
 from slipway_jobs.environment import Environment
 from slipway_jobs.run import Stage, TrainingRun
-from tests.jobs.chain_case import RECIPES, environment_below, placed, run_of
+from tests.jobs.chain_case import RECIPES, environment_below, placed, run_of, shellcheck
 from tests.jobs.kubernetes.test_manifests_scripts import ENDS_EARLY
 
 NAMES = sorted(file.stem for file in RECIPES.glob("*.yaml"))
@@ -31,18 +30,9 @@ def options(run: TrainingRun, environment: Environment, stage: Stage) -> dict[st
 @pytest.mark.parametrize("name", NAMES)
 def test_scripts_of_each_shipped_recipe_please_shellcheck(name: str, tmp_path: Path) -> None:
     run, environment = placed(name)
-    files: list[Path] = []
-    for script, text in render(run, environment).items():
-        files.append(tmp_path / script.name)
-        files[-1].write_text(text, encoding="utf-8")
-        assert not ENDS_EARLY.search(text)
-
-    shellcheck = Path(sys.executable).with_name("shellcheck")
-    command: list[str | Path] = [shellcheck, "--severity=style", *files]
-    check = subprocess.run(command, capture_output=True, text=True, check=False)
-
-    assert check.returncode == 0, check.stdout + check.stderr
-    assert all("\nset -euo pipefail\n" in file.read_text(encoding="utf-8") for file in files)
+    scripts = render(run, environment)
+    shellcheck(scripts, tmp_path)
+    assert not any(ENDS_EARLY.search(text) for text in scripts.values())
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from slipway_jobs.kubernetes.manifests import job_set, mpi_job
 from slipway_jobs.recipe.model import Restarts
 from slipway_jobs.run import ScriptRun, read_run
 from slipway_jobs.running.resolve import Wish, resolve_script
-from tests.jobs.chain_case import FakeSlurm, environment_below
+from tests.jobs.chain_case import FakeSlurm, environment_below, shellcheck
 from tests.jobs.kubernetes.manifest_case import LAUNCHERS, OWNER, on_kubernetes
 from tests.kubernetes.manifest_validation import errors_of
 
@@ -178,15 +177,7 @@ def test_its_scripts_please_shellcheck_and_hand_over_what_was_said(
     if launcher:
         environment = on_kubernetes(environment, launcher)  # type: ignore[arg-type]
     run = resolved(environment, tmp_path / "train.py", compile_arguments)
-    files = []
-    for script, text in render(run, environment).items():
-        files.append(tmp_path / script.name)
-        files[-1].write_text(text, encoding="utf-8")
-
-    shellcheck = Path(sys.executable).with_name("shellcheck")
-    command: list[str | Path] = [shellcheck, "--severity=style", *files]
-    check = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert check.returncode == 0, check.stdout
+    shellcheck(render(run, environment), tmp_path)
     node = (tmp_path / "node.sh").read_text()
     assert "export FI_PROVIDER=efa" in node
     assert "NEURON_RT_STOCHASTIC_ROUNDING_EN" not in node, "what depends on a model is the script's"

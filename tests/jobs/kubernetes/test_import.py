@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from slipway_jobs.environment import Environment, Service
 from slipway_jobs.exporters import exporters
 from slipway_jobs.kubernetes.manifests import job_set
 from slipway_jobs.run import ImportRun
-from tests.jobs.chain_case import environment_below
+from tests.jobs.chain_case import environment_below, shellcheck
 from tests.jobs.hub_server import HubServer, hub_server
 from tests.jobs.kubernetes.manifest_case import SECRET, imported, on_kubernetes
 from tests.jobs.publishing_case import LLAMA, SERVICE, configuration, install_exporter
@@ -123,12 +122,4 @@ def test_its_scripts_please_shellcheck(scheduler: str, tmp_path: Path) -> None:
     environment = environment_below(Path("/fsx"))
     if scheduler == "kubernetes":
         environment = on_kubernetes(environment, secret=SECRET)
-    files = []
-    for script, text in render(imported(environment), environment).items():
-        files.append(tmp_path / script.name)
-        files[-1].write_text(text, encoding="utf-8")
-
-    shellcheck = Path(sys.executable).with_name("shellcheck")
-    command: list[str | Path] = [shellcheck, "--severity=style", *files]
-    check = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert check.returncode == 0, check.stdout
+    shellcheck(render(imported(environment), environment), tmp_path)

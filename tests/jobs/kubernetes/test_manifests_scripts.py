@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +16,7 @@ from slipway_jobs.chain import scripts
 from slipway_jobs.chain.record import read_attempts
 from slipway_jobs.chain.scripts import render
 from slipway_jobs.run import Stage
+from tests.jobs.chain_case import shellcheck
 from tests.jobs.kubernetes import script_runs
 from tests.jobs.kubernetes.manifest_case import LAUNCHERS, NAMES, SECRET, placed
 from tests.jobs.kubernetes.script_runs import Record, ScriptRun, script_run
@@ -54,19 +53,11 @@ def purposes(records: list[Record]) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("name", NAMES)
 def test_scripts_of_pods_please_shellcheck(name: str, launcher: Literal["torchrun", "mpi"], tmp_path: Path) -> None:
     run, environment = placed(name, launcher, secret=SECRET)
-    files = []
-    for script, text in render(run, environment).items():
+    scripts = render(run, environment)
+    shellcheck(scripts, tmp_path)
+    for text in scripts.values():
         assert "SLURM" not in text
-        assert "\nset -euo pipefail\n" in text
         assert not ENDS_EARLY.search(text)
-        files.append(tmp_path / script.name)
-        files[-1].write_text(text, encoding="utf-8")
-
-    shellcheck = Path(sys.executable).with_name("shellcheck")
-    command: list[str | Path] = [shellcheck, "--severity=style", *files]
-    check = subprocess.run(command, capture_output=True, text=True, check=False)
-
-    assert check.returncode == 0, check.stdout + check.stderr
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)

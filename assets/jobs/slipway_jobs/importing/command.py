@@ -21,7 +21,7 @@ from slipway_jobs.publishing.compatibility import EXPORT_PRECISION
 from slipway_jobs.publishing.refusal import PublishRefused
 from slipway_jobs.recipe.model import Export, Name, Publish
 from slipway_jobs.run import ImportRun
-from slipway_jobs.submit.command import carry_out
+from slipway_jobs.submit.command import carry_out, run_name
 from slipway_jobs.submit.scheduler_choice import scheduler_of
 from slipway_jobs.submit.submission import Refused, plan
 from slipway_jobs.watching.price import price_of
@@ -73,8 +73,8 @@ def import_model(
         service, export = export_for(model, environment, options)
         found = find_source(source, revision, environment)
         publish = Publish(model=model, version=number, export=export)
-        run_name = _name(name or f"{model}-{number}")
-        run = resolve_import(found, publish, service, environment, environment_file=environment_file(), name=run_name)
+        name = run_name(name or f"{model}-{number}")
+        run = resolve_import(found, publish, service, environment, environment_file=environment_file(), name=name)
         planned = plan(run, environment)
     except (ImportRefused, HubError, PublishRefused, Refused, OSError) as problem:
         fail(f"{source} is not imported:\n{problem}")
@@ -102,14 +102,6 @@ def _version(text: str) -> tuple[str, str]:
         message = f"{text!r} is not MODEL/VERSION. Write lower-case letters, digits, '.' and '-', for example tanuki/v1"
         raise typer.BadParameter(message, param_hint="--as") from None
     return model, version
-
-
-def _name(text: str) -> str:
-    try:
-        return TypeAdapter(Name).validate_python(text)
-    except ValidationError:
-        message = f"{text!r} is not a run's name. Write lower-case letters, digits, '.' and '-', 63 at most"
-        raise typer.BadParameter(message, param_hint="--name") from None
 
 
 def _facts(run: ImportRun, found: Source, service: Service, export: Export, environment: Environment) -> Table:

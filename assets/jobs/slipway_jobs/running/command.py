@@ -7,17 +7,16 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic import TypeAdapter, ValidationError
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from slipway_jobs.check.command import environment_or_exit, fail
 from slipway_jobs.environment import environment_file
-from slipway_jobs.recipe.model import Name, Restarts
+from slipway_jobs.recipe.model import Restarts
 from slipway_jobs.run import ScriptRun
 from slipway_jobs.running.resolve import ScriptRefused, UnknownQueue, Wish, resolve_script
-from slipway_jobs.submit.command import carry_out
+from slipway_jobs.submit.command import carry_out, run_name
 from slipway_jobs.submit.scheduler_choice import scheduler_of
 from slipway_jobs.submit.submission import Refused, plan
 
@@ -73,7 +72,7 @@ def run(
         working_directory=Path.cwd(),
     )
     try:
-        resolved = resolve_script(wish, environment, environment_file(), _name(name or _from(script)))
+        resolved = resolve_script(wish, environment, environment_file(), run_name(name or _from(script)))
         planned = plan(resolved, environment)
     except UnknownQueue as problem:
         raise typer.BadParameter(str(problem), param_hint="--queue") from None
@@ -95,14 +94,6 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _from(script: Path) -> str:
     return script.stem.lower().replace("_", "-")
-
-
-def _name(text: str) -> str:
-    try:
-        return TypeAdapter(Name).validate_python(text)
-    except ValidationError:
-        message = f"{text!r} is not a run's name. Write lower-case letters, digits, '.' and '-', 63 at most"
-        raise typer.BadParameter(message, param_hint="--name") from None
 
 
 def _facts(run: ScriptRun) -> Table:

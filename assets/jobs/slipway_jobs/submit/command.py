@@ -48,6 +48,19 @@ def submit(
     carry_out(planned)
 
 
+def run_name(text: str) -> str:
+    """Return the name of a run that the command line gives.
+
+    Raises:
+        typer.BadParameter: it is not one; the exit status is 2.
+    """
+    try:
+        return TypeAdapter(Name).validate_python(text)
+    except ValidationError:
+        message = f"{text!r} is not a run's name. Write lower-case letters, digits, '.' and '-', 63 at most"
+        raise typer.BadParameter(message, param_hint="--name") from None
+
+
 def carry_out(planned: Plan) -> None:
     """Show the stages of a plan that need no work, submit the others, and say how to watch them.
 
