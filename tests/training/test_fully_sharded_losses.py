@@ -76,6 +76,21 @@ def test_losses_are_those_of_transformers(
     assert found[0][2] < found[0][0]
 
 
+def test_the_gradient_norm_is_that_of_transformers(saved: Path) -> None:
+    model: Any = LlamaForCausalLM.from_pretrained(saved, torch_dtype=torch.float32)
+    tokens = step_tokens(0)
+    model(input_ids=tokens, labels=tokens).loss.backward()
+    wanted = torch.nn.utils.get_total_norm(parameter.grad for parameter in model.parameters()).item()
+    recipe = make_recipe(parallelism={"tensor_parallel_size": 2})
+
+    def train(place: Workers) -> float:
+        strategy = FullySharded(recipe, place, saved, compiler=None)
+        take_steps(strategy, 0, 1)
+        return float(strategy.gradient_norm)
+
+    assert on_workers(4, train) == pytest.approx([wanted] * 4, rel=1e-5)
+
+
 def test_an_output_layer_that_is_the_embedding_stays_it(tmp_path: Path) -> None:
     sections = {"model": {"tie_word_embeddings": True}}
     folder = save_model(tmp_path, **sections)

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from slipway_jobs.run import TrainingRun
+from slipway_jobs.watching.metrics import read_metrics
 from slipway_training import loop
 from slipway_training.checkpoints.layout import complete_checkpoints, latest_complete, step_of
 from slipway_training.device import Workers, join, leave
@@ -25,6 +26,7 @@ class ScriptedStrategy:
     """Has the losses that it is given, and saves how many steps it took."""
 
     data_parallel_rank, data_parallel_size, checkpoint_format = 0, 1, "nxd"
+    gradient_norm = torch.tensor(0.5)
 
     def __init__(self, script: dict[int, float], stop_at: int | None = None) -> None:
         self.script, self.stop_at, self.taken = script, stop_at, 0
@@ -99,6 +101,7 @@ def test_each_step_is_recorded_and_every_interval_saved(
     strategy = ScriptedStrategy({})
     run_scripted(run, workers, request_, strategy, monkeypatch)
     assert losses(run) == {step: float(step) for step in range(1, 10)}
+    assert all(step.gradient_norm == 0.5 for step in read_metrics(run.metrics_file))
     assert saved_steps(run) == [3, 6, 9]
     assert run.done_file("train").exists()
     assert strategy.rates[:2] == [0.005, 0.01]

@@ -8,10 +8,11 @@ import pytest
 import torch
 
 from slipway_jobs.recipe.architecture import Bert
+from slipway_jobs.run import TrainingRun
 from slipway_training.device import Workers
 from slipway_training.strategies.tensor_parallel.limits import check_limits
 from tests.training.gloo_workers import on_workers
-from tests.training.tensor_parallel_training import make_split_run, make_strategy, train
+from tests.training.tensor_parallel_training import RATE, make_split_run, make_strategy, micro_batches, train
 
 SPLITS: dict[str, tuple[int, dict[str, Any]]] = {
     "two replicas": (2, {}),
@@ -40,6 +41,21 @@ def test_a_split_model_learns_as_a_whole_one(tmp_path: Path, single_losses: list
     losses = train(make_split_run(tmp_path, size, parallelism=parallelism), range(4))
     assert losses == pytest.approx(single_losses, rel=ROUNDING)
     assert losses[2] < losses[0] - 0.05  # the same samples again, after two steps
+
+
+def norm_of_a_step(run: TrainingRun, workers: Workers) -> float:
+    strategy = make_strategy(run, workers)
+    strategy.train_step(micro_batches(run, strategy, 0), RATE)
+    return float(strategy.gradient_norm)
+
+
+@pytest.mark.parametrize("name", ["TP2 PP2", "TP2, two replicas", "TP4, repeated heads"])
+def test_all_workers_know_the_norm_of_the_whole_gradient(tmp_path: Path, name: str) -> None:
+    size, parallelism = SPLITS[name]
+    [single] = on_workers(1, partial(norm_of_a_step, make_split_run(tmp_path / "single", 1)))
+    run = make_split_run(tmp_path / "split", size, parallelism=parallelism)
+    assert on_workers(size, partial(norm_of_a_step, run)) == pytest.approx([single] * size, rel=ROUNDING)
+    assert single > run.recipe.optimizer.gradient_clipping
 
 
 def test_fused_without_grouped_queries(tmp_path: Path) -> None:

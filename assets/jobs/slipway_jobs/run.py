@@ -77,7 +77,7 @@ class TrainingRun(WorkerRun):
 
     @property
     def metrics_file(self) -> Path:
-        """Lines of JSON, one for each logged step: step, loss, learning_rate, tokens, tokens_per_second, time."""
+        """Lines of JSON, one for each step; `slipway_jobs.watching.metrics.StepMetrics` says what is in one."""
         return Path(self.directory) / "metrics.jsonl"
 
     @property

@@ -157,7 +157,7 @@ class _Steps:
     def __init__(self, run: TrainingRun, workers: Workers, strategy: Strategy, samples: Samples, step: int) -> None:
         self._run, self._workers, self._strategy, self._samples = run, workers, strategy, samples
         self._step = self._saved = step
-        self._unread: tuple[int, torch.Tensor, float] | None = None
+        self._unread: tuple[int, torch.Tensor, torch.Tensor, float] | None = None
         self._not_a_number = 0
 
     def take(self, request: StopRequest, metrics: Metrics | None, watch: HangWatch) -> bool:
@@ -170,7 +170,7 @@ class _Steps:
                 break
             loss, rate = self._take_one()
             self._read_loss(metrics)
-            self._unread = (self._step, loss, rate)
+            self._unread = (self._step, loss, self._strategy.gradient_norm, rate)
             if self._workers.device.type == "cpu":
                 self._read_loss(metrics)  # there is no device to keep busy
             watch.progress()
@@ -191,11 +191,11 @@ class _Steps:
         """Read the loss of the step before the one that the device has just been given: the host stays ahead of it."""
         if self._unread is None:
             return
-        step, tensor, rate = self._unread
+        step, tensor, norm, rate = self._unread
         self._unread = None
         loss = float(tensor.item())
         if metrics:
-            metrics.record(step, loss, rate)
+            metrics.record(step, loss, float(norm.item()), rate)
         self._not_a_number = 0 if math.isfinite(loss) else self._not_a_number + 1
         if self._not_a_number >= LOSSES_THAT_ARE_NO_NUMBER:
             raise TrainingError(

@@ -59,7 +59,7 @@ class Metrics:
         """Leave what was done since the last step, such as a checkpoint, out of the next step's tokens per second."""
         self._last = time.monotonic()
 
-    def record(self, step: int, loss: float, learning_rate: float) -> None:
+    def record(self, step: int, loss: float, gradient_norm: float, learning_rate: float) -> None:
         """Write one step.
 
         Raises:
@@ -70,6 +70,7 @@ class Metrics:
         values = {
             "step": step,
             "loss": loss,
+            "gradient_norm": gradient_norm,
             "learning_rate": learning_rate,
             "tokens": step * self._tokens_per_step,
             "tokens_per_second": round(speed, 1),
@@ -77,7 +78,7 @@ class Metrics:
         }
         self._lines.write(json.dumps(values) + "\n")
         self._lines.flush()
-        for tag in ("loss", "learning_rate", "tokens_per_second"):
+        for tag in ("loss", "gradient_norm", "learning_rate", "tokens_per_second"):
             self._board.add_scalar(tag, values[tag], step)
         left = timedelta(seconds=round(seconds * (self._steps - step)))
         say(f"step {step}/{self._steps}  loss {loss:.4f}  lr {learning_rate:.2e}  {speed:,.0f} tokens/s  {left} left")

@@ -26,6 +26,9 @@ class Strategy(Protocol):
     checkpoint_format: str
     """`nxd` (NeuronX Distributed's files) or `dcp` (torch.distributed.checkpoint)."""
 
+    gradient_norm: torch.Tensor
+    """Norm of the whole gradient of the last step, before it was clipped; it may still be on the device."""
+
     def train_step(self, micro_batches: Sequence[MicroBatch], learning_rate: float) -> torch.Tensor:
         """Take one optimizer step and return the loss, averaged over all samples of the step on all workers.
 

@@ -22,6 +22,9 @@ class StepMetrics(BaseModel):
     loss: float
     """Mean loss of the step's samples; may be NaN or infinite."""
 
+    gradient_norm: float | None = None
+    """Norm of the step's gradient before it was clipped; none in lines of an older kit."""
+
     learning_rate: float
     """Learning rate of the step."""
 

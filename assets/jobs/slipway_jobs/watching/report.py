@@ -97,6 +97,9 @@ class Progress(Section):
     loss_steps: int
     """Steps that the change is measured over."""
 
+    gradient_norm: float | None
+    """Norm of the last step's gradient before it was clipped; none where it is not a number, or was not written."""
+
     learning_rate: float
     """Learning rate of the last step."""
 

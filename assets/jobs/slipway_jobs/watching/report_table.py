@@ -115,6 +115,7 @@ def _training(report: RunReport, now: float) -> list[tuple[str, str]]:
     return [
         ("step", f"{training.step} of {training.steps} ({percent:.0%}), {_ago(training.last_step_at, now)}"),
         ("loss", f"{_loss(training)}{_change(training)}"),
+        *([("gradient norm", f"{training.gradient_norm:.3g}")] if training.gradient_norm is not None else []),
         ("learning rate", f"{training.learning_rate:.3g}"),
         ("speed", f"{count(training.tokens_per_second)} tokens/s{used}, {count(training.tokens)} tokens so far"),
         ("left", left),

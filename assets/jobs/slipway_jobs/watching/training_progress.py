@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from statistics import fmean, median
 
@@ -57,6 +58,7 @@ def progress(
         loss=None if last.diverged else last.loss,
         loss_change=change,
         loss_steps=measured,
+        gradient_norm=last.gradient_norm if math.isfinite(last.gradient_norm or 0) else None,
         learning_rate=last.learning_rate,
         tokens=last.tokens,
         tokens_per_second=speed,

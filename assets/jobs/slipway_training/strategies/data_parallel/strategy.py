@@ -54,7 +54,8 @@ class DataParallel:
             end_graph(device)
         # All workers' gradients are averaged before they are clipped: it is the norm of the average that counts.
         average_gradients(self._optimizer, self._workers)
-        torch.nn.utils.clip_grad_norm_(self._model.parameters(), self._recipe.optimizer.gradient_clipping)
+        clipping = self._recipe.optimizer.gradient_clipping
+        self.gradient_norm = torch.nn.utils.clip_grad_norm_(self._model.parameters(), clipping)
         self._optimizer.step()
         self._optimizer.zero_grad()
         loss = average_loss(loss, self._workers)

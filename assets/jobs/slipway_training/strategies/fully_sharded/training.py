@@ -97,7 +97,7 @@ class FullySharded:
                 loss = self._loss(micro_batch) / len(micro_batches)
                 loss.backward()  # type: ignore[no-untyped-call]
             mean += _whole(loss.detach())
-        clip_gradients(self._parameters.values(), self._recipe.optimizer.gradient_clipping)
+        self.gradient_norm = clip_gradients(self._parameters.values(), self._recipe.optimizer.gradient_clipping)
         self._optimizer.step()
         self._optimizer.zero_grad()
         dist.all_reduce(mean, group=self._mesh.get_group("dp"))
@@ -217,14 +217,17 @@ def _adamw(parameters: Mapping[str, DTensor], recipe: Recipe) -> torch.optim.Ada
     return optimizer
 
 
-def clip_gradients(parameters: Iterable[DTensor], largest_norm: float) -> None:
+def clip_gradients(parameters: Iterable[DTensor], largest_norm: float) -> torch.Tensor:
     """Scale gradients down so that the norm of all of them, on all workers, is `largest_norm` at most.
+
+    Returns the norm before.
 
     The norms of parts are added up over the mesh; nothing is read on the host.
     """
     with_gradient = [parameter for parameter in parameters if parameter.grad is not None]
-    norm = nn.utils.get_total_norm((p.grad for p in with_gradient if p.grad is not None), foreach=False)
-    nn.utils.clip_grads_with_norm_(with_gradient, largest_norm, _whole(norm), foreach=False)
+    norm = _whole(nn.utils.get_total_norm((p.grad for p in with_gradient if p.grad is not None), foreach=False))
+    nn.utils.clip_grads_with_norm_(with_gradient, largest_norm, norm, foreach=False)
+    return norm
 
 
 def _whole(value: torch.Tensor) -> torch.Tensor:

@@ -57,7 +57,7 @@ class GlooTensorParallel:
     def train_step(self, micro_batches: Sequence[MicroBatch], learning_rate: float) -> Tensor:
         """Take one optimizer step and return the loss, averaged over all samples of the step on all workers."""
         loss = self._pipeline_losses(micro_batches) if self.schedule else self._losses(micro_batches)
-        self.optimizer.step(learning_rate)
+        self.gradient_norm = self.optimizer.step(learning_rate)
         dist.all_reduce(loss, group=self.groups.data.workers)
         return loss / self.data_parallel_size
 

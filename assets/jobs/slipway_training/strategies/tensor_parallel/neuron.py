@@ -73,6 +73,7 @@ class NeuronTensorParallel:
         loss = self._pipeline_loss(micro_batches) if self.pipelined else self._loss(micro_batches)
         set_learning_rate(self.optimizer, learning_rate, xm.xla_device())
         self.optimizer.step()
+        self.gradient_norm = self.optimizer.grad_norm
         self.optimizer.zero_grad()
         torch_xla.sync()
         return loss

@@ -86,16 +86,18 @@ class ZeroAdamW:
         sets = ((decayed, settings.weight_decay), (plain, 0.0))
         self.shares = [_FlatShare(parameters, decay, settings, groups.data) for parameters, decay in sets if parameters]
 
-    def step(self, learning_rate: float) -> None:
-        """Update the weights from their gradients, and drop these."""
+    def step(self, learning_rate: float) -> Tensor:
+        """Update the weights from their gradients, drop these, and return their norm before it was clipped."""
         reduced = [share.reduce_gradients(self.groups) for share in self.shares]
         squared = torch.stack([norm for _, norm in reduced]).sum()
         for group in (self.groups.tensor, self.groups.pipeline):
             dist.all_reduce(squared, group=group.workers)
         # As torch.nn.utils.clip_grad_norm_ does it.
-        factor = (self.clipping / (squared.sqrt() + 1e-6)).clamp(max=1.0)
+        norm = squared.sqrt()
+        factor = (self.clipping / (norm + 1e-6)).clamp(max=1.0)
         for share, (gradient, _) in zip(self.shares, reduced, strict=True):
             share.update(gradient * factor, learning_rate)
+        return norm
 
     def state_dict(self) -> dict[str, Any]:
         """Return this worker's share of the state."""
