@@ -13,6 +13,7 @@ from typing import Any
 
 import boto3
 import pytest
+from huggingface_hub import constants
 from moto import mock_aws
 from typer.testing import CliRunner, Result
 
@@ -96,9 +97,9 @@ def submitted(tmp_path: Path, *arguments: str) -> ImportRun:
     return run
 
 
-def fetch(run: ImportRun, **variables: str) -> subprocess.CompletedProcess[str]:
+def fetch(run: ImportRun) -> subprocess.CompletedProcess[str]:
     """Run the fetch stage as its job does."""
-    known = {"HOME": os.environ["HOME"], "PYTHONPATH": str(ASSETS / "jobs"), **variables}
+    known = {"HOME": os.environ["HOME"], "PYTHONPATH": str(ASSETS / "jobs")}
     command = [sys.executable, "-m", "slipway_jobs.importing", "--run", str(run.file)]
     return subprocess.run(command, env={**os.environ, **known}, capture_output=True, text=True, check=False)
 
@@ -200,8 +201,14 @@ def test_a_gated_model_needs_the_users_token(tmp_path: Path, hub: HubServer, mon
     assert f"owner/model is gated: ask for access at {hub.url}/owner/model" in result.output
 
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    assert call("owner/model", "--as", VERSION, *SHAPE).exit_code == 1, "a job does not see the shell's variable"
+
+    token = tmp_path / "home" / ".cache" / "huggingface" / "token"
+    token.parent.mkdir(parents=True)
+    token.write_text("hf_secret")
+    monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(token))
     run = submitted(tmp_path)
-    assert fetch(run, HF_TOKEN="hf_secret").returncode == 0
+    assert fetch(run).returncode == 0
     assert "hf_secret" not in "".join(path.read_text() for path in Path(run.directory).rglob("*") if path.is_file()), (
         "a token is in no file of the run"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import Annotated
@@ -59,6 +60,8 @@ def import_model(
     out for is what `compiled` of the model says in the environment file. An import that stopped goes on where it
     stopped when it is submitted again.
     """
+    # Jobs do not see this shell's variables: what they cannot fetch is refused here.
+    os.environ.pop("HF_TOKEN", None)
     environment = environment_or_exit()
     model, number = _version(version)
     options = {
