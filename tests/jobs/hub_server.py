@@ -1,6 +1,6 @@
 """A Hugging Face Hub on loopback, for the real huggingface_hub.
 
-What it answers is what huggingface_hub 2.4.0 reads: `HfApi.repo_info` of hf_api.py (`/api/models/NAME`, with
+What it answers is what huggingface_hub 2.4.0 reads: `HfApi.model_info` of hf_api.py (`/api/models/NAME`, with
 `/revision/REVISION`; keys of ModelInfo, RepoSibling and BlobLfsInfo), `get_hf_file_metadata` of file_download.py
 (X-Repo-Commit, ETag, Content-Length of `/NAME/resolve/REVISION/FILE`), `hf_raise_for_status` of utils/_http.py
 (X-Error-Code) and `http_get` of file_download.py (Range).
@@ -28,7 +28,6 @@ class HubServer:
     """One repository, with what goes wrong with it."""
 
     name: str = "owner/model"
-    kind: str = "models"
     files: dict[str, bytes] = field(default_factory=dict)
     license: str | None = "apache-2.0"
     gated: bool = False
@@ -46,7 +45,7 @@ class HubServer:
         return sum(request.startswith("GET") and request.endswith(f"/{file}") for request in self.requests)
 
     def info(self) -> dict[str, Any]:
-        """What `repo_info(files_metadata=True)` reads."""
+        """What `model_info(files_metadata=True)` reads."""
         siblings = [_sibling(name, content) for name, content in self.files.items()]
         card = {"license": self.license} if self.license else {}
         return {"id": self.name, "sha": COMMIT, "gated": self.gated, "cardData": card, "siblings": siblings}
@@ -83,7 +82,7 @@ def hub_server(hub: HubServer) -> Iterator[HubServer]:
         def _answer(self, *, with_content: bool) -> None:
             path = unquote(urlsplit(self.path).path)
             hub.requests.append(f"{self.command} {path}")
-            api, files = f"/api/{hub.kind}/{hub.name}", _files_prefix(hub)
+            api, files = f"/api/models/{hub.name}", f"/{hub.name}/resolve/"
             if path == api or path.startswith(f"{api}/revision/"):
                 revision = path.removeprefix(api).removeprefix("/revision/")
                 if revision not in ("", "main", COMMIT):
@@ -131,7 +130,3 @@ def hub_server(hub: HubServer) -> Iterator[HubServer]:
         server.shutdown()
         server.server_close()
         thread.join()
-
-
-def _files_prefix(hub: HubServer) -> str:
-    return f"/{'datasets/' if hub.kind == 'datasets' else ''}{hub.name}/resolve/"

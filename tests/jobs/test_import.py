@@ -28,6 +28,7 @@ from slipway_jobs.run import ImportRun, read_run
 from tests.assets.sandbox import ASSETS
 from tests.jobs.chain_case import FakeSlurm, environment_below
 from tests.jobs.hub_server import COMMIT, HubServer, hub_server
+from tests.jobs.kubernetes.manifest_case import on_kubernetes
 from tests.jobs.publishing_case import LLAMA, SERVICE, configuration, install_exporter
 
 VERSION = "tanuki/v1"
@@ -173,7 +174,7 @@ def test_a_fetch_goes_on_with_what_is_missing(tmp_path: Path, hub: HubServer) ->
 
 
 def test_a_file_is_asked_for_again_when_the_hub_fails(tmp_path: Path, hub: HubServer) -> None:
-    repository = hub_module.look_up(hub.url, "owner/model", None, "model")
+    repository = hub_module.look_up(hub.url, "owner/model", None)
     hub.unavailable[SHARDS[0]] = 1
     told: list[str] = []
 
@@ -184,7 +185,7 @@ def test_a_file_is_asked_for_again_when_the_hub_fails(tmp_path: Path, hub: HubSe
 
 
 def test_a_hub_that_went_away_is_asked_five_times(tmp_path: Path, hub: HubServer) -> None:
-    repository = hub_module.look_up(hub.url, "owner/model", None, "model")
+    repository = hub_module.look_up(hub.url, "owner/model", None)
     away = dataclasses.replace(repository, hub="http://127.0.0.1:9")
     told: list[str] = []
 
@@ -318,6 +319,19 @@ def test_a_folder_needs_no_network_and_is_published_compiled(
     manifest = published(tmp_path, monkeypatch)
     assert manifest.source.imported_from == str(folder)
     assert call(str(folder), "--as", VERSION, *SHAPE, "--revision", "main").exit_code == 1
+
+
+@pytest.mark.usefixtures("slurm")
+def test_pods_reach_folders_on_the_shared_disk_alone(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "environment.json"
+    deployed = on_kubernetes(read_environment(file)).model_copy(update={"runs_directory": str(tmp_path / "fsx/runs")})
+    file.write_text(deployed.model_dump_json(), encoding="utf-8")
+    folder = write(tmp_path / "mine", model_files())
+    result = call(str(folder), "--as", VERSION, *SHAPE)
+    assert result.exit_code == 1
+    assert f"{folder} is not below {tmp_path}/fsx, which is all that pods share: copy it there" in result.output
 
 
 @pytest.mark.usefixtures("slurm")

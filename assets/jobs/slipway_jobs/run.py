@@ -42,7 +42,7 @@ class TrainingRun(WorkerRun):
 
     @property
     def kind(self) -> str:
-        """What it is, for people."""
+        """What kind of run it is, as messages name it."""
         return "a training"
 
     @property
@@ -115,7 +115,7 @@ class ScriptRun(WorkerRun):
 
     @property
     def kind(self) -> str:
-        """What it is, for people."""
+        """What kind of run it is, as messages name it."""
         return "a script"
 
     @property
@@ -169,7 +169,7 @@ class FetchedModel(Section):
 
     @property
     def origin(self) -> str:
-        """Where it comes from, in a word."""
+        """Repository and commit, or the folder."""
         return f"{self.repository}@{self.commit}" if self.repository else self.directory
 
 
@@ -184,7 +184,7 @@ class ImportRun(Run):
 
     @property
     def kind(self) -> str:
-        """What it is, for people."""
+        """What kind of run it is, as messages name it."""
         return "an import"
 
     @property

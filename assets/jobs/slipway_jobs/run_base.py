@@ -58,7 +58,7 @@ class Run(Section):
     @property
     @abstractmethod
     def kind(self) -> str:
-        """What it is, for people."""
+        """What kind of run it is, as messages name it."""
 
     @property
     @abstractmethod

@@ -50,7 +50,7 @@ class Source(_Part):
 
     @property
     def told(self) -> str:
-        """Where they come from, for people."""
+        """Run and step, or the import's source, as messages name them."""
         return f"run {self.run}, {self.imported_from or f'step {self.step}'}"
 
 

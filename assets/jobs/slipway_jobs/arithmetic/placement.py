@@ -130,7 +130,7 @@ def _candidates(hardware: Hardware, environment: Environment) -> Iterator[tuple[
 
 
 def cpu_queue(environment: Environment) -> Queue | None:
-    """Return the queue of jobs that take one node without accelerator; none where all queues have accelerators."""
+    """Return the queue for jobs that need no accelerator, or None if every queue has accelerators."""
     return next((queue for queue in environment.queues if queue.training_stack is None), None)
 
 

@@ -39,7 +39,7 @@ def _fetch(run: ImportRun) -> None:
         return
     assert run.model.hub
     assert run.model.repository
-    repository = look_up(run.model.hub, run.model.repository, run.model.commit, "model")
+    repository = look_up(run.model.hub, run.model.repository, run.model.commit)
     _, names = describe(repository)
     folder.parent.mkdir(parents=True, exist_ok=True)
     own_folder(folder, folder.parents[1])

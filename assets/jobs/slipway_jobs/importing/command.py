@@ -19,6 +19,7 @@ from slipway_jobs.environment import Environment, Service, environment_file
 from slipway_jobs.importing.hub import HubError
 from slipway_jobs.importing.resolve import ImportRefused, Source, export_for, find_source, resolve_import
 from slipway_jobs.publishing.compatibility import EXPORT_PRECISION
+from slipway_jobs.publishing.export import HOURS
 from slipway_jobs.publishing.refusal import PublishRefused
 from slipway_jobs.recipe.model import Export, Name, Publish
 from slipway_jobs.run import ImportRun
@@ -56,9 +57,9 @@ def import_model(
 ) -> None:
     """Import a model that others trained: fetch it, check it, compile it for the endpoint, publish it.
 
-    It is checked before anything is fetched. What --batch-size, --sequence-length and --tensor-parallel-size are left
-    out for is what `compiled` of the model says in the environment file. An import that stopped goes on where it
-    stopped when it is submitted again.
+    The model is checked before anything is fetched. If you leave out --batch-size, --sequence-length or
+    --tensor-parallel-size, the value comes from `compiled` of the model in the environment file. To continue an import
+    that stopped, submit it again.
     """
     # Jobs do not see this shell's variables: what they cannot fetch is refused here.
     os.environ.pop("HF_TOKEN", None)
@@ -69,11 +70,12 @@ def import_model(
         "sequence_length": sequence_length,
         "tensor_parallel_size": tensor_parallel_size,
     }
-    if reason := without_service(model, environment):
+    service = environment.service_of(model)
+    if service is None:
         fix = "add the model to `inference.models` of the environment file and deploy first"
-        raise typer.BadParameter(f"{reason}: {fix}", param_hint="--as")
+        raise typer.BadParameter(f"{without_service(model, environment)}: {fix}", param_hint="--as")
     try:
-        service, export = export_for(model, environment, options)
+        export = export_for(service, options)
         found = find_source(source, revision, environment)
         publish = Publish(model=model, version=number, export=export)
         name = run_name(name or f"{model}-{number}")
@@ -126,7 +128,7 @@ def _facts(run: ImportRun, found: Source, service: Service, export: Export, envi
     rows.append(("for", f"{service.engine} on {service.instance_type}: {shape}"))
     price = price_of(run, environment).cpu
     cost = "price not known" if price is None else f"${price:.2f} an hour, list price"
-    rows.append(("runs on", f"one node of {run.cpu_queue} ({cost}); the compilation takes up to 6 hours"))
+    rows.append(("runs on", f"one node of {run.cpu_queue} ({cost}); the compilation takes at most {HOURS:.0f} h"))
     rows.append(("becomes", f"{run.publication.model}/{run.publication.version}"))
     for heading, text in rows:
         table.add_row(heading, Text(text))

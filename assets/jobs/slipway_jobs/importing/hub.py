@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import NoReturn
 
 from httpx2 import HTTPError
 from huggingface_hub import HfApi, constants, hf_hub_download
@@ -26,9 +26,6 @@ from huggingface_hub.errors import (
     RevisionNotFoundError,
 )
 from huggingface_hub.hf_api import RepoSibling
-
-Kind = Literal["model", "dataset"]
-"""What a repository holds."""
 
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 """A repository's name: owner and name."""
@@ -61,8 +58,8 @@ class HubFile:
     Attributes:
         name: its path.
         size: bytes.
-        sha256: SHA-256 of its content, hexadecimal, of large files (Git LFS, Xet); none of small ones.
-        git_sha1: SHA-1 as Git computes it, hexadecimal, of small ones.
+        sha256: SHA-256 of its content, hexadecimal, of a large file (Git LFS, Xet), or None for a small one.
+        git_sha1: SHA-1 of a small file as Git computes it, hexadecimal, or None for a large one.
     """
 
     name: str
@@ -88,15 +85,13 @@ class Repository:
     Attributes:
         hub: address of the Hub, or of a mirror of it.
         name: owner and name.
-        kind: what it holds.
         commit: the commit.
-        license: the licence that it names; none where it names none.
+        license: the licence in its model card, or None if the card has none.
         files: its files by name.
     """
 
     hub: str
     name: str
-    kind: Kind
     commit: str
     license: str | None
     files: dict[str, HubFile]
@@ -104,7 +99,7 @@ class Repository:
     @property
     def url(self) -> str:
         """The page of the commit, where people read the licence."""
-        return f"{self.hub}/{'datasets/' if self.kind == 'dataset' else ''}{self.name}/tree/{self.commit}"
+        return f"{self.hub}/{self.name}/tree/{self.commit}"
 
 
 def hub_here() -> str:
@@ -112,21 +107,20 @@ def hub_here() -> str:
     return constants.ENDPOINT
 
 
-def look_up(hub: str, name: str, revision: str | None, kind: Kind) -> Repository:
+def look_up(hub: str, name: str, revision: str | None) -> Repository:
     """Ask the Hub for a repository.
 
     Args:
         hub: address of the Hub, or of a mirror of it.
         name: owner and name.
-        revision: branch, tag or commit; none for the default branch.
-        kind: what it holds.
+        revision: branch, tag or commit, or None for the default branch.
 
     Raises:
         HubError: it is not there, the user may not see it, or the Hub does not answer.
     """
     try:
         api = HfApi(endpoint=hub)
-        found = api.repo_info(name, revision=revision, repo_type=kind, files_metadata=True, timeout=TIMEOUT_SECONDS)
+        found = api.model_info(name, revision=revision, files_metadata=True, timeout=TIMEOUT_SECONDS)
     except (HTTPError, HFValidationError, OSError) as error:
         _refuse(error, hub, name, revision)
     card = getattr(found, "card_data", None)
@@ -134,7 +128,6 @@ def look_up(hub: str, name: str, revision: str | None, kind: Kind) -> Repository
     return Repository(
         hub=hub,
         name=name,
-        kind=kind,
         commit=str(found.sha),
         license=str(card.license) if card and card.get("license") else None,
         files={file.name: file for file in files},
@@ -173,7 +166,6 @@ def _bring(repository: Repository, file: HubFile, folder: Path, tell: Callable[[
             hf_hub_download(
                 repository.name,
                 file.name,
-                repo_type=repository.kind,
                 revision=repository.commit,
                 local_dir=folder,
                 endpoint=repository.hub,

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slipway_jobs.arithmetic.placement import cpu_queue
-from slipway_jobs.arithmetic.publication import without_service
 from slipway_jobs.check.resolve import shared_fields
 from slipway_jobs.environment import Environment, Service
 from slipway_jobs.importing.hub import NAME, GatedError, Repository, hub_here, look_up
@@ -31,9 +30,9 @@ class Source:
 
     Attributes:
         fetched: where it comes from, and where it will be.
-        model: the model; none where it is gated and cannot be looked at from here.
-        repository: its repository; none for a folder.
-        fetched_bytes: bytes that will be fetched, of all its files; none where that is not known.
+        model: the model, or None if it is gated and this shell has no token.
+        repository: its repository, or None for a folder.
+        fetched_bytes: bytes of all files that will be fetched, or None if unknown.
     """
 
     fetched: FetchedModel
@@ -47,11 +46,11 @@ def find_source(name: str, revision: str | None, environment: Environment) -> So
 
     Args:
         name: a folder, or a repository of the Hub.
-        revision: branch, tag or commit of the repository; none for its default branch.
+        revision: branch, tag or commit of the repository, or None for its default branch.
         environment: the cluster.
 
     Raises:
-        ImportRefused: there is no such folder, or a folder has a revision.
+        ImportRefused: `name` is neither a folder nor a repository, or does not fit the options or the scheduler.
         HubError: the Hub does not have it, or does not answer.
         PublishRefused: it is no model that can be published.
         OSError: a file cannot be read.
@@ -61,12 +60,15 @@ def find_source(name: str, revision: str | None, environment: Environment) -> So
         if revision is not None:
             raise ImportRefused(f"--revision is for a repository of the Hub, and {name} is a folder: leave it out")
         folder = folder.resolve()
+        shared = Path(environment.runs_directory).parent
+        if environment.kubernetes and not folder.is_relative_to(shared):
+            raise ImportRefused(f"{folder} is not below {shared}, which is all that pods share: copy it there")
         if not (folder / "tokenizer_config.json").is_file():
             raise ImportRefused(f"{folder} has no tokenizer_config.json, and the engine needs the tokenizer")
         return Source(FetchedModel(directory=str(folder)), read_model_folder(folder).model, None, None)
     if not NAME.fullmatch(name):
         raise ImportRefused(f"{name} is neither a folder here nor the name of a repository of the Hub (OWNER/NAME)")
-    repository = look_up(hub_here(), name, revision, "model")
+    repository = look_up(hub_here(), name, revision)
     directory = Path(environment.prepared_directory, str(os.getuid()), _folder_name(repository))
     fetched = FetchedModel(
         directory=str(directory),
@@ -85,20 +87,16 @@ def find_source(name: str, revision: str | None, environment: Environment) -> So
     return Source(fetched, model, repository, sum(repository.files[file].size for file in files))
 
 
-def export_for(model: str, environment: Environment, options: dict[str, int | None]) -> tuple[Service, Export]:
-    """Return the service that versions of a model are for, and how they are compiled for it.
+def export_for(service: Service, options: dict[str, int | None]) -> Export:
+    """Return what a model is compiled for.
 
     Args:
-        model: the model's name on the endpoint.
-        environment: the cluster.
-        options: what the command line says of `SHAPE`; none for what the environment file says.
+        service: the endpoint's service that will serve it.
+        options: values of `SHAPE` from the command line; None takes the value from the environment file.
 
     Raises:
-        ImportRefused: the endpoint has no such model, or something is not said or said twice.
+        ImportRefused: a value is missing, or differs between the command line and the environment file.
     """
-    service = environment.service_of(model)
-    if service is None:
-        raise ImportRefused(str(without_service(model, environment)))
     said = service.compiled
     problems, shape = [], {}
     for name in SHAPE:
@@ -111,7 +109,7 @@ def export_for(model: str, environment: Environment, options: dict[str, int | No
         shape[name] = given or fixed or 1
     if problems:
         raise ImportRefused("\n".join(problems))
-    return service, Export(**shape)
+    return Export(**shape)
 
 
 def resolve_import(

@@ -43,22 +43,22 @@ class Source(Section):
     """Precision of the training, or data type of the weights of an imported model."""
 
     recipe: str | None = None
-    """The recipe's name; none of an imported model."""
+    """The recipe's name, or None for an imported model."""
 
     step: int | None = None
-    """Optimizer step of the checkpoint; none of an imported model."""
+    """Optimizer step of the checkpoint, or None for an imported model."""
 
     tensor_parallel_size: int | None = None
-    """Workers that shared each layer in the training; none of an imported model."""
+    """Workers that shared each layer in the training, or None for an imported model."""
 
     pipeline_parallel_size: int | None = None
-    """Stages of the training; none of an imported model."""
+    """Stages of the training, or None for an imported model."""
 
     neuron_release: str | None = None
-    """Neuron SDK release of the training; none of an imported model."""
+    """Neuron SDK release of the training, or None for an imported model."""
 
     imported_from: str | None = None
-    """Repository and commit on the Hugging Face Hub, or folder, of an imported model; none of one trained here."""
+    """Repository and commit, or folder, of an imported model, or None for a model that was trained here."""
 
     license: str | None = None
     """Licence that the repository of an imported model names."""
@@ -68,7 +68,7 @@ class Source(Section):
 
     @property
     def told(self) -> str:
-        """Where they come from, for people."""
+        """Run and step, or the import's source, as messages name them."""
         return f"run {self.run}, {self.imported_from or f'step {self.step}'}"
 
 

@@ -53,13 +53,13 @@ class Configuration(BaseModel):
     """Query heads."""
 
     num_key_value_heads: int | None = None
-    """Key and value heads; none where there is one for each query head."""
+    """Key and value heads, or None if every query head has its own."""
 
     head_dim: int | None = None
-    """Width of a head; none where the heads divide `hidden_size`."""
+    """Width of a head, or None if it is `hidden_size` divided by the number of heads."""
 
     quantization_config: dict[str, Any] | None = None
-    """How the weights are quantized; none where they are not."""
+    """How the weights are quantized, or None if they are not."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class ModelFolder:
 
     Attributes:
         path: the folder.
-        step: optimizer step of the checkpoint that it was made from; none of a model that others trained.
+        step: optimizer step of the checkpoint that it was made from; or None for a model that others trained.
         model: the model.
     """
 

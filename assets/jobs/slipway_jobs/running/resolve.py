@@ -35,13 +35,13 @@ class Wish:
     Attributes:
         script: the Python script.
         arguments: its arguments.
-        compile_arguments: further arguments for the compile job; none without such a job.
+        compile_arguments: further arguments for the compile job, or None for no compile job.
         queue: partition, or node group on Kubernetes.
-        instance_type: EC2 instance type of the nodes; none where the queue has one.
+        instance_type: EC2 instance type of the nodes, or None if the queue has only one.
         nodes: how many.
-        workers_per_node: processes on a node; none for one on each logical NeuronCore.
-        stack: training stack; none for the queue's own.
-        python: Python interpreter; none for the training stack's.
+        workers_per_node: processes on a node, or None for one on each logical NeuronCore.
+        stack: training stack, or None for the queue's own.
+        python: Python interpreter, or None for the training stack's.
         environment_variables: variables of the script.
         limits: failures and time limit.
         save_seconds: how long it may take to save a checkpoint after a signal.

@@ -23,7 +23,7 @@ class StepMetrics(BaseModel):
     """Mean loss of the step's samples; may be NaN or infinite."""
 
     gradient_norm: float | None = None
-    """Norm of the step's gradient before it was clipped; none in lines of an older kit."""
+    """Norm of the step's gradient before it was clipped; or None in a line of an older kit."""
 
     learning_rate: float
     """Learning rate of the step."""

@@ -98,7 +98,7 @@ class Progress(Section):
     """Steps that the change is measured over."""
 
     gradient_norm: float | None
-    """Norm of the last step's gradient before it was clipped; none where it is not a number, or was not written."""
+    """Norm of the last step's gradient before it was clipped; or null if it is NaN, infinite or not recorded."""
 
     learning_rate: float
     """Learning rate of the last step."""
@@ -189,7 +189,7 @@ class RunReport(Section):
     """The run's folder."""
 
     checkpoint_directory: str | None
-    """Its folder of checkpoints; none of a run that trains nothing."""
+    """Its folder of checkpoints; or null for a run that trains nothing."""
 
     converted_directory: str | None
     """The converted model; none before it is complete."""
