@@ -46,6 +46,12 @@ CASES = {
         ["9999 steps of decay after", "in 10000 steps"],
         ["optimizer.decay_steps=1000"],
     ),
+    "precision on processors": (
+        "llama-2-7b",
+        ["hardware.device=cpu", "precision=tf32"],
+        ["neuronx-cc makes `tf32` of float32", "not on processors", "Write bfloat16 or float32"],
+        ["precision=tf32"],
+    ),
     "compile steps": ("llama-2-7b", ["compile.steps=1"], ["1 step", "Write 2 or more"], ["compile.steps=2"]),
     # 9,600 GiB are 10,308 GB.
     "room for checkpoints": (
@@ -218,6 +224,17 @@ def test_refuses_with_the_numbers(recipe: str, wrong: list[str], parts: list[str
     problems = problems_of(recipe, *wrong)
     assert any(all(part in problem for part in parts) for problem in problems), problems
     assert problems_of(recipe, *right) == []
+
+
+def test_refuses_what_the_compiler_makes_of_float32_where_it_does_not() -> None:
+    [problem] = problems_of(
+        "llama-3-8b-native", "precision=float16", "parallelism.tensor_parallel_size=8", where="trn2"
+    )
+    assert "`float16` of float32 (`--auto-cast`) with framework xla, not on framework native" in problem
+    own = "environment_variables.NEURON_CC_FLAGS=--model-type transformer"
+    [problem] = problems_of("llama-2-7b", "precision=tf32", own)
+    assert "your NEURON_CC_FLAGS have no `--auto-cast`" in problem
+    assert problems_of("llama-2-7b", "precision=tf32", f"{own} --auto-cast=all --auto-cast-type=tf32") == []
 
 
 def test_refuses_an_export_for_which_the_service_is_not_made() -> None:

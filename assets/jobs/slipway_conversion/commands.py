@@ -71,7 +71,7 @@ def of_run(run: TrainingRun) -> Conversion:
         split=_told_split(told),
         format=told.format,
         model=told.model,
-        precision=run.recipe.precision,
+        precision=run.recipe.weights_precision,
         tokenizer=str(prepared) if prepared.is_dir() else run.recipe.data.tokenizer,
         run=run.name,
         step=told.step,

@@ -11,6 +11,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaForCausalLM
 
 from slipway_conversion.__main__ import main
+from slipway_conversion.commands import of_run
 from slipway_jobs.run import TrainingRun
 from slipway_training.checkpoints.layout import CheckpointFile, read_checkpoint_file
 from slipway_training.models.transformers_configuration import transformers_configuration
@@ -55,6 +56,13 @@ def _save_step(run: TrainingRun, step: int) -> LlamaForCausalLM:
 def _fails(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     assert main([str(argument) for argument in arguments]) == 1
     return capsys.readouterr().err
+
+
+@pytest.mark.parametrize("precision", ["float16", "tf32", "float32"])
+def test_what_the_compiler_makes_of_float32_is_converted_as_float32(run: TrainingRun, precision: str) -> None:
+    _save_step(run, 2)
+    recipe = run.recipe.model_copy(update={"precision": precision})
+    assert of_run(run.model_copy(update={"recipe": recipe})).precision == "float32"
 
 
 def test_a_run_gives_a_model_that_generates(run: TrainingRun, capsys: pytest.CaptureFixture[str]) -> None:

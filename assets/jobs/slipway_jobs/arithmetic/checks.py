@@ -13,6 +13,7 @@ from slipway_jobs.recipe.problems import Finding
 RECIPE_RULES: tuple[Callable[[Recipe], Iterator[Finding]], ...] = (
     training.strategy,
     training.strategy_options,
+    training.precision,
     training.ahead_of_time,
     training.compiled_steps,
     training.tied_embeddings,

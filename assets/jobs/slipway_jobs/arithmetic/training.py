@@ -62,6 +62,20 @@ def strategy_options(recipe: Recipe) -> Iterator[Finding]:
         yield Finding(("parallelism", "activation_checkpointing"), message, "Write selective or full.")
 
 
+def precision(recipe: Recipe) -> Iterator[Finding]:
+    """What neuronx-cc makes of float32 needs neuronx-cc, and its options in NEURON_CC_FLAGS."""
+    if recipe.precision == recipe.weights_precision:
+        return
+    key, hardware = ("precision",), recipe.hardware
+    if (hardware.device, hardware.framework) != ("neuron", "xla"):
+        where = "processors" if hardware.device == "cpu" else "framework native"
+        message = f"neuronx-cc makes `{recipe.precision}` of float32 (`--auto-cast`) with framework xla, not on {where}"
+        yield Finding(key, message, "Write bfloat16 or float32.")
+    elif "--auto-cast" not in recipe.environment_variables.get("NEURON_CC_FLAGS", "--auto-cast"):
+        message = f"your NEURON_CC_FLAGS have no `--auto-cast`, which makes `{recipe.precision}` of float32"
+        yield Finding(key, message, "Write float32, or leave your NEURON_CC_FLAGS out.")
+
+
 def ahead_of_time(recipe: Recipe) -> Iterator[Finding]:
     """neuron_parallel_compile traces XLA graphs; TorchNeuron compiles while it runs."""
     if recipe.compile.ahead_of_time and recipe.hardware.framework == "native":

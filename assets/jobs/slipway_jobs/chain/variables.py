@@ -6,17 +6,18 @@ these values are good ones on Trainium cannot be tried here: they are what AWS t
 
 Left out on purpose: XLA_USE_BF16 and XLA_DOWNCAST_BF16 (deprecated; the first ends in NCC_INLA001 with new compilers);
 FI_EFA_FORK_SAFE (for kernels before 5.13: Ubuntu 22.04 and later have newer ones); `--cache_dir` in NEURON_CC_FLAGS (it
-would win over NEURON_COMPILE_CACHE_URL); `--distribution-strategy llm-training` (only nemo-megatron's scripts have it,
+would win over NEURON_COMPILE_CACHE_URL); `--auto-cast-type=fp8_e4m3` (no loss is scaled, and no example of AWS's trains
+with it); `--distribution-strategy llm-training` (only nemo-megatron's scripts have it,
 NxD's do not); CCOM_SOCKET_IFNAME (Kubernetes only).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from slipway_jobs.recipe.model import Recipe
+from slipway_jobs.recipe.model import Precision, Recipe
 from slipway_jobs.run import TrainingRun, WorkerRun
 
 Version = tuple[int, ...]
@@ -47,8 +48,8 @@ class Variable:
     pipeline: bool | None = None
     """With or without pipeline parallelism."""
 
-    precision: Literal["bfloat16", "float32"] | None = None
-    """Precision it is for."""
+    precisions: tuple[Precision, ...] | None = None
+    """Precisions it is for."""
 
     efa: bool = False
     """Only on nodes with EFA."""
@@ -60,6 +61,14 @@ class Variable:
     """Scheduler whose jobs it is for."""
 
 
+AUTO_CAST: Mapping[Precision, str] = {
+    "tf32": "--auto-cast=matmult --auto-cast-type=tf32",
+    "float16": "--auto-cast=matmult --auto-cast-type=fp16",
+}
+"""neuronx-cc's options for the precisions that it makes of float32."""
+
+_TRANSFORMER = "--model-type transformer"
+
 VARIABLES: Sequence[Variable] = (
     # nxd, samples: several nodes talk over EFA, with direct access to the devices' memory.
     Variable("FI_PROVIDER", "efa", efa=True),
@@ -67,9 +76,13 @@ VARIABLES: Sequence[Variable] = (
     # libfabric's fi_efa(7): a pod may use no huge pages, since it asks for none; mapping one may end in SIGBUS.
     Variable("FI_EFA_USE_HUGE_PAGE", "0", efa=True, scheduler="kubernetes"),
     # nxd: all Llama scripts; samples: dp_bert_large_hf_pretrain_hdf5.py. float32 stays float32, whatever a
-    # release's default of --auto-cast is (docs: compiler/neuronx-cc/api-reference-guide).
-    Variable("NEURON_CC_FLAGS", "--model-type transformer", framework="xla", precision="bfloat16"),
-    Variable("NEURON_CC_FLAGS", "--model-type transformer --auto-cast=none", framework="xla", precision="float32"),
+    # release's default of --auto-cast is; the other types are those of --auto-cast-type that are for matrix products of
+    # a training, for trn1 and trn2 alike (docs v2.28.1: compiler/neuronx-cc/api-reference-guide/index.rst, lines
+    # 102-121; about-neuron/arch/neuron-features/data-types.rst).
+    Variable("NEURON_CC_FLAGS", _TRANSFORMER, framework="xla", precisions=("bfloat16",)),
+    Variable("NEURON_CC_FLAGS", f"{_TRANSFORMER} --auto-cast=none", framework="xla", precisions=("float32",)),
+    Variable("NEURON_CC_FLAGS", f"{_TRANSFORMER} {AUTO_CAST['tf32']}", framework="xla", precisions=("tf32",)),
+    Variable("NEURON_CC_FLAGS", f"{_TRANSFORMER} {AUTO_CAST['float16']}", framework="xla", precisions=("float16",)),
     Variable("NEURON_FUSE_SOFTMAX", "1", framework="xla"),
     # nxd: how many executions are queued ahead; release 2.31 took the variable away (docs).
     Variable("NEURON_RT_ASYNC_EXEC_MAX_INFLIGHT_REQUESTS", "3", framework="xla", pipeline=False, before=(2, 31)),
@@ -79,11 +92,16 @@ VARIABLES: Sequence[Variable] = (
     Variable("MALLOC_ARENA_MAX", "128", framework="xla", pipeline=True),
     Variable("MALLOC_ARENA_MAX", "64", framework="native"),
     # samples: with autocast, 1. nxd: with master weights in float32, 0 (run_llama_nxd.py, line 499): they keep small
-    # updates without it, and copies of a weight on several workers stay equal.
-    Variable("NEURON_RT_STOCHASTIC_ROUNDING_EN", "1", precision="bfloat16", strategies=("data_parallel",)),
+    # updates without it, and copies of a weight on several workers stay equal. Weights of float32 need none either: 0,
+    # so that no value of the user's shell reaches the job.
+    Variable("NEURON_RT_STOCHASTIC_ROUNDING_EN", "1", precisions=("bfloat16",), strategies=("data_parallel",)),
     Variable(
-        "NEURON_RT_STOCHASTIC_ROUNDING_EN", "0", precision="bfloat16", strategies=("tensor_parallel", "fully_sharded")
+        "NEURON_RT_STOCHASTIC_ROUNDING_EN",
+        "0",
+        precisions=("bfloat16",),
+        strategies=("tensor_parallel", "fully_sharded"),
     ),
+    Variable("NEURON_RT_STOCHASTIC_ROUNDING_EN", "0", precisions=("float16", "tf32", "float32")),
     # samples: seconds until an execution counts as hung; the default of 30 is short for a first collective.
     Variable("NEURON_RT_EXEC_TIMEOUT", "600", framework="xla"),
     # samples: gradients are reduced in buckets of 512 MB. torch_xla 2.9 reads this name (core/xla_model.py, line 1148;
@@ -125,12 +143,12 @@ def _of_nodes(row: Variable, run: WorkerRun, *, efa: bool) -> bool:
 
 def _of_model(row: Variable, recipe: Recipe | None) -> bool:
     if recipe is None:
-        return (row.architecture, row.strategies, row.pipeline, row.precision) == (None, None, None, None)
+        return (row.architecture, row.strategies, row.pipeline, row.precisions) == (None, None, None, None)
     return (
         row.architecture in (None, recipe.model.architecture)
         and recipe.parallelism.strategy in (row.strategies or (recipe.parallelism.strategy,))
         and row.pipeline in (None, recipe.parallelism.pipeline_parallel_size > 1)
-        and row.precision in (None, recipe.precision)
+        and recipe.precision in (row.precisions or (recipe.precision,))
     )
 
 

@@ -11,6 +11,10 @@ Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9.-]{0,61}[a-z
 """Lower-case letters, digits, `.` and `-`, 63 at most: part of paths, S3 keys and job names."""
 
 
+Precision = Literal["bfloat16", "float16", "tf32", "float32"]
+"""What a training computes in."""
+
+
 class Hardware(Section):
     """The nodes that the train job takes."""
 
@@ -218,8 +222,10 @@ class Recipe(Section):
     parallelism: Parallelism
     """The split."""
 
-    precision: Literal["bfloat16", "float32"] = "bfloat16"
-    """`bfloat16` computes in bfloat16, with weights and optimizer states kept in float32; `float32` does all in it."""
+    precision: Precision = "bfloat16"
+    """`bfloat16` computes in bfloat16, with weights and optimizer states kept in float32; `float32` does all in it.
+    `tf32` and `float16` are `float32` whose matrix products neuronx-cc casts to that type (`--auto-cast=matmult`), on
+    Trainium with framework `xla` only; float16 has the smaller range, and losses are not scaled."""
 
     batch: Batch
     """Samples of a step."""
@@ -244,3 +250,8 @@ class Recipe(Section):
 
     publish: Publish | None = None
     """Left out, the chain ends with the converted model on /fsx."""
+
+    @property
+    def weights_precision(self) -> Literal["bfloat16", "float32"]:
+        """Type of the model's weights: what the compiler casts is weights of float32."""
+        return "bfloat16" if self.precision == "bfloat16" else "float32"

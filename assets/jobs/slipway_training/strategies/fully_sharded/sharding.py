@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from copy import copy
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import nn
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from torch.distributed.device_mesh import DeviceMesh
 
     from slipway_jobs.recipe.architecture import Llama
-    from slipway_jobs.recipe.model import Recipe
+    from slipway_jobs.recipe.model import Precision, Recipe
 
 SEQUENCE = 1
 """Dimension of the sequence in a state of shape (batch, sequence, hidden)."""
@@ -144,7 +144,7 @@ def _recompute(model: Any, what: str) -> None:
             attention.config._attn_implementation = _RECOMPUTED_ATTENTION
 
 
-def _split_parameters(model: nn.Module, dp: DeviceMesh, precision: Literal["bfloat16", "float32"]) -> None:
+def _split_parameters(model: nn.Module, dp: DeviceMesh, precision: Precision) -> None:
     """Split each parameter by rows over the data-parallel workers; one group for each layer, one for the rest.
 
     Parameters, gradients and optimizer states are kept in float32. With `bfloat16` a group is gathered and computed
