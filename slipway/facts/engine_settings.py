@@ -30,7 +30,7 @@ class EngineSettings:
     """What the templates of an engine's row are filled with.
 
     Attributes:
-        model_directory: Absolute path of the model in the container.
+        model_directory: Absolute path of the model in the container, the same for every version.
         model_name: The name that clients know the model by.
         keep_alive_seconds: How long the server keeps a connection without a request open: longer than the load
             balancer does, or that one sends a request into a closed connection now and then.

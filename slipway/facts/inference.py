@@ -69,7 +69,8 @@ class InferenceEngine(Row):
         entry_point: What the container runs in place of the image's own entry point; none where that one is right.
         command: Templates (see ``EngineSettings``) of the arguments. One with a field that has no value is left out.
         environment: Templates of the variables' values, likewise.
-        model_id: Template of what clients send as ``model``: the id that the server lists.
+        model_id: Template of what clients send as ``model``: the id that the server lists. It is the same for every
+            version.
         port: TCP port the server listens on; closed until the model is loaded.
         health_path: Answers 200 when the server can generate.
         metrics_path: Prometheus metrics.

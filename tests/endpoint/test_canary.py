@@ -53,6 +53,16 @@ def test_all_requests_may_go_to_the_candidate(assemblies: Assemblies, tmp_path: 
         assert asked(endpoint) == {MODEL: 0, CANDIDATE: REQUESTS}
 
 
+@pytest.mark.parametrize("share", ["0", "100"], ids=["of the served version", "of the candidate"])
+def test_clients_keep_the_model_id_when_the_version_changes(assemblies: Assemblies, tmp_path: Path, share: str) -> None:
+    weights = {"served_weight": str(100 - int(share)), "candidate_weight": share}
+    with running(assemblies, tmp_path, served=f"{MODEL}/v7", candidate=f"{MODEL}/v8", **weights) as endpoint:
+        (listed,) = endpoint.client(MODEL).models.list().data
+        answer = endpoint.client(MODEL).completions.create(model=listed.id, prompt="x", max_tokens=1)
+        assert listed.id == endpoint.model_id(MODEL) == answer.model == f"/models/{MODEL}"
+        assert len(endpoint.reached(MODEL if share == "0" else CANDIDATE)) == 2
+
+
 def test_before_the_first_roll_out_there_is_an_error_and_no_task(assemblies: Assemblies, tmp_path: Path) -> None:
     with running_endpoint(assemblies("rolledout").template("inference"), tmp_path) as endpoint:
         assert endpoint.tasks == []

@@ -37,7 +37,7 @@ limit_sets = st.fixed_dictionaries(
 
 def settings(compiled: CompiledShape | None = SHAPE, **limits: int) -> EngineSettings:
     return EngineSettings(
-        model_directory="/models/m/v1", model_name="m", keep_alive_seconds=960, compiled=compiled, limits=limits
+        model_directory="/models/m", model_name="m", keep_alive_seconds=960, compiled=compiled, limits=limits
     )
 
 
@@ -57,8 +57,17 @@ def test_templates_leave_no_field_open(engine: facts.InferenceEngine) -> None:
     assert len(engine.command_for(every)) == len(engine.command)
     assert engine.environment_for(every).keys() == engine.environment.keys()
     assert not any(brace in text for text in rendered for brace in "{}")
-    assert any("/models/m/v1" in text for text in rendered)
-    assert engine.model_id_for(every) in {"/models/m/v1", "m"}
+    assert any("/models/m" in text for text in rendered)
+    assert engine.model_id_for(every) in {"/models/m", "m"}
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.name)
+def test_clients_are_told_what_the_engine_lists(engine: facts.InferenceEngine) -> None:
+    text = (DOCS / "endpoint-clients.md").read_text(encoding="utf-8")
+    (line,) = (line for line in text.split("* ") if line.startswith("The model's id is"))
+    own = f"`/models/tanuki-8b` with the engine `{engine.name}`"
+
+    assert (own in line) is ("{model_directory}" in engine.model_id)
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.name)

@@ -72,7 +72,7 @@ def test_tgi_reads_the_compiled_values_from_the_model() -> None:
 
     assert "Command" not in container(template)
     assert environment(template) == {
-        "MODEL_ID": "/models/tanuki-8b/v1",
+        "MODEL_ID": "/models/tanuki-8b",
         "PORT": "80",
         "HF_HUB_OFFLINE": "1",
         "HOME": "/tmp",
@@ -95,7 +95,7 @@ def test_vllm_hf_is_told_what_is_known() -> None:
     shape = {"SM_ON_BATCH_SIZE": "4", "SM_ON_SEQUENCE_LENGTH": "4096", "SM_ON_TENSOR_PARALLEL_SIZE": "2"}
 
     assert known == unknown | shape
-    assert unknown["SM_ON_MODEL"] == "/models/tanuki-8b/v1"
+    assert unknown["SM_ON_MODEL"] == "/models/tanuki-8b"
     assert unknown["SM_ON_SERVED_MODEL_NAME"] == "tanuki-8b"
 
 
@@ -104,7 +104,7 @@ def test_vllm_aws_is_told_everything_on_its_command_line() -> None:
 
     assert made["EntryPoint"] == ["vllm", "serve"]
     assert made["Command"] == [
-        "/models/tanuki-8b/v1",
+        "/models/tanuki-8b",
         "--served-model-name=tanuki-8b",
         "--port=8080",
         "--max-num-seqs=4",
@@ -136,7 +136,7 @@ def test_the_model_is_mounted_read_only_where_the_engine_looks(engine: str) -> N
     assert volume["Host"] == {"SourcePath": "/mnt/models/tanuki-8b/v1"}
     for name in ("Engine", "ModelCheck"):
         assert container(template, name)["MountPoints"][0] == (
-            {"ContainerPath": "/models/tanuki-8b/v1", "ReadOnly": True, "SourceVolume": volume["Name"]}
+            {"ContainerPath": "/models/tanuki-8b", "ReadOnly": True, "SourceVolume": volume["Name"]}
         )
 
 

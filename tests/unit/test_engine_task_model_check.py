@@ -71,7 +71,7 @@ def test_the_engine_waits_for_it() -> None:
     checker = container(template, "ModelCheck")
 
     assert container(template)["DependsOn"] == [{"Condition": "SUCCESS", "ContainerName": "ModelCheck"}]
-    assert checker["Command"][0] == "/models/tanuki-8b/v1"
+    assert checker["Command"][0] == "/models/tanuki-8b"
     assert checker["Essential"] is False
     assert checker["ReadonlyRootFilesystem"] is True
     assert [each["Name"] for each in definition(template)["ContainerDefinitions"]] == ["Engine", "ModelCheck"]

@@ -47,8 +47,9 @@ class MountedLustre:
 class Model:
     """A folder of the model bucket.
 
-    The prefix is part of both directories: a host that still mounts another model has nothing to show under this one's
-    path, so a task never serves the wrong model under the right name.
+    The prefix is part of the host's directory: a host that still mounts another model has nothing to show under this
+    one's path, so a task never serves the wrong model under the right name. It is no part of the container's: an engine
+    may list the path as the model's id, and clients keep that id when the version changes.
     """
 
     bucket: s3.IBucket
@@ -85,4 +86,4 @@ class Model:
     @property
     def container_directory(self) -> str:
         """Where the engine's container sees it. Absolute: an engine takes a relative name for one of a public hub."""
-        return f"/models/{self.prefix}"
+        return f"/models/{self.name}"

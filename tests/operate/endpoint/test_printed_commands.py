@@ -39,12 +39,12 @@ def bash(command: str, tmp_path: Path, **variables: str) -> subprocess.Completed
 @pytest.mark.parametrize("key", [None, KEY])
 def test_it_asks(serve: Serve, tmp_path: Path, command: Command, key: str | None) -> None:
     stand_in = serve(key=key, guards_all=True)
-    text = command(stand_in.url, "/models/tanuki-8b/v1", has_key=key is not None)
+    text = command(stand_in.url, "/models/tanuki-8b", has_key=key is not None)
     asked = bash(text, tmp_path, **({"OPENAI_API_KEY": key} if key else {}))
     assert asked.returncode == 0, asked.stderr
     assert "Hello!" in asked.stdout
     [body] = stand_in.bodies
-    assert body["model"] == "/models/tanuki-8b/v1"
+    assert body["model"] == "/models/tanuki-8b"
     assert body["messages"] == [{"role": "user", "content": "Hello"}]
 
 

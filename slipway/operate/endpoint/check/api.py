@@ -90,7 +90,7 @@ async def models(inquiry: Inquiry) -> Verdict:
         inquiry.not_serving = "the model is not there"
         return failed(
             f"{target.model} is not among the models: {listed}",
-            "say --model with one of these, or none; another version may be served by now (`slipway roll-out`)",
+            "say --model with one of these, or none",
         )
     if not ids:
         inquiry.not_serving = "there is no model"
