@@ -37,6 +37,9 @@ class ParallelLayers(Protocol):
     heads: HeadOrder
     """Where the attention heads lie."""
 
+    transposed_heads: bool
+    """Whether what attends takes heads as (…, size, sequence) instead of (…, sequence, size)."""
+
     precision: torch.dtype
     """Type of the weights."""
 
@@ -116,10 +119,10 @@ def rotary_frequencies(head_size: int, theta: float, scaling: RopeScaling | None
     return (1 - blend) * frequencies / scaling.factor + blend * frequencies
 
 
-def turn(states: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-    """Turn heads (batch, heads, sequence, size) by their tokens' positions."""
-    first, second = states.chunk(2, dim=-1)
-    return states * cosine + torch.cat((-second, first), dim=-1) * sine
+def turn(states: Tensor, cosine: Tensor, sine: Tensor, dimension: int = -1) -> Tensor:
+    """Turn heads by their tokens' positions; `dimension` is that of a head's numbers in all three."""
+    first, second = states.chunk(2, dim=dimension)
+    return states * cosine + torch.cat((-second, first), dim=dimension) * sine
 
 
 class CoreAttention(nn.Module):
@@ -155,6 +158,7 @@ class Attention(nn.Module):
         output = Fill(f"{name}.o_proj", seed, deviation, heads, output=True)
         self.o_proj = layers.row(model.hidden_size, model.hidden_size, output)
         self.core_attention = layers.core_attention()
+        self.transposed = layers.transposed_heads
 
     def forward(self, states: Tensor) -> Tensor:
         """Let tokens attend to earlier ones."""
@@ -167,9 +171,10 @@ class Attention(nn.Module):
             self.head_size, self.model.rope_theta, self.model.rope_scaling, query.device
         )
         angles = torch.cat((angles, angles), dim=-1)
+        angles, dimension = (angles.t(), -2) if self.transposed else (angles, -1)
         cosine, sine = angles.cos().to(query.dtype), angles.sin().to(query.dtype)
-        query, key = turn(query, cosine, sine), turn(key, cosine, sine)
-        grouped = query.reshape(batch, self.key_value_heads, -1, length, self.head_size)
+        query, key = turn(query, cosine, sine, dimension), turn(key, cosine, sine, dimension)
+        grouped = query.reshape(batch, self.key_value_heads, -1, *query.shape[2:])
         attended = self.core_attention(grouped, key.unsqueeze(2), value.unsqueeze(2)).flatten(1, 2)
         attended = attended.permute(2, 0, 1, 3).reshape(length, batch, self.heads * self.head_size)
         output: Tensor = self.o_proj(attended)
@@ -177,7 +182,8 @@ class Attention(nn.Module):
 
     def _split(self, states: Tensor, heads: int) -> Tensor:
         length, batch, _ = states.shape
-        return states.reshape(length, batch, heads, self.head_size).permute(1, 2, 0, 3)
+        order = (1, 2, 3, 0) if self.transposed else (1, 2, 0, 3)
+        return states.reshape(length, batch, heads, self.head_size).permute(order)
 
 
 class FeedForward(nn.Module):

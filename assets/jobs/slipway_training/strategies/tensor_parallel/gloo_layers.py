@@ -183,6 +183,7 @@ class GlooLayers:
         self.fuse_qkv = fuse_qkv
         self.tensor_parallel_size = groups.tensor.size
         self.split_sequence = groups.tensor.size > 1
+        self.transposed_heads = False
 
     def embedding(self, rows: int, width: int, fill: Fill) -> nn.Module:
         """Make an embedding whose rows are divided."""

@@ -31,15 +31,26 @@ FLASH_ATTENTION_TOKENS = 2048
 
 
 class FlashAttention(nn.Module):
-    """Causal attention by the Neuron kernel, which keeps no scores. Arguments as `CoreAttention`'s."""
+    """Causal attention by the Neuron kernel, which keeps no scores. Arguments as `CoreAttention`'s, transposed.
+
+    The kernel's own layout (`transpose_nki_inputs`, on in NeuronX Distributed's example: v2.28.0,
+    tp_zero1_llama_hf_pretrain.py, line 669, and modeling_llama_nxd.py, line 487; in NxD Training: llama_model.py, line
+    49) spares one transposition of queries, keys and values. With `mixed_precision` it computes in bfloat16 whatever
+    its inputs are (nki-samples 0898a771, src/nki_samples/reference/attention.py, lines 305 and 371).
+    """
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        """Attend."""
+        """Attend: heads are (…, size, sequence), the result is (…, sequence, size)."""
         key, value = (states.expand(*query.shape).flatten(1, 2) for states in (key, value))
         attended: Tensor = nki_flash_attn_func(
-            query.flatten(1, 2), key, value, lnc=int(get_platform_lnc()), transpose_nki_inputs=False
+            query.flatten(1, 2),
+            key,
+            value,
+            lnc=int(get_platform_lnc()),
+            mixed_precision=query.dtype == torch.bfloat16,
+            transpose_nki_inputs=True,
         )
-        return attended.reshape(query.shape)
+        return attended.reshape(*query.shape[:3], *attended.shape[2:])
 
 
 class _Fills:
@@ -100,7 +111,7 @@ class NeuronLayers:
     def __init__(self, heads: HeadOrder, precision: torch.dtype, sequence_length: int, *, fuse_qkv: bool) -> None:
         self.heads = heads
         self.precision = precision
-        self.sequence_length = sequence_length
+        self.transposed_heads = sequence_length % FLASH_ATTENTION_TOKENS == 0
         self.fuse_qkv = fuse_qkv
         self.tensor_parallel_size: int = get_tensor_model_parallel_size()
         self.split_sequence = self.tensor_parallel_size > 1
@@ -137,7 +148,7 @@ class NeuronLayers:
 
     def core_attention(self) -> nn.Module:
         """Make what attends: the kernel where it takes the sequence."""
-        return CoreAttention() if self.sequence_length % FLASH_ATTENTION_TOKENS else FlashAttention()
+        return FlashAttention() if self.transposed_heads else CoreAttention()
 
     def mark_norm_weight(self, weight: nn.Parameter) -> None:
         """Take note of a norm's weight: its gradient is summed over the workers before a step."""
