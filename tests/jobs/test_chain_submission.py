@@ -191,6 +191,7 @@ def test_a_run_goes_on_where_it_stopped(
         ("data.seed=7", "data.seed was 42 and would be 7"),
         # ZeRO-1: each replica has its part of the optimizer.
         ("hardware.nodes=4", "hardware.nodes was 2 and would be 4"),
+        ("parallelism.fuse_qkv=false", "parallelism.fuse_qkv was True and would be False"),
     ],
 )
 def test_a_change_that_makes_another_model_needs_another_name(

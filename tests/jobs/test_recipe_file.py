@@ -69,6 +69,7 @@ def test_overrides_are_yaml_scalars_and_the_last_one_wins(tmp_path: Path) -> Non
         ("steps={a: 1}", "is not one plain value."),
         ("steps=two", '--set steps=two: must be a whole number (got "two").'),
         ("stepps=2", "--set stepps=2: is not a known key. Did you mean `steps`?"),
+        ("parallelism.strategy=zero", 'must be data_parallel, tensor_parallel or fully_sharded (got "zero").'),
     ],
 )
 def test_problems_of_an_override_name_it(tmp_path: Path, override: str, problem: str) -> None:
@@ -78,7 +79,7 @@ def test_problems_of_an_override_name_it(tmp_path: Path, override: str, problem:
 
 def test_arithmetic_names_the_line_of_a_value_or_the_override() -> None:
     [in_file] = problems_of("llama-2-7b", "optimizer.learning_rate=1e-5")
-    assert "llama-2-7b.yaml:40:3: optimizer.minimum_learning_rate: 3e-05 is more than learning_rate 1e-05" in in_file
+    assert "llama-2-7b.yaml:39:3: optimizer.minimum_learning_rate: 3e-05 is more than learning_rate 1e-05" in in_file
     [in_option] = problems_of("llama-2-7b", "optimizer.minimum_learning_rate=1e-3")
     assert in_option.startswith("--set optimizer.minimum_learning_rate=0.001: 0.001 is more than")
 

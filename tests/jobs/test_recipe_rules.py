@@ -138,7 +138,7 @@ CASES = {
     "no accelerator": ("llama-2-7b", ["hardware.instance_type=c7i.8xlarge"], ["c7i.8xlarge", "no training stack"], []),
     "framework of the stack": (
         "llama-2-7b",
-        ["hardware.framework=native", "parallelism.strategy=fully_sharded", "parallelism.fuse_qkv=false"],
+        ["hardware.framework=native", "parallelism.strategy=fully_sharded"],
         ["xla-2.28", "`native`"],
         [],
     ),

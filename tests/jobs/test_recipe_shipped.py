@@ -89,6 +89,12 @@ def test_the_documentation_compares_recipes_by_their_arithmetic() -> None:
         ]
 
 
+@pytest.mark.parametrize(("recipe", "where"), WHERE.items())
+def test_query_key_and_value_are_one_matrix_where_neuronx_distributed_has_them_so(recipe: str, where: str) -> None:
+    parallelism = estimate_of(recipe, where=where).placement.recipe.parallelism
+    assert parallelism.fuse_qkv == (parallelism.strategy == "tensor_parallel")
+
+
 def test_cost_is_hours_times_all_nodes() -> None:
     numbers = estimate_of("llama-3-8b")
     assert numbers.usd is not None

@@ -38,15 +38,18 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 
 
-def in_transformers_names(weights: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Take fused matrices of a model that is not split apart."""
+def in_transformers_names(weights: dict[str, Tensor], heads: tuple[int, int]) -> dict[str, Tensor]:
+    """Take fused matrices of a model that is not split apart; `heads` are those of queries and of keys."""
     renamed: dict[str, Tensor] = {}
     for name, tensor in weights.items():
         if "gate_up_proj" in name:
             gate, up = tensor.chunk(2)
             renamed |= {name.replace("gate_up", "gate"): gate, name.replace("gate_up", "up"): up}
         elif "qkv_proj" in name:
-            renamed[name.replace(f"qkv_proj.weight_{name[-1]}", f"{name[-1]}_proj.weight")] = tensor
+            prefix = name.partition("qkv_proj")[0]
+            size = tensor.shape[0] // (heads[0] + 2 * heads[1])
+            parts = torch.split(tensor, [size * count for count in (heads[0], heads[1], heads[1])])
+            renamed |= {f"{prefix}{letter}_proj.weight": part for letter, part in zip("qkv", parts, strict=True)}
         else:
             renamed[name] = tensor
     return renamed
@@ -61,7 +64,8 @@ def _compare(run: TrainingRun, workers: Workers) -> dict[str, float]:
     for parameter in ours.parameters():
         torch.nn.init.normal_(parameter, 0.5 if parameter.ndim == 1 else 0.0, 0.3)
     theirs = LlamaForCausalLM(transformers_configuration(run.recipe.model))
-    theirs.load_state_dict(in_transformers_names(ours.state_dict()))
+    heads = (theirs.config.num_attention_heads, theirs.config.num_key_value_heads)
+    theirs.load_state_dict(in_transformers_names(ours.state_dict(), heads))
     tokens = torch.randint(0, 64, (3, 32))
     labels = tokens.clone()
     labels[0, :20] = -100
@@ -70,7 +74,9 @@ def _compare(run: TrainingRun, workers: Workers) -> dict[str, float]:
     loss.backward()
     expected.loss.backward()
     named = ours.named_parameters(remove_duplicate=False)
-    gradients = in_transformers_names({name: parameter.grad for name, parameter in named if parameter.grad is not None})
+    gradients = in_transformers_names(
+        {name: parameter.grad for name, parameter in named if parameter.grad is not None}, heads
+    )
     wanted = {name: parameter.grad for name, parameter in theirs.named_parameters(remove_duplicate=False)}
     assert gradients.keys() == wanted.keys()
     return {

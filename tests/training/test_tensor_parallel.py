@@ -19,9 +19,9 @@ SPLITS: dict[str, tuple[int, dict[str, Any]]] = {
     "TP2": (2, {"tensor_parallel_size": 2, "activation_checkpointing": "selective_mlp"}),
     "PP2, stages of 1 and 2 layers": (2, {"pipeline_parallel_size": 2, "activation_checkpointing": "full"}),
     "TP2 PP2": (4, {"tensor_parallel_size": 2, "pipeline_parallel_size": 2}),
-    "TP2, two replicas": (4, {"tensor_parallel_size": 2, "fuse_qkv": True}),
+    "TP2, two replicas": (4, {"tensor_parallel_size": 2, "fuse_qkv": False}),
     "TP4, repeated heads": (4, {"tensor_parallel_size": 4, "kv_size_multiplier": 2}),
-    "TP4, repeated heads, fused": (4, {"tensor_parallel_size": 4, "kv_size_multiplier": 2, "fuse_qkv": True}),
+    "TP4, repeated heads, not fused": (4, {"tensor_parallel_size": 4, "kv_size_multiplier": 2, "fuse_qkv": False}),
 }
 ROUNDING = 1e-5
 """Splits add float32 numbers in another order, and the optimizer's division enlarges that: after three
@@ -61,7 +61,7 @@ def test_all_workers_know_the_norm_of_the_whole_gradient(tmp_path: Path, name: s
 def test_fused_without_grouped_queries(tmp_path: Path) -> None:
     """One plain matrix, as NeuronX Distributed's example names it; the same weights as unfused ones."""
     model = {"num_key_value_heads": 8}
-    split = {"tensor_parallel_size": 2, "fuse_qkv": True}
+    split = {"tensor_parallel_size": 2}
     fused = train(make_split_run(tmp_path, 2, model=model, parallelism=split), range(3), saved=tmp_path / "saved")
     assert fused == pytest.approx(train(make_split_run(tmp_path, 1, model=model), range(3)), rel=ROUNDING)
     weights = torch.load(tmp_path / "saved/model/dp_rank_00_tp_rank_01_pp_rank_00.pt", weights_only=True)
@@ -115,9 +115,7 @@ def test_the_files_of_a_checkpoint(tmp_path: Path) -> None:
         for stage in range(2)
     )
     layer = {
-        "self_attn.qkv_proj.weight_q": (16, 32),
-        "self_attn.qkv_proj.weight_k": (4, 32),
-        "self_attn.qkv_proj.weight_v": (4, 32),
+        "self_attn.qkv_proj.weight_qkv": (16 + 4 + 4, 32),
         "self_attn.o_proj.weight": (32, 16),
         "mlp.gate_up_proj.weight": (48, 32),
         "mlp.down_proj.weight": (32, 24),
@@ -145,6 +143,9 @@ def test_a_checkpoint_of_another_model_or_split_is_refused(tmp_path: Path) -> No
     (message, _) = on_workers(2, partial(_load, wider, tmp_path / "saved"))
     assert "tp_rank_00_pp_rank_00.pt: weights of another model or split" in message
     assert "mlp.down_proj.weight" in message
+    unfused = make_split_run(tmp_path / "unfused", 2, parallelism={"tensor_parallel_size": 2, "fuse_qkv": False})
+    (message, _) = on_workers(2, partial(_load, unfused, tmp_path / "saved"))
+    assert "qkv_proj.weight_k" in message
     stages = make_split_run(tmp_path / "stages", 2, parallelism={"pipeline_parallel_size": 2})
     (_, message) = on_workers(2, partial(_load, stages, tmp_path / "saved"))
     assert "dp_rank_00_tp_rank_00_pp_rank_01.pt" in message

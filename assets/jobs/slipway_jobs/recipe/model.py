@@ -1,6 +1,6 @@
 """A recipe: what `slipway-job submit` turns into a chain of jobs."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
@@ -58,6 +58,16 @@ class Data(Section):
     """Where the order of the samples, dropout and masking come from."""
 
 
+def _fused_by_default(fields: dict[str, Any]) -> bool:
+    """Do as NeuronX Distributed's example and NxD Training.
+
+    Sources: neuronx-distributed v2.28.0, examples/training/llama/tp_zero1_llama_hf_pretrain/
+    tp_zero1_llama_hf_pretrain.py, line 667, and src/neuronx_distributed/modules/qkv_linear.py, line 432;
+    neuronx-distributed-training 9169aa0, docs/general/config_overview.rst, lines 535-539 ("can improve throughput").
+    """
+    return fields.get("strategy") == "tensor_parallel"
+
+
 class Parallelism(Section):
     """How the model is split over the workers; what is left of them is data parallelism."""
 
@@ -74,8 +84,8 @@ class Parallelism(Section):
     kv_size_multiplier: PositiveInt = 1
     """How often key and value heads are repeated so that each worker of a tensor-parallel group has at least one."""
 
-    fuse_qkv: bool = False
-    """Whether query, key and value weights are one matrix."""
+    fuse_qkv: bool = Field(default_factory=_fused_by_default)
+    """Whether query, key and value weights are one matrix; left out, with `tensor_parallel`."""
 
     activation_checkpointing: Literal["none", "selective", "selective_mlp", "full"] = "selective"
     """What is computed again in the backward pass to save device memory: nothing, attention, attention and MLP (with

@@ -15,6 +15,8 @@ from slipway_jobs.recipe.problems import Finding, Key, dotted, listed, near_name
 def schema_findings(error: ValidationError) -> Iterator[Finding]:
     """Yield a finding for each mistake of a recipe against its schema."""
     for details in error.errors(include_url=False):
+        if details["type"] == "default_factory_not_called":
+            continue  # a default that follows from a value that is wrong itself
         key, section = _located(details["loc"])
         if details["type"].startswith("union_tag"):
             key = (*key, "architecture")
