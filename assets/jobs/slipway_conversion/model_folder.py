@@ -7,15 +7,14 @@ import shutil
 from pathlib import Path
 
 import torch
-from transformers import AutoTokenizer, BertConfig, ByT5Tokenizer, GenerationConfig, LlamaConfig, PretrainedConfig
+from transformers import AutoTokenizer, BertConfig, GenerationConfig, LlamaConfig, PretrainedConfig
 
 from slipway_conversion.problems import ConversionError
+from slipway_jobs.recipe.source_files import BYTE_LEVEL
+from slipway_training.data.byte_level import byte_level_tokenizer
 
 CONFIGURATION_FILE = "config.json"
 """The transformers library's name for the configuration."""
-
-BYTE_LEVEL = "byte-level"
-"""What a recipe calls the tokenizer whose tokens are bytes (ByT5's); it needs no file."""
 
 _CONFIGURATIONS = {"llama": LlamaConfig, "bert": BertConfig}
 
@@ -66,12 +65,13 @@ def write_configuration(folder: Path, configuration: PretrainedConfig, dtype: to
         GenerationConfig.from_model_config(configuration).save_pretrained(folder)
 
 
-def write_tokenizer(folder: Path, tokenizer: str) -> None:
+def write_tokenizer(folder: Path, tokenizer: str, configuration: PretrainedConfig) -> None:
     """Put the tokenizer's files beside the model.
 
     Args:
         folder: the model's folder.
         tokenizer: a folder, `byte-level`, or a name on the Hugging Face Hub (from the local cache where it is there).
+        configuration: the model's.
 
     Raises:
         ConversionError: there is no such tokenizer.
@@ -79,7 +79,9 @@ def write_tokenizer(folder: Path, tokenizer: str) -> None:
     """
     source = Path(tokenizer)
     if tokenizer == BYTE_LEVEL:
-        ByT5Tokenizer().save_pretrained(folder)
+        made = byte_level_tokenizer(encoder=configuration.model_type == "bert")
+        made.model_max_length = configuration.max_position_embeddings
+        made.save_pretrained(folder)
     elif source.is_dir():
         present = [source / name for name in _TOKENIZER_FILES if (source / name).is_file()]
         if not present:

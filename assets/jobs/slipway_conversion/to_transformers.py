@@ -86,7 +86,7 @@ def to_transformers(conversion: Conversion, report: Report) -> bool:
     with finished_folder(conversion.output) as folder:
         write_configuration(folder, conversion.configuration, dtype)
         if conversion.tokenizer:
-            write_tokenizer(folder, conversion.tokenizer)
+            write_tokenizer(folder, conversion.tokenizer, conversion.configuration)
         with SafetensorsFolder(folder, planned, conversion.shard_bytes) as writer:
             _write(tensors, writer, planned, report)
         origin = _origin(conversion, dtype, split)

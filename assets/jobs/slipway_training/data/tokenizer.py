@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from transformers import AutoTokenizer, ByT5Tokenizer
+from transformers import AutoTokenizer
 
 from slipway_jobs.recipe.model import Recipe
-
-BYTE_LEVEL = "byte-level"
-"""What a recipe calls ByT5's tokenizer: bytes are tokens, so that it needs no file."""
-
-_BERT_TOKENS = {"sep_token": "<extra_id_0>", "cls_token": "<extra_id_1>", "mask_token": "<extra_id_2>"}
-"""What it lacks for BERT: three of its unused tokens."""
+from slipway_jobs.recipe.source_files import BYTE_LEVEL
+from slipway_training.data.byte_level import byte_level_tokenizer
 
 
 class TokenizerError(Exception):
@@ -28,7 +24,7 @@ def load_tokenizer(recipe: Recipe) -> Any:
     """
     name, encoder = recipe.data.tokenizer, recipe.model.architecture == "bert"
     if name == BYTE_LEVEL:
-        tokenizer = ByT5Tokenizer(**(_BERT_TOKENS if encoder else {}))
+        tokenizer: Any = byte_level_tokenizer(encoder=encoder)
     else:
         try:
             tokenizer = AutoTokenizer.from_pretrained(name)
