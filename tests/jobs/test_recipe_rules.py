@@ -210,6 +210,12 @@ CASES = {
         ["5000", "4096"],
         ["publish.export.sequence_length=4000"],
     ),
+    "export of few tokens": (
+        "small-llama",
+        ["model.vocab_size=384"],
+        ["384 rows are 192 on each of 2 NeuronCores", "Write 512 or more"],
+        ["model.vocab_size=384", "publish.export.tensor_parallel_size=1"],
+    ),
     "export too long for the model without an endpoint": (
         "llama-2-7b",
         ["publish.model=kitsune", "publish.export.sequence_length=5000"],

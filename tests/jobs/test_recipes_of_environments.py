@@ -95,25 +95,31 @@ def test_the_documented_table_is_what_is_accepted(environments: dict[str, Enviro
     }
 
 
-def short_ways() -> list[tuple[str, str, str, str]]:
-    """The README's table: environment, command, time, cost."""
+def short_ways() -> list[tuple[str, ...]]:
+    """The README's table: environment, command, what it ends in, time, cost."""
     [table] = re.findall(
         r"<!-- short ways.*?-->(.*?)<!-- /short ways -->", README.read_text(encoding="utf-8"), re.DOTALL
     )
     rows = [[cell.strip(" `") for cell in row.strip("|").split("|")] for row in table.strip().splitlines()[2:]]
-    return [(row[0], row[1], row[3], row[4]) for row in rows]
+    return [(row[0], row[1], *row[3:]) for row in rows]
 
 
 def test_the_short_ways_of_the_readme_are_the_facts(environments: dict[str, Environment]) -> None:
     computed = []
-    for name, command, _, _ in short_ways():
+    for name, command, *_ in short_ways():
         environment, words = environments[name], command.split()
         if words[1] == "import":
+            assert environment.service_of(words[words.index("--as") + 1].partition("/")[0])
             price = environment.instance_types[next(iter(cpu(environment).instance_types))].usd_per_hour
-            computed.append((name, command, f"up to {HOURS:.0f} h on a CPU node", f"{price:.2f} USD an hour"))
+            told = (f"up to {HOURS:.0f} h on a CPU node", f"{price:.2f} USD an hour")
+            computed.append((name, command, "an answer", *told))
         else:
             numbers = estimate_of(words[2], where=environment)
-            computed.append((name, command, hours(numbers), dollars(numbers)))
+            publish = numbers.placement.recipe.publish
+            assert publish
+            served = publish.export and environment.service_of(publish.model)
+            end = "an answer" if served else "a published model"
+            computed.append((name, command, end, hours(numbers), dollars(numbers)))
     assert short_ways() == computed
 
 

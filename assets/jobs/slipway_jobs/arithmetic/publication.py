@@ -18,6 +18,13 @@ HOST_SHARE = 0.6
 """Part of a host's memory that weights may take while they are loaded. Reports of engines that were killed on
 inf2.xlarge are common (huggingface/optimum-neuron's issues); no documentation names a limit."""
 
+_BEST_TOKENS = 256
+"""Tokens that each core hands on, of which the next one is picked. A core with fewer has no graph.
+
+Sources: huggingface/optimum-neuron v0.3.0 and v0.4.5, optimum/neuron/models/inference/backend/config.py (`max_topk`);
+aws-neuron/neuronx-distributed c9ee222 (Neuron SDK 2.24.0), src/neuronx_distributed/operators/topk.py.
+"""
+
 _SECTION = ("publish", "export")
 _BFLOAT16 = 2
 
@@ -48,6 +55,10 @@ def export(placement: Placement) -> Iterator[Finding]:
     elif recipe.model.num_attention_heads % tp:
         message = f"{recipe.model.num_attention_heads} attention heads are not a multiple of {tp} NeuronCores"
         yield Finding(key, message, f"Write {listed(_fitting(recipe.model, cores))}.")
+    elif (rows := recipe.model.vocab_size) < _BEST_TOKENS * tp:
+        message = f"{rows} rows are {rows // tp} on each of {tp} NeuronCores, and the engine takes the {_BEST_TOKENS} "
+        message += "best of each"
+        yield Finding(("model", "vocab_size"), message, f"Write {_BEST_TOKENS * tp} or more.")
     else:
         memory = serving_memory(recipe.model, section, host)
         if memory.total.low > memory.limit:
