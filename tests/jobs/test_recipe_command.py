@@ -28,8 +28,8 @@ def test_check_shows_split_memory_time_and_cost() -> None:
         "TP 32 x PP 1 x DP 4 = 128 workers",
         "4 replicas x 1 x 256 micro-batches = 1024 samples x 8192 = 8,388,608 tokens a step",
         "4.7-7.2 of 16 GiB",
-        "256.1-664.7 h",
-        "22,024-57,166 USD",
+        "253.0-657.8 h",
+        "21,754-56,569 USD",
         "Ranges are estimates.",
     ):
         assert part in result.stdout

@@ -373,10 +373,20 @@ def test_native_is_not_compiled_ahead_of_time() -> None:
         (
             "llama-3-70b",
             ["restarts.time_limit_hours=1"],
-            "a checkpoint before the end take up to 2507 s of 3600",
+            "a step and two checkpoints before the end take up to 4682 s of 3600",
+        ),
+        (
+            "llama-3-70b",
+            ["restarts.time_limit_hours=1", "checkpoint.asynchronous=false"],
+            "a step and a checkpoint before the end take up to 2507 s of 3600",
         ),
         ("llama-3-70b", ["restarts.hang_minutes=30"], "s, and 1800 s without one end the job"),
-        ("llama-2-7b", ["checkpoint.interval_steps=10"], "a checkpoint of 94 GB takes 87-197 s at 1200 MB/s"),
+        (
+            "llama-2-7b",
+            ["checkpoint.interval_steps=10", "checkpoint.asynchronous=false"],
+            "a checkpoint of 94 GB takes 87-197 s at 1200 MB/s",
+        ),
+        ("llama-3-70b", ["checkpoint.interval_steps=1"], "Write 7 or more, or raise the throughput of /fsx"),
     ],
 )
 def test_tells_what_works_and_a_person_should_know(recipe: str, overrides: list[str], part: str) -> None:

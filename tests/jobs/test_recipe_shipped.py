@@ -116,11 +116,36 @@ def test_on_processors_nothing_is_said_of_speed() -> None:
     assert numbers.tokens_per_step == 8 * 32
 
 
-def test_checkpoints_are_in_the_time() -> None:
-    rare, often = (estimate_of("llama-3-8b", f"checkpoint.interval_steps={steps}") for steps in (100, 50))
+@pytest.mark.parametrize("asynchronous", ["true", "false"])
+def test_checkpoints_are_in_the_time(asynchronous: str) -> None:
+    rare, often = (
+        estimate_of("llama-3-8b", f"checkpoint.interval_steps={steps}", f"checkpoint.asynchronous={asynchronous}")
+        for steps in (100, 50)
+    )
     assert rare.hours is not None
     assert often.hours is not None
-    assert (often.hours.low - rare.hours.low) * 3600 == pytest.approx(100 * rare.checkpoint_seconds.low)
+    pause = rare.checkpoint_seconds if asynchronous == "false" else rare.pause_seconds
+    assert (often.hours.low - rare.hours.low) * 3600 == pytest.approx(100 * pause.low)
+
+
+def test_an_asynchronous_checkpoint_costs_its_copy_and_what_is_not_written_when_the_next_one_comes() -> None:
+    beside, waiting = (estimate_of("llama-3-70b", f"checkpoint.interval_steps={steps}") for steps in (100, 5))
+    assert waiting.step_seconds is not None
+    # A worker of the first replica copies its weights and its share of the optimizer's states, of four.
+    copied = waiting.checkpoint_bytes / 14 * (2 + 12 / 4) / (32 * 8) / 1e9
+    assert (beside.pause_seconds.low, beside.pause_seconds.high) == pytest.approx((copied / 2, copied / 0.25))
+    left = waiting.checkpoint_seconds.high - 5 * waiting.step_seconds.low
+    assert waiting.pause_seconds.high == pytest.approx(copied / 0.25 + left)
+
+
+def test_asynchronous_checkpoints_pay_for_a_large_model() -> None:
+    """docs/training.md has these figures."""
+    after, before = (estimate_of("llama-3-70b", f"checkpoint.asynchronous={value}") for value in ("true", "false"))
+    assert before.hours is not None
+    assert after.hours is not None
+    saved = [1 - after.hours.low / before.hours.low, 1 - after.hours.high / before.hours.high]
+    assert saved == pytest.approx([0.070, 0.061], abs=0.001)
+    assert after.train_host_memory.total.high < 0.3 * after.train_host_memory.limit
 
 
 def test_the_size_of_a_checkpoint() -> None:

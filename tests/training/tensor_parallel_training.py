@@ -67,7 +67,9 @@ def _train(  # noqa: PLR0917  only called by `train`
         strategy.load(resumed)
     losses = [float(strategy.train_step(micro_batches(run, strategy, step), RATE)) for step in steps]
     if saved:
-        strategy.save(saved)
+        write = strategy.snapshot()
+        strategy.train_step(micro_batches(run, strategy, steps.stop), RATE)  # which the copy must not see
+        write(saved)
     return losses
 
 

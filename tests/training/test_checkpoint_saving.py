@@ -20,7 +20,7 @@ from slipway_training.checkpoints.layout import (
     latest_complete,
     read_checkpoint_file,
 )
-from slipway_training.checkpoints.saving import CheckpointError, remove_incomplete, save_checkpoint
+from slipway_training.checkpoints.saving import CheckpointError, Checkpoints, remove_incomplete
 from slipway_training.device import Workers
 from slipway_training.loop import describe
 from slipway_training.strategies.data_parallel.strategy import DataParallel, build
@@ -51,12 +51,21 @@ def strategy(run: TrainingRun) -> DataParallel:
     return build(run, ALONE, None)
 
 
-def save(run: TrainingRun, strategy: DataParallel, step: int, keep: int = 2) -> None:
-    """Save a checkpoint whose weights are all the step's number."""
+def fill(strategy: DataParallel, value: int) -> None:
     with torch.no_grad():
         for parameter in strategy._model.parameters():
-            parameter.fill_(step)
-    save_checkpoint(ALONE, strategy, Path(run.checkpoint_directory), describe(run, strategy, step), keep)
+            parameter.fill_(value)
+
+
+def save(run: TrainingRun, strategy: DataParallel, step: int, keep: int = 2) -> None:
+    """Save a checkpoint whose weights are all the step's number."""
+    fill(strategy, step)
+    checkpoints = Checkpoints(
+        ALONE, Path(run.checkpoint_directory), run.recipe.checkpoint.model_copy(update={"keep": keep})
+    )
+    checkpoints.save(strategy, describe(run, strategy, step))
+    fill(strategy, -1)  # as the steps that are taken while the files are written
+    checkpoints.finish()
 
 
 def saved_steps(run: TrainingRun, strategy: DataParallel) -> list[int]:

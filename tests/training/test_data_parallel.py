@@ -64,7 +64,7 @@ def test_a_loaded_checkpoint_goes_on_as_if_it_had_not_ended(
     strategy = start(run, workers)
     take_steps(run, workers, strategy, range(1, 4))
     (tmp_path / "saved").mkdir()
-    strategy.save(tmp_path / "saved")
+    strategy.snapshot()(tmp_path / "saved")
     resumed = start(run, workers)
     resumed.load(tmp_path / "saved")
     assert take_steps(run, workers, resumed, range(4, 7)) == take_steps(run, workers, strategy, range(4, 7))
@@ -97,7 +97,7 @@ def test_bfloat16_keeps_weights_and_optimizer_in_float32(tmp_path: Path, workers
         strategy = start(run, workers)
         taken[precision] = take_steps(run, workers, strategy, range(1, 5))
         (tmp_path / precision).mkdir()
-        strategy.save(tmp_path / precision)
+        strategy.snapshot()(tmp_path / precision)
     assert taken["bfloat16"] == pytest.approx(taken["float32"], abs=0.05)
     assert taken["bfloat16"] != taken["float32"]
     for part in ("model", "optim"):

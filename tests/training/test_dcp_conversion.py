@@ -43,7 +43,7 @@ def train(folder: Path, workers: int, tensor_parallel_size: int, **model: Any) -
     def run(place: Workers) -> list[float]:
         strategy = FullySharded(recipe, place, None, compiler=None)
         take_steps(strategy, 0, 2)
-        strategy.save(folder)
+        strategy.snapshot()(folder)
         positions = torch.arange(16)
         with torch.no_grad():
             output = strategy._model(input_ids=step_tokens(0), position_ids=positions[None], cache_position=positions)

@@ -4,6 +4,7 @@ import os
 import pickle
 import shutil
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -21,14 +22,17 @@ SPLIT = {"tensor_parallel_size": 2}
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[float]]:
-    """A checkpoint after two steps on 2 x 2 workers, and the losses of the two steps that followed."""
+    """A checkpoint after two steps on 2 x 2 workers, and the losses of the two steps taken while it was written."""
     folder = tmp_path_factory.mktemp("checkpoint")
 
     def train(place: Workers) -> list[float]:
         strategy = FullySharded(make_recipe(parallelism=SPLIT), place, None, compiler=None)
         take_steps(strategy, 0, 2)
-        strategy.save(folder)
-        return take_steps(strategy, 2, 4)
+        writer = Thread(target=strategy.snapshot(), args=(folder,))
+        writer.start()
+        losses = take_steps(strategy, 2, 4)
+        writer.join()
+        return losses
 
     losses = on_workers(4, train)[0]
     (folder / "done").touch()
@@ -67,7 +71,7 @@ def test_random_weights_do_not_depend_on_the_split(tmp_path: Path, workers: int,
     def start(size: int, split: int) -> dict[str, torch.Tensor]:
         recipe = make_recipe(parallelism={"tensor_parallel_size": split})
         folder = tmp_path / f"{size}"
-        on_workers(size, lambda place: FullySharded(recipe, place, None, compiler=None).save(folder))
+        on_workers(size, lambda place: FullySharded(recipe, place, None, compiler=None).snapshot()(folder))
         (folder / "done").touch()
         assert isinstance(recipe.model, Llama)
         rows: dict[str, list[torch.Tensor]] = {}
@@ -126,7 +130,7 @@ def test_all_workers_learn_that_one_cannot_write(tmp_path: Path) -> None:
     def save(place: Workers) -> str:
         strategy = FullySharded(make_recipe(), place, None, compiler=None)
         with pytest.raises(OSError, match="cannot be written: worker 1") as error:
-            strategy.save(tmp_path)
+            strategy.snapshot()(tmp_path)
         return str(error.value)
 
     assert len(on_workers(2, save)) == 2

@@ -13,9 +13,10 @@ from tests.training.tiny_runs import BERT, losses, make_prepared_run, run_traini
 INTERRUPTED = "tests.training.interrupted_worker"
 
 
-def interrupt(run: TrainingRun, event: str, *, rank: int, step: int) -> tuple[int, str]:
+def interrupt(run: TrainingRun, event: str, *, rank: int, step: int, **environment: str) -> tuple[int, str]:
     """Train until the event ends it."""
-    return run_training(run, module=INTERRUPTED, TEST_EVENT=event, TEST_RANK=str(rank), TEST_STEP=str(step))
+    where = {"TEST_EVENT": event, "TEST_RANK": str(rank), "TEST_STEP": str(step)}
+    return run_training(run, module=INTERRUPTED, **where, **environment)
 
 
 def complete_steps(run: TrainingRun) -> list[int | None]:
@@ -60,6 +61,26 @@ def test_a_killed_and_a_stopped_run_resume_with_the_losses_of_an_uninterrupted_o
     assert len(set(uninterrupted.values())) == 6
     scalars = EventAccumulator(str(run.tensorboard_directory)).Reload().Scalars("loss")
     assert {scalar.step: scalar.value for scalar in scalars} == pytest.approx(uninterrupted)
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_killed_while_a_checkpoint_is_written_it_begins_at_the_one_before(
+    tmp_path: Path, uninterrupted: dict[int, float], rank: int
+) -> None:
+    """The worker that writes is killed, or the other one: steps were taken meanwhile, and are taken again."""
+    run = make_prepared_run(tmp_path, BERT, checkpoint={"interval_steps": 3})
+    status, output = interrupt(run, "SIGKILL", rank=rank, step=5, TEST_SLOW_DISK="1")
+    assert status != 0
+    assert "step 4/6" in output
+    assert complete_steps(run) == []
+    assert list((Path(run.checkpoint_directory) / "step_00000003").rglob("*.pt"))
+
+    status, output = run_training(run)
+    assert status == 0, output
+    assert "step_00000003: it is not complete" in output
+    assert "starting from random weights" in output
+    assert complete_steps(run) == [3, 6]
+    assert losses(run) == uninterrupted
 
 
 def test_a_full_disk_ends_the_job_and_leaves_the_last_good_checkpoint(tmp_path: Path) -> None:

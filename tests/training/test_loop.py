@@ -1,11 +1,13 @@
 """The loop with a strategy whose losses are written down: what it saves, records, and when it ends."""
 
+import errno
 import math
 import os
 import signal
 import socket
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from threading import Event
 
 import pytest
 import torch
@@ -14,11 +16,12 @@ from slipway_jobs.run import TrainingRun
 from slipway_jobs.watching.metrics import read_metrics
 from slipway_training import loop
 from slipway_training.checkpoints.layout import complete_checkpoints, latest_complete, step_of
+from slipway_training.checkpoints.saving import CheckpointError
 from slipway_training.device import Workers, join, leave
 from slipway_training.loop import TrainingError, take_compile_steps, train
 from slipway_training.metrics import forget_later_steps
 from slipway_training.stopping import SIGNALS, StopRequest
-from slipway_training.strategy import MicroBatch
+from slipway_training.strategy import MicroBatch, Snapshot
 from tests.training.tiny_runs import LLAMA, losses, make_prepared_run
 
 
@@ -27,23 +30,39 @@ class ScriptedStrategy:
 
     data_parallel_rank, data_parallel_size, checkpoint_format = 0, 1, "nxd"
     gradient_norm = torch.tensor(0.5)
+    full: tuple[int, ...] = ()
+    """Steps whose checkpoint the disk has no room for."""
 
-    def __init__(self, script: dict[int, float], stop_at: int | None = None) -> None:
+    def __init__(
+        self, script: dict[int, float], stop_at: int | None = None, written_after: dict[int, int] | None = None
+    ) -> None:
+        """Take losses, the step to stop at, and for a checkpoint's step the step until which its disk is slow."""
         self.script, self.stop_at, self.taken = script, stop_at, 0
+        self.written_after = written_after or {}
         self.rates: list[float] = []
+        self.reached = {step: Event() for step in range(20)}
 
     def train_step(self, micro_batches: Sequence[MicroBatch], learning_rate: float) -> torch.Tensor:
         """Take a step."""
         self.taken += 1
+        self.reached[self.taken].set()
         self.rates.append(learning_rate)
         assert [batch["input_ids"].shape for batch in micro_batches] == [(2, 16)] * 4
         if self.taken == self.stop_at:
             os.kill(os.getpid(), signal.SIGTERM)
         return torch.tensor(self.script.get(self.taken, float(self.taken)))
 
-    def save(self, directory: Path) -> None:
+    def snapshot(self) -> Snapshot:
         """Save."""
-        (directory / "taken").write_text(str(self.taken))
+        taken = self.taken
+
+        def write(directory: Path) -> None:
+            (directory / "taken").write_text(str(taken))
+            assert self.reached[self.written_after.get(taken, 0) or taken].wait(timeout=60)
+            if taken in self.full:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        return write
 
     def load(self, directory: Path) -> None:
         """Load."""
@@ -135,6 +154,56 @@ def test_told_to_stop_it_saves_the_step_it_is_at(
     assert "asked to stop (SIGTERM)" in capsys.readouterr().out
 
 
+def test_steps_are_taken_while_a_checkpoint_is_written(
+    run: TrainingRun,
+    workers: Workers,
+    request_: StopRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Step 3's checkpoint is on the disk after step 5 only; the one of step 6 waits for none."""
+    run_scripted(run, workers, request_, ScriptedStrategy({}, written_after={3: 5}), monkeypatch)
+    assert saved_steps(run) == [3, 6, 9]
+    output = capsys.readouterr().out
+    assert output.index("step 5/9") < output.index("step_00000003 in") < output.index("step_00000006 in")
+
+
+def test_a_stop_waits_for_the_checkpoint_on_its_way_and_saves_another(
+    run: TrainingRun, workers: Workers, request_: StopRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strategy = ScriptedStrategy({}, stop_at=4, written_after={3: 4})
+    run_scripted(run, workers, request_, strategy, monkeypatch)
+    assert saved_steps(run) == [3, 4]
+
+
+def test_a_checkpoint_that_cannot_be_written_ends_training(
+    run: TrainingRun, workers: Workers, request_: StopRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strategy = ScriptedStrategy({}, written_after={6: 7})
+    strategy.full = (6,)
+    with pytest.raises(CheckpointError, match=r"step_00000006: cannot save the checkpoint: .*No space left on device"):
+        run_scripted(run, workers, request_, strategy, monkeypatch)
+    assert strategy.taken in (7, 8)
+    assert [path.name for path in Path(run.checkpoint_directory).iterdir()] == ["step_00000003"]
+    assert not run.done_file("train").exists()
+
+
+def test_a_synchronous_checkpoint_is_there_before_the_next_step(
+    run: TrainingRun, workers: Workers, request_: StopRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = run.recipe.checkpoint.model_copy(update={"asynchronous": False})
+    run = run.model_copy(update={"recipe": run.recipe.model_copy(update={"checkpoint": settings})})
+    seen = {}
+
+    class Looking(ScriptedStrategy):
+        def train_step(self, micro_batches: Sequence[MicroBatch], learning_rate: float) -> torch.Tensor:
+            seen[self.taken] = saved_steps(run)
+            return super().train_step(micro_batches, learning_rate)
+
+    run_scripted(run, workers, request_, Looking({}), monkeypatch)
+    assert (seen[2], seen[3], seen[6]) == ([], [3], [3, 6])
+
+
 def test_a_few_losses_that_are_no_number_pass_but_are_not_saved(
     run: TrainingRun, workers: Workers, request_: StopRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,7 +214,7 @@ def test_a_few_losses_that_are_no_number_pass_but_are_not_saved(
 def test_diverged_training_ends_with_what_to_do(
     run: TrainingRun, workers: Workers, request_: StopRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    diverged = ScriptedStrategy(dict.fromkeys(range(4, 10), math.nan))
+    diverged = ScriptedStrategy(dict.fromkeys(range(4, 10), math.nan), written_after={3: 8})
     with pytest.raises(TrainingError, match=r"NaN or infinite in the 5 steps up to step 8.*learning_rate"):
         run_scripted(run, workers, request_, diverged, monkeypatch)
     assert saved_steps(run) == [3]

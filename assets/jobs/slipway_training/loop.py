@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from slipway_jobs.recipe.attention_order import attention_order
 from slipway_jobs.run import TrainingRun
 from slipway_training.checkpoints.integrity import latest_sound
 from slipway_training.checkpoints.layout import DONE, INITIAL, CheckpointFile, read_checkpoint_file
-from slipway_training.checkpoints.saving import remove_incomplete, save_checkpoint
+from slipway_training.checkpoints.saving import Checkpoints, remove_incomplete
 from slipway_training.data.samples import Samples
 from slipway_training.device import Workers
 from slipway_training.durable import write_text
@@ -157,15 +156,28 @@ class _Steps:
     def __init__(self, run: TrainingRun, workers: Workers, strategy: Strategy, samples: Samples, step: int) -> None:
         self._run, self._workers, self._strategy, self._samples = run, workers, strategy, samples
         self._step = self._saved = step
+        self._checkpoints = Checkpoints(workers, Path(run.checkpoint_directory), run.recipe.checkpoint)
         self._unread: tuple[int, torch.Tensor, torch.Tensor, float] | None = None
         self._not_a_number = 0
 
     def take(self, request: StopRequest, metrics: Metrics | None, watch: HangWatch) -> bool:
         """Take the steps and save checkpoints; return whether all were taken, and not a stop asked for."""
+        try:
+            self._take(request, metrics, watch)
+        except TrainingError:
+            # All workers raise it at the same step: a checkpoint that is on its way still becomes complete.
+            self._checkpoints.finish()
+            raise
+        return self._step >= self._run.recipe.steps
+
+    def _take(self, request: StopRequest, metrics: Metrics | None, watch: HangWatch) -> None:
         recipe = self._run.recipe
         while self._step < recipe.steps:
             # All workers learn of a stop in front of the same step: the signal may have reached only one of them.
-            (asked_to_stop,) = self._workers.any(request.received is not None)
+            # And a checkpoint becomes complete in front of the same step, once the slowest one has written its files.
+            asked_to_stop, writing = self._workers.any(request.received is not None, self._checkpoints.writing)
+            if not writing:
+                self._checkpoints.finish()
             if asked_to_stop:
                 break
             loss, rate = self._take_one()
@@ -178,7 +190,8 @@ class _Steps:
                 self._save(metrics)
                 watch.progress()
         self._save(metrics)
-        return self._step >= recipe.steps
+        watch.progress()
+        self._checkpoints.finish()
 
     def _take_one(self) -> tuple[torch.Tensor, float]:
         recipe = self._run.recipe
@@ -213,11 +226,7 @@ class _Steps:
             raise TrainingError(f"the loss of the last step is NaN or infinite: checkpoints end at step {self._saved}")
         if lost:
             return
-        started = time.monotonic()
-        description = describe(self._run, self._strategy, self._step)
-        directory, keep = Path(self._run.checkpoint_directory), self._run.recipe.checkpoint.keep
-        checkpoint = save_checkpoint(self._workers, self._strategy, directory, description, keep)
+        self._checkpoints.save(self._strategy, describe(self._run, self._strategy, self._step))
         self._saved = self._step
         if metrics:
-            say(f"saved {checkpoint} in {time.monotonic() - started:.1f} s")
             metrics.restart_clock()

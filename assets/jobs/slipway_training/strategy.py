@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -12,6 +12,12 @@ MicroBatch = Mapping[str, torch.Tensor]
 """Tensors of shape (micro_size, sequence_length) in host memory: `input_ids` and `labels`; -100 is no label. A decoder
 shifts the labels itself, as transformers' models do. For an encoder also `attention_mask`, `token_type_ids` and, of
 shape (micro_size,), `next_sentence_label`."""
+
+
+Snapshot = Callable[[Path], None]
+"""Writes a copy of the state below a checkpoint's folder, which is there and empty; in another thread, while training
+goes on. The files are on the disk when it returns (`slipway_training.durable`). It raises OSError where the disk is
+full or the folder cannot be written to. The loop writes what else belongs there."""
 
 
 class Strategy(Protocol):
@@ -43,18 +49,15 @@ class Strategy(Protocol):
         """
         ...
 
-    def save(self, directory: Path) -> None:
-        """Write model and optimizer state below a checkpoint's folder, which is there and empty.
+    def snapshot(self) -> Snapshot:
+        """Copy model and optimizer state to host memory, and return what writes the copy.
 
-        The files are on the disk when it returns (`slipway_training.durable`). The loop writes what else belongs there.
-
-        Raises:
-            OSError: the disk is full, or the folder cannot be written to.
+        Training may go on meanwhile: the copy keeps the state of this moment.
         """
         ...
 
     def load(self, directory: Path) -> None:
-        """Read what `save` wrote, with the same split.
+        """Read what a snapshot wrote, with the same split.
 
         Raises:
             OSError: a file is missing or cannot be read.

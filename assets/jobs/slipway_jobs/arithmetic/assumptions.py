@@ -75,6 +75,9 @@ class Assumptions(Section):
     compiler_processes: int
     """neuronx-cc processes at once."""
 
+    host_copy_gb_s: Range
+    """GB a second that a worker copies from its device to host memory."""
+
     lustre_share: Range
     """Share of the throughput of /fsx that a checkpoint gets."""
 

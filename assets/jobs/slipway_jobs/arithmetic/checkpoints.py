@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from slipway_jobs.arithmetic.assumptions import Range, assumptions
-from slipway_jobs.arithmetic.host_memory import checkpoint_bytes
+from slipway_jobs.arithmetic.host_memory import checkpoint_bytes, checkpoint_bytes_of_a_worker
 from slipway_jobs.arithmetic.placement import Placement
 from slipway_jobs.arithmetic.speed import step_seconds
 from slipway_jobs.recipe.problems import Finding
@@ -20,6 +20,35 @@ def checkpoint_seconds(placement: Placement) -> Range:
     share, size = assumptions().lustre_share, checkpoint_bytes(placement)
     bytes_per_second = placement.environment.lustre_throughput_mb_s * 1e6
     return Range(low=size / (bytes_per_second * share.high), high=size / (bytes_per_second * share.low))
+
+
+def pause_seconds(placement: Placement) -> Range:
+    """Estimate how long training stands still for a checkpoint that is not the last.
+
+    Asynchronous ones cost the copy to host memory, and what of the one before is not written by then.
+    """
+    writing = checkpoint_seconds(placement)
+    if not placement.recipe.checkpoint.asynchronous:
+        return writing
+    step, interval = step_seconds(placement), placement.recipe.checkpoint.interval_steps
+    size, speed = checkpoint_bytes_of_a_worker(placement) / _GB, assumptions().host_copy_gb_s
+    # Without a step's time, which processors have none of, what is not hidden is not known.
+    hidden = Range(low=step.low * interval, high=step.high * interval) if step else writing
+    return Range(
+        low=size / speed.high + max(0.0, writing.low - hidden.high),
+        high=size / speed.low + max(0.0, writing.high - hidden.low),
+    )
+
+
+def saving_seconds(placement: Placement) -> Range:
+    """Estimate how long training stands still for all checkpoints; the end waits for the last one's files."""
+    return pause_seconds(placement) * (checkpoint_count(placement) - 1) + checkpoint_seconds(placement)
+
+
+def stop_seconds(placement: Placement) -> float:
+    """Return how long a stop may take: a step, a checkpoint that is on its way, and that of the stop."""
+    step, on_its_way = step_seconds(placement), 1 if placement.recipe.checkpoint.asynchronous else 0
+    return checkpoint_seconds(placement).high * (1 + on_its_way) + (step.high if step else 0)
 
 
 def checkpoint_count(placement: Placement) -> int:
@@ -43,29 +72,30 @@ def room(placement: Placement) -> Iterator[Finding]:
 
 
 def slow(placement: Placement) -> Iterator[Finding]:
-    """Notice: checkpoints take more than a tenth of the training's time. The last step's is always written."""
+    """Notice: training stands still for checkpoints in more than a tenth of its time. The last step has one anyway."""
     step = step_seconds(placement)
     interval, seconds = placement.recipe.checkpoint.interval_steps, checkpoint_seconds(placement)
     if step is None or interval >= placement.recipe.steps:
         return
-    if seconds.low > _MOST_OF_THE_TIME * interval * step.low:
+    if pause_seconds(placement).low > _MOST_OF_THE_TIME * interval * step.low:
         message = (
             f"a checkpoint of {checkpoint_bytes(placement) / _GB:.0f} GB takes {seconds.low:.0f}-{seconds.high:.0f} s "
             f"at {placement.environment.lustre_throughput_mb_s} MB/s, and {interval} steps take "
             f"{interval * step.low:.0f}-{interval * step.high:.0f} s"
         )
-        rarer = int(seconds.low / (_MOST_OF_THE_TIME * step.low)) + 1
+        hidden = 1 if placement.recipe.checkpoint.asynchronous else 0
+        rarer = int(seconds.low / ((_MOST_OF_THE_TIME + hidden) * step.low)) + 1
         fix = f"Write {rarer} or more, or raise the throughput of /fsx."
         yield Finding(("checkpoint", "interval_steps"), message, fix)
 
 
 def short_time_limit(placement: Placement) -> Iterator[Finding]:
-    """Notice: the checkpoint before the time limit takes more than half of the time."""
-    step, saving = step_seconds(placement), checkpoint_seconds(placement)
+    """Notice: what is saved before the time limit takes more than half of the time."""
     limit = placement.recipe.restarts.time_limit_hours * 3600
-    needed = saving.high + (step.high if step else 0)
+    needed = stop_seconds(placement)
     if needed > limit / 2:
-        message = f"a step and a checkpoint before the end take up to {needed:.0f} s of {limit} s"
+        what = "two checkpoints" if placement.recipe.checkpoint.asynchronous else "a checkpoint"
+        message = f"a step and {what} before the end take up to {needed:.0f} s of {limit} s"
         fix = f"Write {int(4 * needed / 3600) + 1} or more."
         yield Finding(("restarts", "time_limit_hours"), message, fix)
 

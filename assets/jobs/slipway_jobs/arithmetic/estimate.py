@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from slipway_jobs.arithmetic.assumptions import Range
-from slipway_jobs.arithmetic.checkpoints import checkpoint_count, checkpoint_seconds
+from slipway_jobs.arithmetic.checkpoints import checkpoint_seconds, pause_seconds, saving_seconds, stop_seconds
 from slipway_jobs.arithmetic.checks import notices
 from slipway_jobs.arithmetic.device_memory import Memory, device_memory
 from slipway_jobs.arithmetic.host_memory import checkpoint_bytes, compile_host_memory, training_host_memory
@@ -63,6 +63,12 @@ class Estimate:
     checkpoint_seconds: Range
     """Time of writing one."""
 
+    pause_seconds: Range
+    """What training stands still for one of them."""
+
+    stop_seconds: float
+    """The longest that a stop may take, until its checkpoint is written."""
+
     hours: Range | None
     """The train job with its checkpoints, without interruptions."""
 
@@ -107,6 +113,8 @@ def estimate(run: TrainingRun, environment: Environment) -> Estimate:
         step_seconds=step_seconds(placement),
         checkpoint_bytes=checkpoint_bytes(placement),
         checkpoint_seconds=checkpoint_seconds(placement),
+        pause_seconds=pause_seconds(placement),
+        stop_seconds=stop_seconds(placement),
         hours=hours,
         usd=hours * price if hours and price is not None else None,
         usd_per_hour=price,
@@ -120,5 +128,4 @@ def _hours(placement: Placement) -> Range | None:
     step = step_seconds(placement)
     if step is None:
         return None
-    saving = checkpoint_seconds(placement) * checkpoint_count(placement)
-    return (step * placement.recipe.steps + saving) * (1 / _HOUR)
+    return (step * placement.recipe.steps + saving_seconds(placement)) * (1 / _HOUR)

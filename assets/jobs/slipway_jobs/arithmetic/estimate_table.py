@@ -88,7 +88,12 @@ def _time(estimate: Estimate) -> list[tuple[str, str]]:
     recipe = estimate.placement.recipe
     saving = f"{_scaled(estimate.checkpoint_bytes, _SIZES)} in {_range(estimate.checkpoint_seconds, 0)} s, every "
     kept = _scaled(recipe.checkpoint.keep * estimate.checkpoint_bytes, _SIZES)
-    saving += f"{recipe.checkpoint.interval_steps} steps; the last {recipe.checkpoint.keep} stay: {kept} of /fsx"
+    saving += f"{recipe.checkpoint.interval_steps} steps, "
+    pause = estimate.pause_seconds
+    # On processors nothing is known of the time.
+    stopped = f"for {_range(pause, 0 if pause.low >= 1 else 1)} s" if estimate.step_seconds else "for its copy"
+    saving += f"for which training stands still {stopped}; " if recipe.checkpoint.asynchronous else ""
+    saving += f"the last {recipe.checkpoint.keep} stay: {kept} of /fsx"
     cost = dollars(estimate)
     if estimate.usd_per_hour is not None:
         cost += f" without compile job and storage (list price of all nodes {estimate.usd_per_hour:,.2f} USD/h, "

@@ -7,6 +7,7 @@ from slipway_jobs.arithmetic.device_memory import GIB, RESERVE, Memory, device_m
 from slipway_jobs.arithmetic.model_size import model_size
 from slipway_jobs.arithmetic.placement import Placement
 from slipway_jobs.arithmetic.split import data_parallel_size, model_parallel_size
+from slipway_jobs.recipe.model import Recipe
 
 
 def training_host_memory(placement: Placement) -> Memory:
@@ -17,6 +18,9 @@ def training_host_memory(placement: Placement) -> Memory:
         parts["weights at the start or a checkpoint on its way"] = _staging(placement) * workers
     else:
         parts["model"] = device_memory(placement).total_without(RESERVE) * workers
+        # Of data parallelism worker 0 alone saves.
+        copies = 1 if placement.recipe.parallelism.strategy == "data_parallel" else workers
+        parts["a checkpoint on its way"] = exactly(checkpoint_bytes_of_a_worker(placement) * copies)
     return Memory(parts, float(placement.instance.memory_gib * GIB))
 
 
@@ -42,14 +46,29 @@ def checkpoint_bytes(placement: Placement) -> int:
     return parameters * sum(state_bytes(recipe))
 
 
-def _staging(placement: Placement) -> Range:
-    """Bytes of a worker: float32 weights when they are made, or its share of a checkpoint."""
+def checkpoint_bytes_of_a_worker(placement: Placement) -> float:
+    """Return the largest share of a checkpoint that one worker copies to host memory and writes."""
     recipe = placement.recipe
-    size = model_size(recipe.model, recipe.parallelism.kv_size_multiplier)
-    held = size.total / model_parallel_size(recipe)
     weights, states = state_bytes(recipe)
-    sharded = max(1, data_parallel_size(placement)) if recipe.parallelism.strategy != "data_parallel" else 1
-    share = held * (weights + states / sharded)
-    if recipe.parallelism.strategy == "fully_sharded":
-        return exactly(held * (weights + states) / sharded)
-    return Range(low=min(held * 4, share), high=max(held * 4, share))
+    replicas = max(1, data_parallel_size(placement))
+    match recipe.parallelism.strategy:
+        case "data_parallel":
+            return _held(recipe) * (weights + states)
+        case "tensor_parallel":
+            return _held(recipe) * (weights + states / replicas)
+        case "fully_sharded":
+            return _held(recipe) * (weights + states) / replicas
+
+
+def _held(recipe: Recipe) -> float:
+    """Parameters of a worker's part of the model."""
+    return model_size(recipe.model, recipe.parallelism.kv_size_multiplier).total / model_parallel_size(recipe)
+
+
+def _staging(placement: Placement) -> Range:
+    """Bytes of a worker: float32 weights when they are made, or its share of a checkpoint while it is written."""
+    share = checkpoint_bytes_of_a_worker(placement)
+    if placement.recipe.parallelism.strategy == "fully_sharded":
+        return exactly(share)
+    made = _held(placement.recipe) * 4
+    return Range(low=min(made, share), high=max(made, share))

@@ -268,15 +268,13 @@ def time_limit_hours(run: Run, stage: Stage) -> int:
 def grace_seconds(run: Run, environment: Environment) -> int:
     """Return how long a job has to stop, in seconds; on Slurm the train job is told so long before its time limit.
 
-    Enough, by the high ends of the estimate, to finish a step and to write a checkpoint, and 5 minutes more; at most
-    half of the time limit. Slurm may send the signal up to a minute early (sbatch's manual page).
+    Enough, by the high ends of the estimate, to finish a step and to write its checkpoint after one that is on its way,
+    and 5 minutes more; at most half of the time limit. Slurm may send the signal up to a minute early (sbatch's manual
+    page).
     """
     if isinstance(run, ScriptRun):
         return min(GRACE_SECONDS + run.save_seconds, run.restarts.time_limit_hours * 1800)
     if not isinstance(run, TrainingRun):
         return GRACE_SECONDS
-    expected = estimate(run, environment)
-    seconds = (
-        GRACE_SECONDS + expected.checkpoint_seconds.high + (expected.step_seconds.high if expected.step_seconds else 0)
-    )
+    seconds = GRACE_SECONDS + estimate(run, environment).stop_seconds
     return int(min(seconds, run.recipe.restarts.time_limit_hours * 1800))

@@ -154,6 +154,9 @@ class Checkpoint(Section):
     keep: PositiveInt = 3
     """Complete checkpoints that stay on /fsx; older ones are removed."""
 
+    asynchronous: bool = True
+    """Whether training goes on while a copy of the state in host memory is written; `false` waits for the files."""
+
 
 class Compile(Section):
     """The compile job, which runs before the train job on as many nodes."""

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import shutil
+import time
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Thread
 
+from slipway_jobs.recipe.model import Checkpoint
 from slipway_training.checkpoints.integrity import file_sizes
 from slipway_training.checkpoints.layout import (
     CHECKPOINT_FILE,
@@ -18,44 +22,106 @@ from slipway_training.checkpoints.layout import (
 from slipway_training.device import Workers
 from slipway_training.durable import sync_folder, write_text
 from slipway_training.metrics import say
-from slipway_training.strategy import Strategy
+from slipway_training.strategy import Snapshot, Strategy
 
 
 class CheckpointError(Exception):
     """A checkpoint was not written. The message says why, on the worker where it failed."""
 
 
-def save_checkpoint(
-    workers: Workers, strategy: Strategy, directory: Path, description: CheckpointFile, keep: int
-) -> Path:
-    """Write one checkpoint with all workers, then remove the oldest ones. All workers call it at the same time.
+class Checkpoints:
+    """Saves a run's checkpoints: copies the state, and writes it while training goes on. One at a time.
 
-    Args:
-        workers: The workers.
-        strategy: What is saved.
-        directory: The run's folder of checkpoints.
-        description: What is said of the checkpoint, with its step.
-        keep: Complete checkpoints that stay.
-
-    Raises:
-        CheckpointError: it failed on some worker; nothing that looks complete is there. Raised on all workers.
+    All workers call each method at the same time.
     """
-    checkpoint = step_directory(directory, description.step)
-    with _Agreement(workers, checkpoint):
-        if workers.rank == 0:
-            _remove(checkpoint)
-            checkpoint.mkdir(parents=True)
-    with _Agreement(workers, checkpoint):
-        strategy.save(checkpoint)
-    with _Agreement(workers, checkpoint):
-        if workers.rank == 0:
-            sizes = file_sizes(checkpoint)
-            write_text(checkpoint / CHECKPOINT_FILE, description.model_dump_json(indent=2) + "\n")
-            write_text(checkpoint / DONE, sizes)
-            sync_folder(directory)
-    if workers.rank == 0:
-        _keep_latest(directory, keep)
-    return checkpoint
+
+    def __init__(self, workers: Workers, directory: Path, settings: Checkpoint) -> None:
+        """Save into a run's folder of checkpoints, as a recipe's section says."""
+        self._workers, self._directory, self._settings = workers, directory, settings
+        self._begun: _Begun | None = None
+
+    @property
+    def writing(self) -> bool:
+        """Whether this worker still writes its files of the checkpoint that was begun."""
+        return self._begun is not None and self._begun.thread.is_alive()
+
+    def save(self, strategy: Strategy, description: CheckpointFile) -> None:
+        """Begin a checkpoint, after the one before is complete; without `asynchronous`, complete it too.
+
+        Args:
+            strategy: What is saved.
+            description: What is said of the checkpoint, with its step.
+
+        Raises:
+            CheckpointError: this one or the one before failed on some worker; nothing that looks complete is there.
+                Raised on all workers.
+        """
+        self.finish()
+        started = time.monotonic()
+        checkpoint = step_directory(self._directory, description.step)
+        with _Agreement(self._workers, checkpoint):
+            if self._workers.rank == 0:
+                _remove(checkpoint)
+                checkpoint.mkdir(parents=True)
+        with _Agreement(self._workers, checkpoint):
+            snapshot = strategy.snapshot()
+        self._begun = _Begun(checkpoint, description, snapshot, started)
+        if not self._settings.asynchronous:
+            self.finish()
+
+    def finish(self) -> None:
+        """Wait until all workers have written the checkpoint that was begun; then remove the oldest ones.
+
+        Raises:
+            CheckpointError: it failed on some worker; nothing that looks complete is there. Raised on all workers.
+        """
+        begun, self._begun = self._begun, None
+        if begun is None:
+            return
+        with _Agreement(self._workers, begun.checkpoint):
+            begun.wait()
+        with _Agreement(self._workers, begun.checkpoint):
+            if self._workers.rank == 0:
+                sizes = file_sizes(begun.checkpoint)
+                write_text(begun.checkpoint / CHECKPOINT_FILE, begun.description.model_dump_json(indent=2) + "\n")
+                write_text(begun.checkpoint / DONE, sizes)
+                sync_folder(self._directory)
+        if self._workers.rank == 0:
+            seconds = time.monotonic() - begun.started
+            say(f"saved {begun.checkpoint} in {seconds:.1f} s, {begun.copied:.1f} s of it to copy the state")
+            _keep_latest(self._directory, self._settings.keep)
+
+
+@dataclass
+class _Begun:
+    """A checkpoint whose state is copied; a thread of this worker writes its files."""
+
+    checkpoint: Path
+    description: CheckpointFile
+    snapshot: Snapshot
+    started: float
+    copied: float = field(init=False)
+    """Seconds that training stood still for."""
+
+    thread: Thread = field(init=False)
+    error: BaseException | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self.copied = time.monotonic() - self.started
+        # A daemon: a worker that fails meanwhile ends at once, so that the others notice.
+        self.thread = Thread(target=self._write, name="checkpoint", daemon=True)
+        self.thread.start()
+
+    def _write(self) -> None:
+        try:
+            self.snapshot(self.checkpoint)
+        except BaseException as error:
+            self.error = error
+
+    def wait(self) -> None:
+        self.thread.join()
+        if self.error is not None:
+            raise self.error
 
 
 def remove_incomplete(directory: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from slipway_training.strategies.data_parallel.averaging import average_gradient
 from slipway_training.strategies.data_parallel.models import make_model
 from slipway_training.strategies.data_parallel.optimizer import make_optimizer
 from slipway_training.strategies.data_parallel.weight_names import from_checkpoint, to_checkpoint
-from slipway_training.strategy import MicroBatch
+from slipway_training.strategy import MicroBatch, Snapshot
 
 _FILE = "dp_rank_00_tp_rank_00_pp_rank_00.pt"
 """NeuronX Distributed's name for the only part of a model that is not split."""
@@ -76,15 +77,22 @@ class DataParallel:
         """Take the state to host memory and back; see `Strategy`."""
         self._restore(_on_host(self._model.state_dict()), _on_host(self._optimizer.state_dict()))
 
-    def save(self, directory: Path) -> None:
-        """Write the state; all workers have the same, and worker 0 writes it."""
+    def snapshot(self) -> Snapshot:
+        """Copy the state; all workers have the same, and worker 0 writes it. See `Strategy`."""
         if self._workers.rank != 0:
-            return
+            return _write_nothing
         end_graph(self._workers.device)
         model = to_checkpoint(_on_host(self._model.state_dict()), self._recipe)
-        for name, state in (("model", model), ("optim", _on_host(self._optimizer.state_dict()))):
-            (directory / name).mkdir(exist_ok=True)
-            write_tensors(directory / name / _FILE, state)
+        parts = (("model", model), ("optim", _on_host(self._optimizer.state_dict())))
+        if self._workers.device.type == "cpu":
+            parts = deepcopy(parts)  # host memory is where it trains
+
+        def write(directory: Path) -> None:
+            for name, state in parts:
+                (directory / name).mkdir(exist_ok=True)
+                write_tensors(directory / name / _FILE, state)
+
+        return write
 
     def load(self, directory: Path) -> None:
         """Read the state; see `Strategy`. The files are mapped: the workers of a node share the memory."""
@@ -99,6 +107,10 @@ class DataParallel:
         self._model.load_state_dict(model)
         self._optimizer.load_state_dict(optimizer)
         end_graph(self._workers.device)
+
+
+def _write_nothing(_directory: Path) -> None:
+    """Write what workers other than 0 do."""
 
 
 def _on_host(state: Any) -> Any:

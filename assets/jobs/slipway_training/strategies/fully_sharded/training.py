@@ -11,6 +11,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 from torch.distributed.checkpoint.api import CheckpointException
+from torch.distributed.checkpoint.staging import BlockingAsyncStager
 from torch.distributed.checkpoint.state_dict_loader import load as load_state
 from torch.distributed.checkpoint.state_dict_saver import save as save_state
 from torch.distributed.device_mesh import init_device_mesh
@@ -18,10 +19,11 @@ from torch.distributed.tensor import DTensor
 from torch.distributed.tensor.parallel import loss_parallel
 
 from slipway_jobs.recipe.architecture import Llama
+from slipway_training.device import AGREEMENT_TIMEOUT
 from slipway_training.strategies.fully_sharded.reader import CheckedReader
 from slipway_training.strategies.fully_sharded.sharding import sharded_llama
 from slipway_training.strategies.fully_sharded.weights import fill_at_random, fill_from_folder
-from slipway_training.strategy import MicroBatch
+from slipway_training.strategy import MicroBatch, Snapshot
 
 if TYPE_CHECKING:
     from slipway_jobs.recipe.model import Recipe
@@ -72,6 +74,7 @@ class FullySharded:
         )
         # One reduction for the gradient's norm instead of one in each dimension: DTensor finds the flattened mesh.
         self._mesh._flatten()
+        self._writers = dist.new_group(backend="gloo", timeout=AGREEMENT_TIMEOUT)
         self.data_parallel_rank = self._mesh.get_local_rank("dp")
         self.data_parallel_size = self._mesh["dp"].size()
         self._model: Any = sharded_llama(recipe, llama, self._mesh, compiler)
@@ -117,23 +120,27 @@ class FullySharded:
     def reload(self) -> None:
         """Do nothing: no graph is compiled here."""
 
-    def save(self, directory: Path) -> None:
-        """Write the state with torch.distributed.checkpoint: every worker its own part, replicated parts once.
+    def snapshot(self) -> Snapshot:
+        """Copy the state for torch.distributed.checkpoint: every worker writes its own part, replicated parts once.
 
-        Tensors only, so that nothing but tensors has to be read back. The optimizer's settings are the recipe's.
-
-        Raises:
-            OSError: a worker cannot write its part. Raised on all workers.
+        Tensors only, so that nothing but tensors has to be read back. The optimizer's settings are the recipe's. Where
+        a worker cannot write its part, writing raises OSError on all workers. They agree in a process group of their
+        own: in the loop's, messages of two threads would be mixed up.
         """
-        state = directory / STATE
-        state.mkdir(parents=True, exist_ok=True)
-        try:
-            save_state(self._state(), checkpoint_id=state, process_group=self._workers.control)
-        except CheckpointException as error:
-            raise OSError(f"{state} cannot be written: {_causes(error)}") from error
+        copied = BlockingAsyncStager().stage(self._state())
+
+        def write(directory: Path) -> None:
+            state = directory / STATE
+            state.mkdir(parents=True, exist_ok=True)
+            try:
+                save_state(copied, checkpoint_id=state, process_group=self._writers)
+            except CheckpointException as error:
+                raise OSError(f"{state} cannot be written: {_causes(error)}") from error
+
+        return write
 
     def load(self, directory: Path) -> None:
-        """Read what `save` wrote with any number of data-parallel and tensor-parallel workers.
+        """Read what a snapshot wrote with any number of data-parallel and tensor-parallel workers.
 
         Raises:
             OSError: a file is missing or cannot be read.

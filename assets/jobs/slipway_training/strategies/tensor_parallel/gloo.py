@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from pathlib import Path
 
 import torch
@@ -26,9 +27,9 @@ from slipway_training.strategies.tensor_parallel.gloo_groups import Groups, make
 from slipway_training.strategies.tensor_parallel.gloo_layers import GlooLayers
 from slipway_training.strategies.tensor_parallel.precision import precision
 from slipway_training.strategies.tensor_parallel.recomputation import recomputed_classes
-from slipway_training.strategies.tensor_parallel.shard_files import Place, load_model, read, write
+from slipway_training.strategies.tensor_parallel.shard_files import Place, load_model, read
 from slipway_training.strategies.tensor_parallel.zero import ZeroAdamW
-from slipway_training.strategy import MicroBatch
+from slipway_training.strategy import MicroBatch, Snapshot
 
 
 class GlooTensorParallel:
@@ -111,14 +112,13 @@ class GlooTensorParallel:
     def reload(self) -> None:
         """Do nothing: no graph is compiled here."""
 
-    def save(self, directory: Path) -> None:
-        """Write weights and this worker's share of the optimizer's state."""
-        if self.data_parallel_rank == 0:
-            write(directory / self.place.model_file, self.model.state_dict())
-        write(directory / self.place.optimizer_file, self.optimizer.state_dict())
+    def snapshot(self) -> Snapshot:
+        """Copy weights and this worker's share of the optimizer's state; see `Strategy`."""
+        model = deepcopy(self.model.state_dict()) if self.data_parallel_rank == 0 else None
+        return self.place.writer(model, deepcopy(self.optimizer.state_dict()))
 
     def load(self, directory: Path) -> None:
-        """Read what `save` wrote with the same split and the same number of replicas.
+        """Read what a snapshot wrote with the same split and the same number of replicas.
 
         Raises:
             OSError: a file is missing or cannot be read.

@@ -25,9 +25,9 @@ from slipway_training.schedule import set_learning_rate
 from slipway_training.strategies.tensor_parallel.neuron_layers import NeuronLayers, initialize
 from slipway_training.strategies.tensor_parallel.precision import precision
 from slipway_training.strategies.tensor_parallel.recomputation import recomputed_classes
-from slipway_training.strategies.tensor_parallel.shard_files import Place, load_model, read, write
+from slipway_training.strategies.tensor_parallel.shard_files import Place, load_model, read
 from slipway_training.strategies.tensor_parallel.weight_decay import decays
-from slipway_training.strategy import MicroBatch
+from slipway_training.strategy import MicroBatch, Snapshot
 
 
 class NeuronTensorParallel:
@@ -104,15 +104,19 @@ class NeuronTensorParallel:
         self.optimizer.load_state_dict(move_all_tensor_to_cpu(self.optimizer.state_dict()))
         torch_xla.sync()
 
-    def save(self, directory: Path) -> None:
-        """Write weights and this worker's share of the optimizer's state."""
+    def snapshot(self) -> Snapshot:
+        """Copy weights and this worker's share of the optimizer's state; see `Strategy`.
+
+        Not NeuronX Distributed's `async_save` (trainer/checkpoint.py of v2.28.0), though it uses a thread too. `done`
+        comes there only when the next checkpoint begins, so that a worker which dies before that loses the last one.
+        And where one worker cannot write, the others wait for it forever.
+        """
         torch_xla.sync()
-        if self.data_parallel_rank == 0:
-            write(directory / self.place.model_file, move_all_tensor_to_cpu(self.model.state_dict()))
-        write(directory / self.place.optimizer_file, move_all_tensor_to_cpu(self.optimizer.state_dict()))
+        model = move_all_tensor_to_cpu(self.model.state_dict()) if self.data_parallel_rank == 0 else None
+        return self.place.writer(model, move_all_tensor_to_cpu(self.optimizer.state_dict()))
 
     def load(self, directory: Path) -> None:
-        """Read what `save` wrote with the same split and the same number of replicas.
+        """Read what a snapshot wrote with the same split and the same number of replicas.
 
         Raises:
             OSError: a file is missing or cannot be read.

@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from slipway_training.durable import sync_folder, write_tensors
+from slipway_training.strategy import Snapshot
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,16 @@ class Place:
     def optimizer_file(self) -> str:
         """Its share of the optimizer's state, below the checkpoint."""
         return f"optim/dp_rank_{self.data:02d}_tp_rank_{self.tensor:02d}_pp_rank_{self.pipeline:02d}.pt"
+
+    def writer(self, model: dict[str, Any] | None, optimizer: dict[str, Any]) -> Snapshot:
+        """Return what writes this worker's files: its weights, where it has to write any, and its optimizer's state."""
+
+        def write_files(directory: Path) -> None:
+            if model is not None:
+                write(directory / self.model_file, model)
+            write(directory / self.optimizer_file, optimizer)
+
+        return write_files
 
 
 def write(file: Path, state: dict[str, Any]) -> None:
