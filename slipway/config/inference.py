@@ -167,6 +167,10 @@ class ServedModel(Section):
     instance_type: str = "inf2.xlarge"
     """EC2 instance type of the hosts. One task runs on each and has all of its Neuron devices."""
 
+    weights_gib: Annotated[float, Field(gt=0, le=4096)] | None = None
+    """Size of the model's weights in GiB, if you know it: two bytes for each parameter in bfloat16, so about 15 for
+    8 billion. With it synth tells when they fill too much of a host's memory, through which they are loaded."""
+
     source: Annotated[Mountpoint | Sync | LustreSource, Field(discriminator="type")] = Mountpoint(type="mountpoint")
     """How the model gets to a host."""
 

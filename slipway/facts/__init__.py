@@ -91,8 +91,10 @@ from slipway.facts.regions import (
     regions,
 )
 from slipway.facts.rows import UnknownFact
+from slipway.facts.serving_hosts import HOST_SHARE, hosts_that_hold, larger_hosts
 
 __all__ = [
+    "HOST_SHARE",
     "BroadPolicy",
     "ClusterImage",
     "CompiledShape",
@@ -139,6 +141,7 @@ __all__ = [
     "efa_installers",
     "helm_chart",
     "helm_charts",
+    "hosts_that_hold",
     "inference_engine",
     "inference_engines",
     "instance_families",
@@ -149,6 +152,7 @@ __all__ = [
     "kubernetes_nodes",
     "kubernetes_version",
     "kubernetes_versions",
+    "larger_hosts",
     "lustre_deployment",
     "lustre_deployments",
     "machine_image",

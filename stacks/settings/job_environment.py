@@ -87,7 +87,8 @@ def _job_environment(
     inference, lustre = environment.inference, environment.storage.lustre
     types = {name for queue in queues for name in queue["instance_types"]}
     if inference:
-        types |= {model.instance_type for model in inference.models}
+        for model in inference.models:
+            types |= {model.instance_type, *_larger_hosts(model, environment.region)}
     return {
         "name": environment.name,
         "region": environment.region,
@@ -100,7 +101,7 @@ def _job_environment(
         "training_stacks": {name: _training_stack(name) for name in training_stacks},
         "lustre_capacity_gib": lustre.capacity_gib,
         "lustre_throughput_mb_s": round(lustre.capacity_gib / 1024 * lustre.throughput_mb_s_per_tib),
-        "inference": _services(inference) if inference else [],
+        "inference": _services(inference, environment.region) if inference else [],
     }
 
 
@@ -149,16 +150,21 @@ def _runtime(training_stack: str) -> dict[str, str | None]:
     return {"version": runtime, "driver_from": drivers.driver_from, "driver_below": drivers.driver_below}
 
 
-def _services(inference: Inference) -> list[dict[str, Any]]:
+def _larger_hosts(model: ServedModel, region: str) -> list[str]:
+    return [row.name for row in facts.larger_hosts(model.engine, model.instance_type, region)]
+
+
+def _services(inference: Inference, region: str) -> list[dict[str, Any]]:
     """Describe the services; those that are rolled out first: a fixed prefix may lie in the folder of one of them."""
-    return [_service(model) for model in sorted(inference.models, key=lambda model: model.prefix is not None)]
+    return [_service(model, region) for model in sorted(inference.models, key=lambda model: model.prefix is not None)]
 
 
-def _service(model: ServedModel) -> dict[str, Any]:
+def _service(model: ServedModel, region: str) -> dict[str, Any]:
     return {
         "model": model.prefix.partition("/")[0] if model.prefix else model.name,
         "engine": model.engine,
         "engine_release": facts.inference_engine(model.engine).release_in(model.image),
         "instance_type": model.instance_type,
         "compiled": model.compiled.model_dump() if model.compiled else None,
+        "larger_hosts": _larger_hosts(model, region),
     }

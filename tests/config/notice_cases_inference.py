@@ -40,6 +40,23 @@ INFERENCE_NOTICES = [
         {f"{MODEL}.compiled": COMPILED},
     ),
     Case(
+        "host-memory-tight",
+        {f"{MODEL}.weights_gib": 14},
+        f"{FIRST}.instance_type",
+        "the weights of tanuki-8b (14 GiB) take 88% of the 16 GiB of host memory that inf2.xlarge loads them through, "
+        "and above 60% the engine may be killed for lack of memory. Write trn1.2xlarge ($1.34 an hour, list price) or "
+        "inf2.8xlarge ($1.97 an hour, list price).",
+        {f"{MODEL}.weights_gib": 9.5},
+    ),
+    Case(
+        # Seven tenths of the largest host of the engine.
+        "host-memory-tight",
+        {f"{MODEL}.weights_gib": 540, f"{MODEL}.instance_type": "inf2.48xlarge"},
+        f"{FIRST}.instance_type",
+        "No host of vllm-hf in us-west-2 has more memory.",
+        {f"{MODEL}.weights_gib": 460, f"{MODEL}.instance_type": "inf2.48xlarge"},
+    ),
+    Case(
         "model-wakes",
         scaling(min_count=0, max_count=2),
         f"{FIRST}.scaling.min_count",

@@ -137,6 +137,14 @@ INFERENCE = [
         {f"{MODEL}.instance_type": "inf2.48xlarge"},
     ),
     Case(
+        "weights-pass-through-host",
+        {f"{MODEL}.weights_gib": 17},
+        f"{FIRST}.instance_type",
+        "the weights of tanuki-8b (17 GiB) take 106% of the 16 GiB of host memory that inf2.xlarge loads them through, "
+        "and do not fit. Write trn1.2xlarge ($1.34 an hour, list price) or inf2.8xlarge",
+        {f"{MODEL}.weights_gib": 17, f"{MODEL}.instance_type": "inf2.8xlarge"},
+    ),
+    Case(
         "host-type-offered",
         {
             "region": "us-east-2",

@@ -75,6 +75,7 @@ def _models(draw: st.DrawFn, name: str, hosts: list[tuple[str, InstanceType]], *
     optional = {
         "image": f"{image}/engine:1.2.3",
         "source": draw(_sources()),
+        "weights_gib": draw(st.sampled_from([0.5, 7, host.memory_gib])),
         "scaling": draw(_scalings(spare=int(deployment == "surge"))),
     }
     model = draw(with_some(optional, model))

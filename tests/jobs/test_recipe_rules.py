@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 
+from slipway import facts
+from slipway_jobs.arithmetic.publication import HOST_SHARE
 from slipway_jobs.environment import CompiledShape
 from tests.jobs.recipe_case import environment, estimate_of, problems_of
 
@@ -282,13 +287,33 @@ def test_says_that_a_model_without_a_service_is_published_uncompiled() -> None:
     assert estimate_of("llama-2-7b", "publish.model=kitsune", "publish.export=null").notices == ()
 
 
+LARGER_HOSTS: Mapping[str, Mapping[str, Any]] = {
+    "inf2.medium": {"memory_gib": 20},
+    "trn1.2xlarge": {"memory_gib": 32, "usd_per_hour": 1.34375},
+    "trn1.16xlarge": {"memory_gib": 512, "usd_per_hour": 21.5},
+    "inf2.24xlarge": {"memory_gib": 384, "usd_per_hour": None},
+}
+
+
+def test_the_kit_and_the_environment_file_say_it_from_the_same_share_on() -> None:
+    assert HOST_SHARE == facts.HOST_SHARE
+
+
 def test_says_that_a_host_is_small_for_the_weights_that_pass_through_its_memory() -> None:
     trn1 = environment("trn1")
     host = trn1.instance_types["inf2.8xlarge"].model_copy(update={"memory_gib": 16})
     small = trn1.model_copy(update={"instance_types": {**trn1.instance_types, "inf2.8xlarge": host}})
     [notice] = estimate_of("tanuki-8b", where=small).notices
     assert "the weights (14.0 GiB) take 87% of the 16 GiB of host memory that inf2.8xlarge loads them" in notice
-    assert "Choose a larger `instance_type` of the model in the environment file." in notice
+    assert "No host of vllm-hf in us-east-1 has more memory: publish a smaller model." in notice
+    larger = {name: host.model_copy(update=changes) for name, changes in LARGER_HOSTS.items()}
+    service = small.inference[0].model_copy(update={"larger_hosts": tuple(larger)})
+    offered = small.model_copy(update={"instance_types": small.instance_types | larger, "inference": (service,)})
+    [notice] = estimate_of("tanuki-8b", f"publish.model={service.model}", where=offered).notices
+    assert notice.endswith(
+        "Choose a larger `instance_type` of the model in the environment file: trn1.2xlarge ($1.34 an hour, list "
+        "price) or inf2.24xlarge (no on-demand price)."
+    )
 
 
 def test_refuses_what_no_core_can_hold_and_names_the_single_changes_that_fit() -> None:

@@ -122,6 +122,9 @@ class Service(Section):
     compiled: CompiledShape | None = None
     """What the environment file says that its versions are compiled for; none where it says nothing."""
 
+    larger_hosts: tuple[str, ...] = ()
+    """Instance types of the engine's hosts with more memory, keys of `instance_types`: the cheapest first."""
+
 
 class PodResources(Section):
     """What one pod of a job asks for to have a whole node, after what each node's own pods take."""
@@ -216,7 +219,7 @@ class Environment(Section):
     """The partitions; the first is the default one."""
 
     instance_types: dict[str, InstanceType]
-    """What the queues' nodes and the endpoint's hosts are."""
+    """What the queues' nodes, the endpoint's hosts and larger ones are."""
 
     training_stacks: dict[str, TrainingStack]
     """The cluster's Neuron releases; the first is the default one."""

@@ -141,6 +141,34 @@ def cores_at_work(environment: Environment, path: Path, model: ServedModel) -> I
         yield Finding((*path, "compiled", "tensor_parallel_size"), message, fix)
 
 
+@model_rule
+def weights_pass_through_host(environment: Environment, path: Path, model: ServedModel) -> Iterator[Finding]:
+    """The model's weights fit into the memory of its host, through which they are loaded."""
+    host = facts.instance_type(model.instance_type)
+    if model.weights_gib is not None and model.weights_gib > host.memory_gib:
+        yield _small_host(environment, path, model, "and do not fit")
+
+
+@model_notice
+def host_memory_tight(environment: Environment, path: Path, model: ServedModel) -> Iterator[Finding]:
+    """A model's weights fill so much of its host's memory that the engine may be killed while it loads them."""
+    memory = facts.instance_type(model.instance_type).memory_gib
+    if model.weights_gib is not None and memory * facts.HOST_SHARE < model.weights_gib <= memory:
+        killed = f"and above {facts.HOST_SHARE:.0%} the engine may be killed for lack of memory"
+        yield _small_host(environment, path, model, killed)
+
+
+def _small_host(environment: Environment, path: Path, model: ServedModel, consequence: str) -> Finding:
+    weights, host = model.weights_gib or 0, facts.instance_type(model.instance_type)
+    message = (
+        f"the weights of {model.name} ({weights:g} GiB) take {weights / host.memory_gib:.0%} of the {host.memory_gib} "
+        f"GiB of host memory that {host.name} loads them through, {consequence}"
+    )
+    larger = facts.hosts_that_hold(weights, model.engine, host.name, environment.region)
+    fix = f"Write {larger}." if larger else f"No host of {model.engine} in {environment.region} has more memory."
+    return Finding((*path, "instance_type"), message, fix)
+
+
 def _shape(compiled: Compiled) -> facts.CompiledShape:
     return facts.CompiledShape(
         batch_size=compiled.batch_size,

@@ -93,8 +93,17 @@ def _memory_problems(published: PublishedModel, made: Compiled, service: Service
         )
 
 
-def notices(published: PublishedModel, architectures: Sequence[str], service: ServiceDescription) -> Iterator[str]:
-    """Yield what a person should know before saying yes."""
+def notices(
+    published: PublishedModel, architectures: Sequence[str], service: ServiceDescription, region: str
+) -> Iterator[str]:
+    """Yield what a person should know before saying yes.
+
+    Args:
+        published: the version.
+        architectures: what its `config.json` names; empty where it names none.
+        service: the service.
+        region: AWS Region of its hosts, whose prices are named.
+    """
     if service.neuron_release is None:
         yield "the Neuron release in the engine's image is not known: whether it loads this version cannot be checked"
     if service.neuron_driver is None:
@@ -108,10 +117,17 @@ def notices(published: PublishedModel, architectures: Sequence[str], service: Se
         yield f"which architectures {service.engine} serves is not known: {', '.join(architectures)} is not checked"
     if service.desired_count == 0:
         yield "min_count is 0: the version is chosen, and served as soon as a schedule or a deployment asks for tasks"
-    if published.size > service.memory_gib * _GIB * 0.6:
+    yield from _tight_host(published.size / _GIB, service, region)
+
+
+def _tight_host(size_gib: float, service: ServiceDescription, region: str) -> Iterator[str]:
+    if size_gib > service.memory_gib * facts.HOST_SHARE:
+        known = service.engine in facts.inference_engines() and service.instance_type in facts.instance_types()
+        larger = known and facts.hosts_that_hold(size_gib, service.engine, service.instance_type, region)
         yield (
-            f"its {published.size / _GIB:.1f} GiB are loaded through {service.memory_gib} GiB of host memory: if hosts "
-            "run out of it, take a larger instance_type"
+            f"its {size_gib:.1f} GiB are loaded through the {service.memory_gib} GiB of host memory of "
+            f"{service.instance_type}; above {facts.HOST_SHARE:.0%} the engine may be killed for lack of memory: "
+            f"take a larger instance_type{f', {larger},' if larger else ''} and deploy first"
         )
 
 

@@ -90,7 +90,7 @@ def _check(endpoint: Endpoint, model: str, steps: Sequence[Step]) -> None:
     if not stack.status.endswith(("_COMPLETE", "_COMPLETE_CLEANUP_IN_PROGRESS")):
         raise RefusedError(f"{stack.name} is {stack.status}: wait for it, or fix it, first. Nothing was changed")
     for version in filter(None, (step.starts for step in steps)):
-        _check_version(endpoint.bucket, service, version)
+        _check_version(endpoint.bucket, service, version, stack.region)
     percent = steps[-1].after.percent
     if percent > steps[0].before.percent:
         for notice in share_notices(percent, service):
@@ -99,7 +99,7 @@ def _check(endpoint: Endpoint, model: str, steps: Sequence[Step]) -> None:
         raise RefusedError(f"{problem}. Nothing was changed")
 
 
-def _check_version(bucket: ModelBucket, service: ServiceDescription, version: str) -> None:
+def _check_version(bucket: ModelBucket, service: ServiceDescription, version: str, region: str) -> None:
     published = bucket.read(version)
     prefix = published.prefix
     architectures = bucket.architectures(published)
@@ -108,7 +108,7 @@ def _check_version(bucket: ModelBucket, service: ServiceDescription, version: st
         lines = "\n".join(f"- {problem}" for problem in found)
         raise RefusedError(f"{prefix} cannot be served:\n{lines}\nNothing was changed")
     typer.echo(f"{prefix}: {published.summary()}")
-    for notice in notices(published, architectures, service):
+    for notice in notices(published, architectures, service, region):
         typer.echo(f"note: {notice}")
 
 

@@ -167,6 +167,11 @@ class InferenceStack:
     bucket: str
     values: Mapping[str, str]
 
+    @property
+    def region(self) -> str:
+        """AWS Region of the stack."""
+        return self.id.split(":")[3]
+
     def state(self, model: str) -> State:
         """Return what is served of a model."""
         return self.services[model].state(self.values)

@@ -113,3 +113,12 @@ def test_what_cannot_be_checked_or_is_not_served_yet_is_said(undeployed: Endpoin
     assert "note: hosts start from AWS's newest image" in said
     assert "note: its config.json names no architecture" in said
     assert "note: min_count is 0" in said
+
+
+def test_a_host_that_is_small_for_a_version_is_told_with_larger_ones_and_their_prices(
+    endpoint: EndpointStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("slipway.facts.HOST_SHARE", 1e-9)
+    said = endpoint.must("tanuki-8b/v1")
+    assert "are loaded through the 128 GiB of host memory of inf2.8xlarge; above 0%" in said
+    assert "take a larger instance_type, inf2.24xlarge ($6.49 an hour, list price) or trn1.32xlarge ($21.50 an" in said

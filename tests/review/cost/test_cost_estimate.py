@@ -102,7 +102,7 @@ def test_the_default_environment(default: Assembly) -> None:
         "m6i.2xlarge": 1,
         # Head node, /home, /apps, inference host.
         "gp3_gb_month": 500 + 100 + 200 + 100,
-        "inf2.xlarge": 1,
+        "inf2.8xlarge": 1,
         "load_balancer_hour": 1,
         "hosted_zone_month": 1,
         "kms_key_month": 1,

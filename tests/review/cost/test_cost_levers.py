@@ -52,11 +52,19 @@ def one_node_less(resources: Resources) -> None:
         properties["ClusterConfiguration"]["Scheduling"]["SlurmQueues"][0]["ComputeResources"][0]["MaxCount"] -= 1
 
 
+def smaller_host(resources: Resources) -> None:
+    """inf2.xlarge."""
+    for properties in of_type(resources, "AWS::EC2::LaunchTemplate"):
+        if properties["LaunchTemplateData"].get("InstanceType") == "inf2.8xlarge":
+            properties["LaunchTemplateData"]["InstanceType"] = "inf2.xlarge"
+
+
 EDITS: dict[str, Callable[[Resources], None]] = {
     "capacity_gib": smaller_file_system,
     "scaling.schedules": no_host,
     "throughput_mb_s_per_tib": slower_file_system,
     "head_node.instance_type": smaller_head_node,
+    "models[].instance_type": smaller_host,
     "max_count": one_node_less,
 }
 

@@ -38,7 +38,7 @@ def test_amounts_stand_beside_each_other_for_an_hour_a_day_and_a_month(default: 
 
     assert [cell.strip() for cell in lines["head node, m6i.2xlarge"]] == ["0.384", "9.22", "280", "0.384"]
     assert [cell.strip() for cell in lines["queue trn1, trn1-32xl, trn1.32xlarge"]] == ["0.000", "0.00", "0", "86.000"]
-    assert [cell.strip() for cell in lines["together"]] == ["2.712", "65.08", "1,979", "90.972"]
+    assert [cell.strip() for cell in lines["together"]] == ["3.921", "94.11", "2,862", "93.392"]
 
 
 def test_what_is_not_in_the_sums_is_named(ultracluster: Assembly) -> None:

@@ -83,8 +83,7 @@ def tight_serving_host(placement: Placement) -> Iterator[Finding]:
     if service and isinstance(placement.recipe.model, Llama):
         weights = model_size(placement.recipe.model).total * _BFLOAT16
         if message := tight_host(weights, service, environment):
-            fix = "Choose a larger `instance_type` of the model in the environment file."
-            yield Finding(_SECTION, message, fix)
+            yield Finding(_SECTION, message, larger_host(weights, service, environment))
 
 
 def tight_host(weight_bytes: int, service: Service, environment: Environment) -> str | None:
@@ -103,6 +102,28 @@ def tight_host(weight_bytes: int, service: Service, environment: Environment) ->
         f"of host memory that {service.instance_type} loads them through; above {HOST_SHARE:.0%} the engine may be "
         "killed for lack of memory"
     )
+
+
+def larger_host(weight_bytes: int, service: Service, environment: Environment) -> str:
+    """Say which hosts of the service's engine have memory enough for weights, with prices: one of each family.
+
+    Args:
+        weight_bytes: bytes of the weights as they are served.
+        service: the service.
+        environment: the environment.
+    """
+    known = environment.instance_types
+    enough = [name for name in service.larger_hosts if weight_bytes <= known[name].memory_gib * GIB * HOST_SHARE]
+    cheapest = {name.partition(".")[0]: name for name in reversed(enough)}.values()
+    hosts = [f"{name} ({_price(known[name])})" for name in sorted(cheapest, key=enough.index)]
+    if not hosts:
+        return f"No host of {service.engine} in {environment.region} has more memory: publish a smaller model."
+    return f"Choose a larger `instance_type` of the model in the environment file: {listed(hosts)}."
+
+
+def _price(host: InstanceType) -> str:
+    usd = host.usd_per_hour
+    return "no on-demand price" if usd is None else f"${usd:.2f} an hour, list price"
 
 
 def without_service(model: str, environment: Environment) -> str | None:

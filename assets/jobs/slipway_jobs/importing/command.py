@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from slipway_jobs.arithmetic.publication import tight_host, without_service
+from slipway_jobs.arithmetic.publication import larger_host, tight_host, without_service
 from slipway_jobs.check.command import environment_or_exit, fail
 from slipway_jobs.environment import Environment, Service, environment_file
 from slipway_jobs.importing.hub import HubError
@@ -89,7 +89,8 @@ def import_model(
     Console().print(_facts(run, found, service, export, environment))
     weights = found.model.resident_bytes(EXPORT_PRECISION) if found.model else 0
     if notice := tight_host(weights, service, environment):
-        Console().print(Text(f"Note: {notice}. Choose a larger instance_type of the model.", style="bold yellow"))
+        fix = larger_host(weights, service, environment)
+        Console().print(Text(f"Note: {notice}. {fix}", style="bold yellow"))
     _require_space(found, run)
     carry_out(planned)
 

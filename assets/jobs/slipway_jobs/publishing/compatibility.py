@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from slipway_jobs.arithmetic.publication import larger_host
 from slipway_jobs.environment import Environment, InstanceType, Service
 from slipway_jobs.exporters import Exporter, exporters, without_exporter
 from slipway_jobs.publishing.model_folder import BYTES_OF, Configuration, Model
@@ -39,7 +40,7 @@ def check_compatibility(export: Export, model: Model, service: Service, environm
         *filter(None, [without_exporter(service)]),
         *_kind_problems(model.configuration, service),
         *_shape_problems(export, model.configuration, service, host),
-        *_memory_problems(export, model, service, host),
+        *_memory_problems(export, model, service, environment),
     ]
     if problems:
         raise PublishRefused(problems)
@@ -83,7 +84,8 @@ def _shape_problems(
             )
 
 
-def _memory_problems(export: Export, model: Model, service: Service, host: InstanceType) -> Iterator[str]:
+def _memory_problems(export: Export, model: Model, service: Service, environment: Environment) -> Iterator[str]:
+    host = environment.instance_types[service.instance_type]
     weights = model.resident_bytes(EXPORT_PRECISION)
     cache = device_bytes(export, model) - weights
     device = host.neuron_memory_gib * _GIB * export.tensor_parallel_size / host.logical_neuron_cores
@@ -98,7 +100,7 @@ def _memory_problems(export: Export, model: Model, service: Service, host: Insta
     if weights > host.memory_gib * _GIB:
         yield (
             f"the weights ({weights / _GIB:.1f} GiB) do not fit into the {host.memory_gib} GiB of host memory that "
-            f"{service.instance_type} loads them through: choose a larger instance_type of the model"
+            f"{service.instance_type} loads them through. {larger_host(weights, service, environment)}"
         )
 
 
