@@ -1,13 +1,15 @@
 """A Hugging Face Hub on loopback, for the real huggingface_hub.
 
 What it answers is what huggingface_hub 2.4.0 reads: `HfApi.model_info` of hf_api.py (`/api/models/NAME`, with
-`/revision/REVISION`; keys of ModelInfo, RepoSibling and BlobLfsInfo), `get_hf_file_metadata` of file_download.py
+`/revision/REVISION`; keys of ModelInfo, RepoSibling and BlobLfsInfo; `/api/datasets/NAME` and
+`/datasets/NAME/resolve` for `HfApi.dataset_info`), `get_hf_file_metadata` of file_download.py
 (X-Repo-Commit, ETag, Content-Length of `/NAME/resolve/REVISION/FILE`), `hf_raise_for_status` of utils/_http.py
 (X-Error-Code) and `http_get` of file_download.py (Range).
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import threading
@@ -27,15 +29,24 @@ LARGE_BYTES = 1000
 class HubServer:
     """One repository, with what goes wrong with it."""
 
+    kind: str = "model"
+    """`model` or `dataset`."""
     name: str = "owner/model"
+    commit: str = COMMIT
     files: dict[str, bytes] = field(default_factory=dict)
-    license: str | None = "apache-2.0"
+    license: str | list[str] | None = "apache-2.0"
     gated: bool = False
     token: str | None = None
     damaged: set[str] = field(default_factory=set)
     """Files that arrive with other bytes of the same number."""
     unavailable: dict[str, int] = field(default_factory=dict)
     """How often a file is answered with status 503 first."""
+    stalled: set[str] = field(default_factory=set)
+    """Files of which half arrives, and nothing more until the client leaves."""
+    dropped: set[str] = field(default_factory=set)
+    """Files of which half arrives the first time, when the connection ends."""
+    ranges: list[str] = field(default_factory=list)
+    """The Range of each request that has one."""
     requests: list[str] = field(default_factory=list)
     """Method and path of each request."""
     url: str = ""
@@ -48,7 +59,7 @@ class HubServer:
         """What `model_info(files_metadata=True)` reads."""
         siblings = [_sibling(name, content) for name, content in self.files.items()]
         card = {"license": self.license} if self.license else {}
-        return {"id": self.name, "sha": COMMIT, "gated": self.gated, "cardData": card, "siblings": siblings}
+        return {"id": self.name, "sha": self.commit, "gated": self.gated, "cardData": card, "siblings": siblings}
 
 
 def _sibling(name: str, content: bytes) -> dict[str, Any]:
@@ -82,10 +93,11 @@ def hub_server(hub: HubServer) -> Iterator[HubServer]:
         def _answer(self, *, with_content: bool) -> None:
             path = unquote(urlsplit(self.path).path)
             hub.requests.append(f"{self.command} {path}")
-            api, files = f"/api/models/{hub.name}", f"/{hub.name}/resolve/"
+            folder = "/datasets" if hub.kind == "dataset" else ""
+            api, files = f"/api/{hub.kind}s/{hub.name}", f"{folder}/{hub.name}/resolve/"
             if path == api or path.startswith(f"{api}/revision/"):
                 revision = path.removeprefix(api).removeprefix("/revision/")
-                if revision not in ("", "main", COMMIT):
+                if revision not in ("", "main", hub.commit):
                     self._send(404, b"", {"X-Error-Code": "RevisionNotFound"})
                     return
                 self._send(200, json.dumps(hub.info()).encode(), {"Content-Type": "application/json"})
@@ -109,16 +121,44 @@ def hub_server(hub: HubServer) -> Iterator[HubServer]:
             described = _sibling(name, content)
             etag = described.get("lfs", {}).get("sha256") or described["blobId"]
             sent = content[::-1] if name in hub.damaged else content
-            self._send(200, sent, {"ETag": f'"{etag}"', "X-Repo-Commit": COMMIT}, with_content=with_content)
+            headers = {"ETag": f'"{etag}"', "X-Repo-Commit": hub.commit}
+            status, start = 200, 0
+            if with_content and (wanted := self.headers.get("Range")):
+                hub.ranges.append(f"{name} {wanted}")
+                status, start = 206, int(wanted.removeprefix("bytes=").partition("-")[0])
+                headers["Content-Range"] = f"bytes {start}-{len(sent) - 1}/{len(sent)}"
+            ends = None
+            if with_content and name in hub.stalled | hub.dropped:
+                ends = "dropped" if name in hub.dropped else "stalled"
+                hub.dropped.discard(name)
+            self._send(status, sent[start:], headers, with_content=with_content, half=ends)
 
-        def _send(self, status: int, content: bytes, headers: dict[str, str], *, with_content: bool = True) -> None:
+        def _send(
+            self,
+            status: int,
+            content: bytes,
+            headers: dict[str, str],
+            *,
+            with_content: bool = True,
+            half: str | None = None,
+        ) -> None:
             self.send_response(status)
             for key, value in headers.items():
                 self.send_header(key, value)
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
-            if with_content and self.command != "HEAD":
-                self.wfile.write(content)
+            if not with_content or self.command == "HEAD":
+                return
+            if half:
+                self.wfile.write(content[: len(content) // 2])
+                self.wfile.flush()
+                self.close_connection = True
+                if half == "stalled":
+                    # Readable at its end alone: the client sends nothing meanwhile.
+                    with contextlib.suppress(ConnectionResetError):
+                        self.connection.recv(1)
+                return
+            self.wfile.write(content)
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     hub.url = f"http://127.0.0.1:{server.server_address[1]}"

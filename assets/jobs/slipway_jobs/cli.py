@@ -4,6 +4,7 @@ import typer
 
 from slipway_jobs.check.command import check, recipes
 from slipway_jobs.importing.command import import_model
+from slipway_jobs.importing.data_command import fetch
 from slipway_jobs.ownership import close_to_others
 from slipway_jobs.running.command import run
 from slipway_jobs.submit.command import cancel, submit
@@ -14,8 +15,8 @@ app = typer.Typer(
     name="slipway-job",
     help="Train a model on this cluster: a recipe becomes a chain of jobs (prepare, compile, train, convert, publish) "
     "of Slurm or Kubernetes. Look at the recipes, check one, submit it, watch the run. A stopped run goes on from its "
-    "latest checkpoint when its recipe is submitted again. A model that others trained is imported for the endpoint, "
-    "and a script of your own runs on the same nodes.",
+    "latest checkpoint when its recipe is submitted again. A data set is fetched to /fsx/data, a model that others "
+    "trained is imported for the endpoint, and a script of your own runs on the same nodes.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -25,4 +26,5 @@ app = typer.Typer(
 for command in (recipes, check, submit, status, logs, top, tensorboard, cancel):
     app.command()(command)
 app.command(name="import")(import_model)
+app.command()(fetch)
 app.command()(run)

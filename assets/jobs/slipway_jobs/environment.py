@@ -197,6 +197,9 @@ class Environment(Section):
     publisher_role_arn: str | None = None
     """Role that the publish stage takes to write into it, or None where its pod has one of its own."""
 
+    data_directory: str = "/fsx/data"
+    """Text to train on: the data bucket's, and what users fetch."""
+
     runs_directory: str = "/fsx/runs"
     """Where each run has its folder: scripts, logs, metrics."""
 

@@ -1,8 +1,8 @@
 """Who may write what a job runs or loads: only its own user, and root.
 
-/fsx/runs, /fsx/checkpoints and /fsx/prepared belong to root and have mode 1777: everybody makes folders there, so a
-name that a job expects may be taken by somebody else. A folder that passes `require_own` stays what it was: nobody else
-can write below it, and the sticky bit keeps others from putting another one in its place.
+/fsx/runs, /fsx/checkpoints, /fsx/prepared and /fsx/data belong to root and have mode 1777: everybody makes folders
+there, so a name that a job expects may be taken by somebody else. A folder that passes `require_own` stays what it
+was: nobody else can write below it, and the sticky bit keeps others from putting another one in its place.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pwd
 import stat
 from pathlib import Path
 
-from slipway_jobs.run import Run, ScriptRun, TrainingRun, WorkerRun
+from slipway_jobs.run import DataRun, Run, ScriptRun, TrainingRun, WorkerRun
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
@@ -95,6 +95,9 @@ def require_own_run(run: Run) -> None:
     elif isinstance(run, TrainingRun):
         require_own(Path(run.converted_directory), Path(run.checkpoint_directory).parent)
         require_own(Path(run.prepared_directory), Path(run.prepared_directory).parents[1])
+    elif isinstance(run, DataRun):
+        require_own(Path(run.data.directory), Path(run.data.shared_directory))
+        require_own(Path(run.data.work_directory), Path(run.data.work_directory).parents[1])
     elif product := run.product("fetch"):
         require_own(product, product.parents[1])
 

@@ -1,8 +1,12 @@
-"""The kinds of runs: a training, a script of the user's own, the import of a model. Every job reads its run's file."""
+"""The kinds of runs: a training, a script of the user's own, the import of a model, a fetch of data.
+
+Every job reads its run's file.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TypeAlias
 
 from pydantic import TypeAdapter
 
@@ -14,6 +18,8 @@ __all__ = [
     "RUN_FILE",
     "STAGES",
     "TRAINING_STAGES",
+    "DataRun",
+    "FetchedData",
     "FetchedModel",
     "ImportRun",
     "Run",
@@ -207,7 +213,75 @@ class ImportRun(Run):
         return self.model_directory if stage == "fetch" else None
 
 
-def read_run(file: Path) -> TrainingRun | ImportRun | ScriptRun:
+class FetchedData(Section):
+    """A data set of others, and where it goes."""
+
+    source: str
+    """`hf:OWNER/NAME` or `s3://BUCKET/PREFIX`."""
+
+    revision: str
+    """The commit; of objects, a digest of their names, sizes and ETags."""
+
+    hub: str | None = None
+    """Address of the Hub, or of a mirror of it (HF_ENDPOINT); None for S3."""
+
+    license: str | None = None
+    """The licence that the data set names."""
+
+    include: tuple[str, ...]
+    """Patterns of the files that are fetched."""
+
+    shared_directory: str
+    """The folder that users share."""
+
+    directory: str
+    """The data set's folder below it; complete once it holds `done`."""
+
+    work_directory: str
+    """Folder of files whose content is not compared yet, below one of the user's."""
+
+    @property
+    def origin(self) -> str:
+        """Source, revision and patterns: what two fetches must have in common to bring the same."""
+        return f"{self.source}@{self.revision} ({', '.join(self.include)})"
+
+
+class DataRun(Run):
+    """A data set of others on its way to /fsx."""
+
+    data: FetchedData
+    """The data set."""
+
+    @property
+    def kind(self) -> str:
+        """What kind of run it is, as messages name it."""
+        return "a fetch of data"
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """Its only job."""
+        return ("fetch",)
+
+    @property
+    def publish(self) -> Publish | None:
+        """Nothing."""
+        return None
+
+    @property
+    def model_directory(self) -> Path:
+        """The data set's folder: what the run makes."""
+        return Path(self.data.directory)
+
+    def product(self, stage: Stage) -> Path | None:
+        """Return the data set's folder."""
+        return Path(self.data.directory) if stage == "fetch" else None
+
+
+AnyRun: TypeAlias = TrainingRun | ImportRun | ScriptRun | DataRun
+"""A run of any kind."""
+
+
+def read_run(file: Path) -> AnyRun:
     """Read a run's file.
 
     Raises:
@@ -242,4 +316,4 @@ def read_worker_run(file: Path) -> WorkerRun:
     return run
 
 
-_ANY_RUN: TypeAdapter[TrainingRun | ImportRun | ScriptRun] = TypeAdapter(TrainingRun | ImportRun | ScriptRun)
+_ANY_RUN: TypeAdapter[AnyRun] = TypeAdapter(AnyRun)

@@ -13,12 +13,13 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from slipway_jobs.chain.scripts import render
+from slipway_jobs.check.resolve import shared_fields
 from slipway_jobs.environment import Environment, Service
 from slipway_jobs.exporters import exporters
 from slipway_jobs.kubernetes.manifests import job_set
-from slipway_jobs.run import ImportRun
+from slipway_jobs.run import DataRun, FetchedData, Run
 from tests.jobs.chain_case import environment_below, shellcheck
-from tests.jobs.hub_server import HubServer, hub_server
+from tests.jobs.hub_server import COMMIT, HubServer, hub_server
 from tests.jobs.kubernetes.manifest_case import SECRET, imported, on_kubernetes
 from tests.jobs.publishing_case import LLAMA, SERVICE, configuration, install_exporter
 
@@ -33,7 +34,7 @@ FILES = {
 }
 
 
-def replicated_jobs(run: ImportRun, environment: Environment) -> dict[str, Any]:
+def replicated_jobs(run: Run, environment: Environment) -> dict[str, Any]:
     made = job_set(run, environment, run.stages, "0123abcd")
     return {job["name"]: job for job in made["spec"]["replicatedJobs"]}
 
@@ -123,3 +124,35 @@ def test_its_scripts_please_shellcheck(scheduler: str, tmp_path: Path) -> None:
     if scheduler == "kubernetes":
         environment = on_kubernetes(environment, secret=SECRET)
     shellcheck(render(imported(environment), environment), tmp_path)
+
+
+def test_a_pod_fetches_a_data_set(tmp_path: Path) -> None:
+    environment = on_kubernetes(environment_below(tmp_path))
+    shared = tmp_path / "data"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    files = {"a.jsonl": b'{"text": "a"}\n' * 100}
+    with hub_server(HubServer(kind="dataset", name="owner/text", files=files)) as hub:
+        data = FetchedData(
+            source="hf:owner/text",
+            revision=COMMIT,
+            hub=hub.url,
+            include=("*.jsonl",),
+            shared_directory=str(shared),
+            directory=str(shared / "text"),
+            work_directory=str(tmp_path / "prepared" / "1000" / "fetch-1"),
+        )
+        fields = shared_fields("fetch-text", environment, tmp_path / "environment.json")
+        run = DataRun(**fields, cpu_queue=environment.queues[0].name, data=data)
+        for folder in ("scripts", "logs", "stages"):
+            Path(run.directory, folder).mkdir(parents=True)
+        run.file.write_text(run.model_dump_json(), encoding="utf-8")
+        for file, text in render(run, environment).items():
+            file.write_text(text, encoding="utf-8")
+        [(name, job)] = replicated_jobs(run, environment).items()
+        done = in_pod(job, {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home")})
+
+    assert (name, done.returncode) == ("fetch", 0), done.stdout
+    assert job["template"]["spec"]["template"]["spec"]["serviceAccountName"] == "jobs"
+    assert (shared / "text" / "a.jsonl").read_bytes() == files["a.jsonl"]
+    assert (shared / "text" / "done").exists()

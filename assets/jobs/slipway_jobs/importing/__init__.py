@@ -1,1 +1,1 @@
-"""A model that others trained becomes a version that the endpoint serves: fetched, checked, exported, published."""
+"""Brings what others made: models, which become versions that the endpoint serves, and data sets to train on."""

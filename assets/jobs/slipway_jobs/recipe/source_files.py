@@ -20,6 +20,9 @@ _NOT_OF_THE_WEIGHTS = {"architecture", "initializer_range", "rope_scaling", "rop
 SUFFIXES = (".jsonl", ".parquet", ".txt")
 """Kinds of file that text is read from."""
 
+FETCHED = "slipway-data.json"
+"""File that says what was fetched into a folder; the folder is complete once `done` is beside it."""
+
 _OTHER_SUFFIXES = (
     *(".json", ".csv", ".tsv", ".gz", ".zst", ".xz", ".bz2", ".zip", ".tar", ".arrow", ".hdf5", ".h5", ".npy", ".bin"),
     *(".idx", ".tfrecord", ".pdf", ".html", ".md"),
@@ -45,11 +48,15 @@ def missing_files(recipe: Recipe) -> Iterator[Finding]:
     A path whose first folder this machine does not have (`/fsx` on a laptop) tells nothing and is passed over.
     """
     source = recipe.data.source
-    fix = f"Name a file, folder or pattern of {', '.join(SUFFIXES)} files; on the cluster, put them below /fsx/data."
+    kinds = ", ".join(SUFFIXES)
+    fix = f"Name a file, folder or pattern of {kinds} files; on the cluster, put or fetch them below /fsx/data."
     if Path(source).suffix in _OTHER_SUFFIXES and not Path(source).is_dir():
         yield Finding(("data", "source"), f"{source}: {Path(source).suffix} files are not read", fix)
     elif _visible(source) and not source_files(recipe):
         yield Finding(("data", "source"), f"no file of text is at {source}", fix)
+    for folder in _incomplete(Path(source)):
+        fix = "Wait until `slipway-job status` shows the end of its fetch, or submit the fetch again."
+        yield Finding(("data", "source"), f"{folder} is not complete: a fetch fills it", fix)
     weights = recipe.initial_weights
     if weights and _visible(weights) and not Path(weights, "config.json").is_file():
         fix = "Name the folder of a model in the transformers format, or wait until the run that makes it is done."
@@ -91,6 +98,13 @@ def _other_rope(model: Llama, there: dict[str, Any], file: Path) -> Iterator[Fin
     if kind != "default" and (not wanted or differing):
         fix = "Write what config.json has." if kind == "llama3" else "Take other weights: only `llama3` is known."
         yield Finding(("model", "rope_scaling"), f"it is not that of {file}, whose type is {shown(kind)}", fix)
+
+
+def _incomplete(source: Path) -> list[Path]:
+    """List the folders at, above or below a source that a fetch has not completed."""
+    marks = [folder / FETCHED for folder in (source, *source.parents)]
+    marks += source.rglob(FETCHED) if source.is_dir() else []
+    return sorted({mark.parent for mark in marks if mark.is_file() and not (mark.parent / "done").exists()})
 
 
 def _visible(path: str) -> bool:

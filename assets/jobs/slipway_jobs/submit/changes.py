@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from slipway_jobs.recipe.model import Recipe
-from slipway_jobs.run import ImportRun, Run, ScriptRun, Stage, TrainingRun
+from slipway_jobs.run import DataRun, ImportRun, Run, ScriptRun, Stage, TrainingRun
 
 CHANGEABLE: Mapping[str, tuple[Stage, ...]] = {
     # When checkpoints are written and how long the job is patient have no influence on what is trained.
@@ -58,6 +58,12 @@ def refused_changes(old: Run, new: Run) -> list[str]:
         ]
     if isinstance(old, ImportRun) and isinstance(new, ImportRun):
         return [f"it imported {old.model.origin}, not {new.model.origin}"] * (old.model.origin != new.model.origin)
+    if isinstance(old, DataRun) and isinstance(new, DataRun):
+        return [
+            f"it fetched {before}, not {after}"
+            for before, after in ((old.data.origin, new.data.origin), (old.data.directory, new.data.directory))
+            if before != after
+        ]
     if isinstance(old, ScriptRun) and isinstance(new, ScriptRun):
         return []
     return [f"it is {old.kind}, not {new.kind}"]

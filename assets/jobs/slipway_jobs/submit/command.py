@@ -76,7 +76,7 @@ def carry_out(planned: Plan) -> None:
     try:
         if not planned.todo:
             refuse_unfinished(run.name, scheduler_of(planned.environment))
-            typer.echo(f"The run {run.name} is finished: there is nothing to submit. Its model: {_result(run)}")
+            typer.echo(f"The run {run.name} is finished: there is nothing to submit. It made {_result(run)}")
             return
         submission = submit_run(planned)
     except OutcomeUnknownError as problem:
