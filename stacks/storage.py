@@ -136,7 +136,7 @@ class StorageStack(EnvironmentStack):
                 capacity_gib=wanted.capacity_gib,
                 throughput_mb_s_per_tib=wanted.throughput_mb_s_per_tib,
                 data_repositories=(
-                    DataRepository(name="DataRepository", path="/data", bucket=self.data_bucket, direction="import"),
+                    DataRepository(name="DataRepository", path="/data", bucket=self.data_bucket, direction="both"),
                     DataRepository(
                         name="CheckpointRepository",
                         path="/checkpoints",

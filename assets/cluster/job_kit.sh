@@ -64,10 +64,11 @@ install_job_kit() {
 }
 
 # make_job_directories: every user makes folders of their own in these, as in /tmp: the sticky bit keeps others from
-# removing or renaming them. Nothing below changes, and a directory that somebody else made stays theirs.
+# removing or renaming them. Nothing below changes, and a directory that somebody else made stays theirs. FSx makes
+# /fsx/data, as root, when it links the data bucket; what it shows of the bucket belongs to root and stays closed.
 make_job_directories() {
   local name directory
-  for name in runs checkpoints prepared; do
+  for name in runs checkpoints prepared data; do
     directory="${ROOT}/fsx/${name}"
     if [[ -L "$directory" ]]; then
       fail "/fsx/${name} is a link; jobs need a directory"

@@ -29,9 +29,9 @@ class DataRepository:
     bucket: s3.IBucket
     """The bucket on the other side."""
 
-    direction: Literal["import", "export"]
+    direction: Literal["import", "export", "both"]
     """`import`: objects appear as files, changes and deletions follow. `export`: new and changed files become objects;
-    a deleted file stays in the bucket."""
+    a deleted file stays in the bucket. `both`: FSx decides which change wins where a file and its object change."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,10 +128,10 @@ class Lustre(Construct):
             file_system_id=self.file_system.file_system_id,
             file_system_path=repository.path,
             data_repository_path=repository.bucket.s3_url_for_object(),
-            batch_import_meta_data_on_create=repository.direction == "import",
+            batch_import_meta_data_on_create=repository.direction != "export",
             s3=fsx.CfnDataRepositoryAssociation.S3Property(
-                auto_import_policy=imports if repository.direction == "import" else None,
-                auto_export_policy=exports if repository.direction == "export" else None,
+                auto_import_policy=imports if repository.direction != "export" else None,
+                auto_export_policy=exports if repository.direction != "import" else None,
             ),
         )
         association.apply_removal_policy(removal_policy)

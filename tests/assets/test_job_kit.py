@@ -144,8 +144,19 @@ def test_users_share_the_directories_of_jobs_and_keep_what_they_made_in_them(ubu
     ubuntu.set_up_head()
 
     modes = {path.name: path.stat().st_mode & 0o7777 for path in (ubuntu.root / "fsx").iterdir()}
-    assert modes == dict.fromkeys(("runs", "checkpoints", "prepared"), 0o1777)
+    assert modes == dict.fromkeys(("runs", "checkpoints", "prepared", "data"), 0o1777)
     assert own.stat().st_mode & 0o7777 == 0o700
+
+
+def test_what_fsx_shows_of_the_bucket_stays_closed_and_the_folder_around_it_opens(ubuntu: ClusterNode) -> None:
+    imported = ubuntu.root / "fsx/data/pretraining"
+    imported.mkdir(parents=True, mode=0o755)
+    (ubuntu.root / "fsx/data").chmod(0o755)
+
+    ubuntu.set_up_head()
+
+    assert (ubuntu.root / "fsx/data").stat().st_mode & 0o7777 == 0o1777
+    assert imported.stat().st_mode & 0o7777 == 0o755
 
 
 def test_directory_that_somebody_else_made_stays_theirs(ubuntu: ClusterNode) -> None:

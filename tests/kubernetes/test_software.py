@@ -295,6 +295,7 @@ def test_the_directories_of_all_users_are_made(tmp_path: Path) -> None:
             "runs": "0o1777",
             "checkpoints": "0o1777",
             "prepared": "0o1777",
+            "data": "0o1777",
             "teams": "0o755",
             "teams/research": "0o700",
             "checkpoints/_teams": "0o755",

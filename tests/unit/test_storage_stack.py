@@ -36,13 +36,17 @@ def test_file_systems_and_database_wait_for_no_other_resource_that_takes_long(ea
         assert not any(f'"{other}"' in json.dumps(resources[logical_id]) for other in slow_ids)
 
 
-def test_data_comes_in_and_checkpoints_go_out(each_assembly: Assembly) -> None:
+def test_data_comes_in_and_goes_out_and_checkpoints_go_out(each_assembly: Assembly) -> None:
     associations = {
         resource["Properties"]["FileSystemPath"]: resource["Properties"]
         for resource in each_assembly.resources("storage", "AWS::FSx::DataRepositoryAssociation").values()
     }
 
-    assert associations["/data"]["S3"] == {"AutoImportPolicy": {"Events": ["NEW", "CHANGED", "DELETED"]}}
+    # What users fetch goes to the bucket by FSx, and not with a permission of theirs. What they remove stays there.
+    assert associations["/data"]["S3"] == {
+        "AutoImportPolicy": {"Events": ["NEW", "CHANGED", "DELETED"]},
+        "AutoExportPolicy": {"Events": ["NEW", "CHANGED"]},
+    }
     assert associations["/data"]["BatchImportMetaDataOnCreate"] is True
     # A checkpoint that a job deletes to make room must stay in the bucket.
     assert associations["/checkpoints"]["S3"] == {"AutoExportPolicy": {"Events": ["NEW", "CHANGED"]}}

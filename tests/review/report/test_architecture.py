@@ -84,6 +84,7 @@ def test_the_data_flows_as_the_templates_wire_it(architecture: Architecture) -> 
         "Load balancer to Model tanuki-8b: requests by model",
         "Model tanuki-8b to Inference hosts: its tasks",
         "Data bucket to FSx for Lustre: import into /data",
+        "FSx for Lustre to Data bucket: export of /data",
         "FSx for Lustre to Checkpoints bucket: export of /checkpoints",
         "FSx for Lustre to Queue trn1 and Queue cpu: mounted file system",
         "Queue trn1 and Queue cpu to Models bucket: trained models",

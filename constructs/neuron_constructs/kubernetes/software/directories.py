@@ -103,7 +103,7 @@ def directories(
 
 def _wanted(spaces: Sequence[JobSpace]) -> list[str]:
     """Return owner, mode and path of each directory, one after the other, parents first."""
-    shared = [RUNS_DIRECTORY, CHECKPOINTS_DIRECTORY, f"{FSX_DIRECTORY}/prepared"]
+    shared = [RUNS_DIRECTORY, CHECKPOINTS_DIRECTORY, f"{FSX_DIRECTORY}/prepared", f"{FSX_DIRECTORY}/data"]
     private = [(space.user_id, path) for space in spaces for path in space.private_directories]
     parents = dict.fromkeys(str(PurePosixPath(path).parent) for _, path in private)
     wanted = [

@@ -129,7 +129,9 @@ class _Router:
     def _port(self, box: Rectangle, other: Rectangle, line: _Line) -> _Point:
         side = _side(box, other, line.way, self._lanes)
         attached = self._ports[box, side]
-        offset = (attached.index(line) - (len(attached) - 1) / 2) * _PORT
+        # Arrows of a small box stand closer: they begin and end at its edge.
+        apart = min(_PORT, (box.bottom - box.y) / len(attached))
+        offset = (attached.index(line) - (len(attached) - 1) / 2) * apart
         return (box.x if side == "left" else box.right), box.middle + offset
 
     def _lane(self, way: _Way) -> float:
