@@ -84,6 +84,7 @@ def test_the_documentation_compares_recipes_by_their_arithmetic() -> None:
         assert said.split(" | ") == [
             f"{placement.recipe.hardware.nodes} x {placement.instance_type}",
             f"{peak_tokens_per_second(placement):,.0f}",
+            f"{network:,.0f}" if (network := numbers.network_tokens_per_second) else "one node",
             f"{speed.low:,.0f}-{speed.high:,.0f}",
             f"{total.low / GIB:.1f}-{total.high / GIB:.1f} of {memory.limit / GIB:.0f}",
         ]

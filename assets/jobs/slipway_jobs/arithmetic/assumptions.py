@@ -50,6 +50,9 @@ class Accelerator(Section):
     utilization: Range
     """Share of them that a model's own operations get (MFU)."""
 
+    gigabits_per_efa_interface: _Positive
+    """What an EFA interface sends, and receives, in a second, in 10^9 bits."""
+
     as_of: str
     """When the row was written, YYYY-MM-DD."""
 

@@ -65,8 +65,8 @@ def device_memory(placement: Placement) -> Memory:
     size = model_size(recipe.model, recipe.parallelism.kv_size_multiplier)
     # The first stage holds most micro-batches, the last one the logits.
     in_flight = min(stages, accumulation(placement))
-    first = _worker(placement, _parameters(size, stages, first=True), in_flight, last=stages == 1)
-    last = _worker(placement, _parameters(size, stages, first=False), 1, last=True)
+    first = _worker(placement, stage_parameters(size, stages, first=True), in_flight, last=stages == 1)
+    last = _worker(placement, stage_parameters(size, stages, first=False), 1, last=True)
     cores = max(1, placement.instance.logical_neuron_cores)
     limit = placement.instance.neuron_memory_gib * GIB / cores
     return Memory(max(first, last, key=lambda parts: sum(part.high for part in parts.values())), limit)
@@ -79,7 +79,8 @@ def state_bytes(recipe: Recipe) -> tuple[int, int]:
     return 4, 8
 
 
-def _parameters(size: ModelSize, stages: int, *, first: bool) -> int:
+def stage_parameters(size: ModelSize, stages: int, *, first: bool) -> int:
+    """Count the parameters of the first or of the last of a pipeline's stages; of one stage, all."""
     layers = -(-size.layers // stages) * size.layer
     if stages == 1:
         return size.total

@@ -10,6 +10,7 @@ from slipway_jobs.arithmetic.checks import notices
 from slipway_jobs.arithmetic.device_memory import Memory, device_memory
 from slipway_jobs.arithmetic.host_memory import checkpoint_bytes, compile_host_memory, training_host_memory
 from slipway_jobs.arithmetic.model_size import model_size
+from slipway_jobs.arithmetic.network import network_tokens_per_second, sent_bytes
 from slipway_jobs.arithmetic.placement import Placement, place
 from slipway_jobs.arithmetic.speed import accelerator, step_seconds, tokens_per_second, tokens_per_step
 from slipway_jobs.arithmetic.split import accumulation, data_parallel_size
@@ -53,6 +54,12 @@ class Estimate:
 
     tokens_per_second: Range | None
     """Speed over all nodes; none on processors and on chips of which nothing is known."""
+
+    sent_bytes: float
+    """What a node sends to other nodes in an optimizer step, at least."""
+
+    network_tokens_per_second: float | None
+    """Speed that EFA's full rate would allow; none where nothing is sent, or nothing is known of the interfaces."""
 
     step_seconds: Range | None
     """Time of an optimizer step."""
@@ -110,6 +117,8 @@ def estimate(run: TrainingRun, environment: Environment) -> Estimate:
         tokens_per_step=tokens_per_step(placement),
         total_tokens=tokens_per_step(placement) * run.recipe.steps,
         tokens_per_second=tokens_per_second(placement),
+        sent_bytes=sent_bytes(placement),
+        network_tokens_per_second=network_tokens_per_second(placement),
         step_seconds=step_seconds(placement),
         checkpoint_bytes=checkpoint_bytes(placement),
         checkpoint_seconds=checkpoint_seconds(placement),

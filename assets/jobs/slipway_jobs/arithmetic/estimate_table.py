@@ -102,6 +102,9 @@ def _time(estimate: Estimate) -> list[tuple[str, str]]:
     if estimate.tokens_per_second and estimate.step_seconds:
         speed = f"{_range(estimate.tokens_per_second, 0)} tokens/s, {_range(estimate.step_seconds, 1)} s a step"
         rows.insert(0, ("Speed", speed))
+    if estimate.network_tokens_per_second:
+        network = f"{_scaled(estimate.sent_bytes, _SIZES)} a step from a node over EFA, whose full rate would allow "
+        rows.insert(1, ("Network", f"{network}{estimate.network_tokens_per_second:,.0f} tokens/s"))
     return rows
 
 
