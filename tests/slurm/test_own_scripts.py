@@ -52,8 +52,7 @@ def test_a_killed_worker_and_a_stop_end_nothing(jobs: TrainingJobs) -> None:
     run = submitted(jobs)
     wait_for_step(jobs, run, 5)
     jobs.kill_worker(run, 3)
-    jobs.cluster.wait("the failed start to end", lambda: len(jobs.attempts(run, "train")) == 1)
-    jobs.cluster.wait("the next start", lambda: requeued(jobs, run, 2))
+    jobs.wait_for_start(run, "train", 2)
     jobs.cluster.wait("its workers", lambda: len(jobs.workers(run)) == 4)
     wait_for_step(jobs, run, saved(run) + 3)
     jobs.cluster.run("scancel", "--batch", "--signal=USR1", jobs.job(run, "train"))
@@ -69,8 +68,3 @@ def test_a_killed_worker_and_a_stop_end_nothing(jobs: TrainingJobs) -> None:
     status = json.loads(jobs.command("status", "counting", "--json").stdout)
     assert (status["state"], [stage["stage"] for stage in status["stages"]]) == ("done", ["train"])
     assert "there is nothing to submit" in submit(jobs)
-
-
-def requeued(jobs: TrainingJobs, run: ScriptRun, starts: int) -> bool:
-    jobs._ended(run, jobs.job(run, "train"))  # lets a requeued job start at once
-    return len(jobs.attempts(run, "train")) >= starts

@@ -169,6 +169,19 @@ class TrainingJobs:
             raise SlurmError(f"{error}\n{self.log(run, stage)[-4000:]}") from None
         return self.cluster.job(job)["JobState"]
 
+    def wait_for_start(self, run: Run, stage: Stage, starts: int) -> None:
+        """Wait until a stage has begun so often. A requeued job is started at once.
+
+        Raises:
+            SlurmError: it has not, for long.
+        """
+
+        def begun() -> bool:
+            self._ended(run, self.job(run, stage))
+            return len(self.attempts(run, stage)) >= starts
+
+        self.cluster.wait(f"start {starts} of {run.name}-{stage}", begun)
+
     def _ended(self, run: Run, job: str) -> bool:
         """Return whether a job has ended, and let the requeued jobs of its run start."""
         for other in read_chain(run.chain_file).jobs.values():

@@ -1,4 +1,4 @@
-"""The commands of docs/training.md that make an environment for a script over that of the training stack."""
+"""An environment for a script that docs/training.md's commands make over that of the training stack."""
 
 from __future__ import annotations
 
@@ -7,22 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "training.md"
+from tests.training.own_environment import make_own_environment
 
 
 def test_it_sees_the_packages_of_the_training_stack_and_installs_its_own(tmp_path: Path) -> None:
-    stack = tmp_path / "apps" / "neuron"
-    stack.mkdir(parents=True)
-    (stack / "current").symlink_to(Path(sys.prefix))
-    text = PAGE.read_text(encoding="utf-8")
-    [lines] = re.findall(
-        r"```console\n(/apps/neuron/current/bin/python -m venv .*?\n)/fsx/\S+pip install", text, re.DOTALL
-    )
-    commands = lines.replace("/apps/neuron", str(stack)).replace("/fsx", str(tmp_path))
+    mine = make_own_environment(tmp_path, Path(sys.prefix))
 
-    subprocess.run(["bash", "-ec", commands], check=True)
-
-    mine = tmp_path / "envs" / "mine"
     found = subprocess.run(
         [mine / "bin" / "python", "-c", "import sys, torch; print(sys.prefix, torch.__file__)"],
         capture_output=True,
