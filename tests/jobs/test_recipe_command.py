@@ -71,7 +71,7 @@ def test_recipes_lists_all_with_time_and_cost() -> None:
 
 def test_recipes_begins_with_those_for_trainium_that_fit() -> None:
     names = [line.split()[0] for line in called("recipes").stdout.splitlines()[1:]]
-    real = ["bert-large-phase-1", "bert-large-phase-2", "llama-2-7b", "llama-3-70b", "llama-3-8b"]
+    real = ["bert-large-phase-1", "bert-large-phase-2", "llama-2-7b", "llama-3-70b", "llama-3-8b", "qwen3-8b"]
     short = ["small-bert", "small-llama", "tanuki-8b-short"]
     on_processors = ["tiny-bert", "tiny-llama-pipeline", "tiny-llama"]
     assert names == [*real, *short, "tanuki-8b", *on_processors, "llama-3-8b-native", "tiny-llama-native"]

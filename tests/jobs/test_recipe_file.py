@@ -30,8 +30,17 @@ def changed(folder: Path, *pairs: tuple[str, str]) -> Path:
         ("nodes: 2", 'nodes: "2"', 'hardware.nodes: must be a whole number (got "2"). Write digits only'),
         ("nodes: 2", "nodes: 0", "recipe.yaml:18:3: hardware.nodes: is too small (got 0). Write 1 or more."),
         ("device: cpu", "device: gpu", 'must be neuron or cpu (got "gpu"). Did you mean `cpu`?'),
-        ("architecture: llama", "architecture: gpt", 'model.architecture: must be llama or bert (got "gpt")'),
+        (
+            "architecture: llama",
+            "architecture: gpt",
+            'model.architecture: must be llama, mistral, qwen2, qwen3 or bert (got "gpt")',
+        ),
         ("precision: float32", "precision:\n  - 1", "precision: must be bfloat16, float16, tf32 or float32"),
+        (
+            "architecture: llama",
+            "architecture: qwen3\n  head_dimm: 8",
+            "model.head_dimm: is not a known key. Did you mean",
+        ),
         ("name: tiny-llama", "name: Tiny", "recipe.yaml:2:1: name: must be lower-case letters, digits"),
         ("learning_rate: 5e-3", "learning_rate: .nan", "optimizer.learning_rate: must be a finite number (got nan)"),
         ("ahead_of_time: false", "ahead_of_time: no", 'compile.ahead_of_time: must be true or false (got "no")'),

@@ -57,6 +57,30 @@ CASES = {
         ["neuronx-cc makes `tf32` of float32", "not on processors", "Write bfloat16 or float32"],
         ["precision=tf32"],
     ),
+    "sliding window": (
+        "llama-2-7b",
+        ["model.architecture=mistral", "model.sliding_window=2048"],
+        ["2048 tokens are fewer than the 4096 of a sample", "Write data.sequence_length 2048 or less, or null"],
+        ["model.architecture=mistral", "model.sliding_window=4096", "publish.export=null"],
+    ),
+    "a model that the exporter does not compile": (
+        "llama-2-7b",
+        ["model.architecture=mistral"],
+        ["publish.export", "optimum-neuron 0.4.5 compiles", "not `mistral`", "publish.export=null"],
+        ["model.architecture=qwen2"],
+    ),
+    "a window that a model has not": (
+        "llama-2-7b",
+        ["model.architecture=qwen3", "model.sliding_window=4096"],
+        ["model.sliding_window", "a qwen3 has none", "Leave it out"],
+        ["model.architecture=qwen3"],
+    ),
+    "a head's width that a model has not": (
+        "llama-2-7b",
+        ["model.architecture=qwen2", "model.head_dim=64"],
+        ["model.head_dim", "a qwen2 has none"],
+        ["model.architecture=qwen3", "model.head_dim=64"],
+    ),
     "compile steps": ("llama-2-7b", ["compile.steps=1"], ["1 step", "Write 2 or more"], ["compile.steps=2"]),
     # 9,600 GiB are 10,308 GB.
     "room for checkpoints": (

@@ -7,7 +7,9 @@ import re
 import pytest
 
 from slipway_jobs.arithmetic.device_memory import GIB
+from slipway_jobs.arithmetic.model_size import model_size
 from slipway_jobs.arithmetic.speed import peak_tokens_per_second
+from slipway_jobs.recipe.architecture import Llama
 from slipway_jobs.recipe.load import load_recipe
 from slipway_jobs.recipe.shipped import shipped_recipes
 from tests.assembly import PROJECT
@@ -20,6 +22,7 @@ WHERE = {
     "llama-3-8b": "trn1",
     "llama-3-70b": "trn1",
     "tanuki-8b": "trn1",
+    "qwen3-8b": "trn1",
     "tanuki-8b-short": "trn1",
     "small-bert": "trn1",
     "small-llama": "trn1",
@@ -52,10 +55,27 @@ def test_resolves_without_a_notice(recipe: str, where: str) -> None:
         ("llama-3-8b", 8_030_261_248),
         ("llama-3-70b", 70_553_706_496),
         ("tanuki-8b", 7_512_264_704),
+        ("qwen3-8b", 8_190_735_360),
     ],
 )
 def test_counts_parameters_as_transformers_does(recipe: str, parameters: int) -> None:
     assert estimate_of(recipe).parameters == parameters
+
+
+@pytest.mark.parametrize(
+    ("model", "parameters"),
+    # Counted on transformers 4.51.3's own models of the published configurations.
+    [
+        (("qwen2", 152064, 3584, 18944, 28, 28, 4, None), 7_615_616_512),  # Qwen/Qwen2.5-7B
+        (("qwen3", 151936, 4096, 12288, 36, 32, 8, 128), 8_190_735_360),  # Qwen/Qwen3-8B
+        (("mistral", 32768, 4096, 14336, 32, 32, 8, None), 7_248_023_552),  # mistralai/Mistral-7B-v0.3
+        (("mistral", 131072, 5120, 14336, 40, 32, 8, 128), 12_247_782_400),  # mistralai/Mistral-Nemo-Base-2407
+    ],
+)
+def test_counts_the_parameters_of_the_family(model: tuple[object, ...], parameters: int) -> None:
+    names = list(Llama.model_fields)[: len(model)]
+    fields = {**dict(zip(names, model, strict=True)), "max_position_embeddings": 4096}
+    assert model_size(Llama.model_validate(fields)).total == parameters
 
 
 @pytest.mark.parametrize(

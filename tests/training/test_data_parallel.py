@@ -17,6 +17,8 @@ from slipway_training.strategies.data_parallel.strategy import DataParallel
 from slipway_training.strategies.data_parallel.weight_names import from_checkpoint, to_checkpoint
 from tests.training.tiny_runs import BERT, LLAMA, make_prepared_run, make_run
 
+QWEN2 = {**LLAMA, "architecture": "qwen2"}
+QWEN3 = {**LLAMA, "architecture": "qwen3", "head_dim": 8}
 STILL = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 
 
@@ -56,7 +58,7 @@ def test_a_model_learns(tmp_path: Path, workers: Workers, model: dict[str, Any],
     assert taken[-1] < taken[0] - 0.5
 
 
-@pytest.mark.parametrize("model", [BERT, LLAMA], ids=["bert", "llama"])
+@pytest.mark.parametrize("model", [BERT, LLAMA, QWEN2, QWEN3], ids=["bert", "llama", "qwen2", "qwen3"])
 def test_a_loaded_checkpoint_goes_on_as_if_it_had_not_ended(
     tmp_path: Path, workers: Workers, model: dict[str, Any]
 ) -> None:
@@ -147,7 +149,7 @@ def test_training_starts_from_initial_weights(tmp_path: Path, workers: Workers, 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"hidden_size": 32}, r"(?s)does not fit the recipe's model:.*size mismatch for model\.embed_tokens"),
+        ({"hidden_size": 32}, r"(?s)does not fit the recipe's model:.*size mismatch for"),
         ({"num_hidden_layers": 3}, r"(?s)does not fit the recipe's model:\n.*layers\.2.* is missing\nand \d+ more"),
         ({"num_hidden_layers": 1}, r"(?s)does not fit the recipe's model:\n.*layers\.1.* is not in the recipe's model"),
     ],

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import LlamaForCausalLM
+from transformers import AutoModelForCausalLM, LlamaForCausalLM
 
 from slipway_training.device import Workers
-from slipway_training.models.transformers_configuration import transformers_configuration
+from slipway_training.models.transformers_configuration import model_class, transformers_configuration
 from slipway_training.strategies.fully_sharded import FullySharded
 from tests.training.gloo_workers import on_workers
 from tests.training.tiny_llama import LEARNING_RATE, make_recipe, step_tokens, take_steps
@@ -19,7 +19,7 @@ STEPS = 4
 
 def losses_of_transformers(folder: Path, precision: torch.dtype = torch.float32) -> list[float]:
     """Train a saved model without anything of ours."""
-    model: Any = LlamaForCausalLM.from_pretrained(folder, torch_dtype=torch.float32)
+    model: Any = AutoModelForCausalLM.from_pretrained(folder, torch_dtype=torch.float32)
     matrices = [p for p in model.parameters() if p.ndim > 1]
     norms = [p for p in model.parameters() if p.ndim == 1]
     groups = [{"params": matrices, "weight_decay": 0.1}, {"params": norms, "weight_decay": 0.0}]
@@ -40,7 +40,8 @@ def losses_of_transformers(folder: Path, precision: torch.dtype = torch.float32)
 def save_model(folder: Path, **sections: Any) -> Path:
     """Save a model in the transformers format, in several files."""
     torch.manual_seed(1)
-    model = LlamaForCausalLM(transformers_configuration(make_recipe(**sections).model))
+    described = make_recipe(**sections).model
+    model = model_class(described.architecture)(transformers_configuration(described))
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, 0.5 if parameter.ndim == 1 else 0.0, 0.1)
     model.save_pretrained(folder, max_shard_size="20KB")
@@ -74,6 +75,27 @@ def test_losses_are_those_of_transformers(
     assert all(losses == found[0] for losses in found)
     assert found[0] == pytest.approx(wanted, abs=1e-5)
     assert found[0][2] < found[0][0]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        {"architecture": "mistral", "head_dim": 12, "sliding_window": 16},
+        {"architecture": "qwen2"},
+        {"architecture": "qwen3", "head_dim": 16, "tie_word_embeddings": True},
+    ],
+    ids=str,
+)
+def test_losses_of_the_family_are_those_of_transformers(tmp_path: Path, model: dict[str, Any]) -> None:
+    saved = save_model(tmp_path / "model", model=model)
+    recipe = make_recipe(model=model, parallelism={"tensor_parallel_size": 2})
+
+    def train(place: Workers) -> list[float]:
+        return take_steps(FullySharded(recipe, place, saved, compiler=None), 0, STEPS)
+
+    found = on_workers(4, train)
+
+    assert found[0] == pytest.approx(losses_of_transformers(saved), abs=1e-5)
 
 
 def test_the_gradient_norm_is_that_of_transformers(saved: Path) -> None:

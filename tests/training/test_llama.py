@@ -1,4 +1,4 @@
-"""Our Llama computes what transformers' LlamaForCausalLM does, forwards and backwards."""
+"""Our Llama and its family compute what transformers' own models do, forwards and backwards."""
 
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from slipway_jobs.run import TrainingRun
 from slipway_training.device import Workers
 from slipway_training.models.llama_initialization import Fill, HeadOrder
 from slipway_training.models.pipeline_stages import stage_layers
-from slipway_training.models.transformers_configuration import transformers_configuration
+from slipway_training.models.transformers_configuration import model_class, transformers_configuration
 from tests.training.gloo_workers import on_workers
 from tests.training.tensor_parallel_training import make_split_run, make_strategy
 
@@ -35,6 +35,12 @@ MODELS: dict[str, dict[str, Any]] = {
     "as many keys as queries": {"num_key_value_heads": 8},
     "stretched positions": LONG,
     "tied embeddings": {"tie_word_embeddings": True},
+    "wide heads": {"head_dim": 6},
+    "Mistral": {"architecture": "mistral", "head_dim": 8, "sliding_window": 32},
+    "Qwen2": {"architecture": "qwen2"},
+    "Qwen2, not fused": {"architecture": "qwen2"},
+    "Qwen3": {"architecture": "qwen3", "head_dim": 8, "rms_norm_eps": 1e-6},
+    "Qwen3, tied": {"architecture": "qwen3", "num_key_value_heads": 8, "tie_word_embeddings": True},
 }
 
 
@@ -45,11 +51,13 @@ def in_transformers_names(weights: dict[str, Tensor], heads: tuple[int, int]) ->
         if "gate_up_proj" in name:
             gate, up = tensor.chunk(2)
             renamed |= {name.replace("gate_up", "gate"): gate, name.replace("gate_up", "up"): up}
-        elif "qkv_proj" in name:
-            prefix = name.partition("qkv_proj")[0]
+        elif "weight_" in name and "qkv" not in name.rpartition(".")[2]:
+            renamed[name.replace(f"qkv_proj.weight_{name[-1]}", f"{name[-1]}_proj.weight")] = tensor
+        elif "qkv_" in name:
+            prefix, kind = name.partition("qkv_")[0], "bias" if name.endswith("bias") else "weight"
             size = tensor.shape[0] // (heads[0] + 2 * heads[1])
             parts = torch.split(tensor, [size * count for count in (heads[0], heads[1], heads[1])])
-            renamed |= {f"{prefix}{letter}_proj.weight": part for letter, part in zip("qkv", parts, strict=True)}
+            renamed |= {f"{prefix}{letter}_proj.{kind}": part for letter, part in zip("qkv", parts, strict=True)}
         else:
             renamed[name] = tensor
     return renamed
@@ -57,13 +65,11 @@ def in_transformers_names(weights: dict[str, Tensor], heads: tuple[int, int]) ->
 
 def _compare(run: TrainingRun, workers: Workers) -> dict[str, float]:
     """Return the largest differences of logits, loss and gradients."""
-    from transformers import LlamaForCausalLM  # noqa: PLC0415  takes seconds, and only the worker needs it
-
     torch.manual_seed(5)
     ours = make_strategy(run, workers).model
     for parameter in ours.parameters():
         torch.nn.init.normal_(parameter, 0.5 if parameter.ndim == 1 else 0.0, 0.3)
-    theirs = LlamaForCausalLM(transformers_configuration(run.recipe.model))
+    theirs = model_class(run.recipe.model.architecture)(transformers_configuration(run.recipe.model))
     heads = (theirs.config.num_attention_heads, theirs.config.num_key_value_heads)
     theirs.load_state_dict(in_transformers_names(ours.state_dict(), heads))
     tokens = torch.randint(0, 64, (3, 32))
@@ -90,7 +96,9 @@ def _compare(run: TrainingRun, workers: Workers) -> dict[str, float]:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_same_as_transformers(tmp_path: Path, name: str) -> None:
-    (differences,) = on_workers(1, partial(_compare, make_split_run(tmp_path, 1, model=MODELS[name])))
+    parallelism = {"fuse_qkv": "not fused" not in name}
+    run = make_split_run(tmp_path, 1, model=MODELS[name], parallelism=parallelism)
+    (differences,) = on_workers(1, partial(_compare, run))
     assert differences["logits"] < 5e-5
     assert differences["loss"] < 5e-6
     assert differences["gradients"] < 5e-5

@@ -43,17 +43,39 @@ def test_a_split_model_learns_as_a_whole_one(tmp_path: Path, single_losses: list
     assert losses[2] < losses[0] - 0.05  # the same samples again, after two steps
 
 
+@pytest.mark.parametrize("name", ["TP2 PP2", "TP4, repeated heads", "TP4, repeated heads, not fused"])
+@pytest.mark.parametrize("model", [{"architecture": "qwen2"}, {"architecture": "qwen3", "head_dim": 8}], ids=str)
+def test_biases_and_norms_of_heads_learn_as_in_a_whole_model(tmp_path: Path, model: dict[str, Any], name: str) -> None:
+    size, parallelism = SPLITS[name]
+    whole = train(make_split_run(tmp_path / "whole", 1, model=model), range(4))
+    losses = train(make_split_run(tmp_path, size, model=model, parallelism=parallelism), range(4), saved=tmp_path / "s")
+    assert losses == pytest.approx(whole, rel=ROUNDING)
+    learned = torch.load(tmp_path / "s/model/dp_rank_00_tp_rank_01_pp_rank_00.pt", weights_only=True)
+    ends = ("q_norm.weight", "k_norm.weight") if model["architecture"] == "qwen3" else ("qkv_bias.bias",)
+    assert all((learned[f"model.layers.0.self_attn.{end}"] % 1).any() for end in ends)
+
+
 def norm_of_a_step(run: TrainingRun, workers: Workers) -> float:
     strategy = make_strategy(run, workers)
     strategy.train_step(micro_batches(run, strategy, 0), RATE)
     return float(strategy.gradient_norm)
 
 
-@pytest.mark.parametrize("name", ["TP2 PP2", "TP2, two replicas", "TP4, repeated heads"])
-def test_all_workers_know_the_norm_of_the_whole_gradient(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "architecture"),
+    [
+        ("TP2 PP2", "llama"),
+        ("TP2, two replicas", "llama"),
+        ("TP4, repeated heads", "llama"),
+        ("TP4, repeated heads", "qwen2"),
+        ("TP4, repeated heads", "qwen3"),
+    ],
+)
+def test_all_workers_know_the_norm_of_the_whole_gradient(tmp_path: Path, name: str, architecture: str) -> None:
     size, parallelism = SPLITS[name]
-    [single] = on_workers(1, partial(norm_of_a_step, make_split_run(tmp_path / "single", 1)))
-    run = make_split_run(tmp_path / "split", size, parallelism=parallelism)
+    model = {"architecture": architecture}
+    [single] = on_workers(1, partial(norm_of_a_step, make_split_run(tmp_path / "single", 1, model=model)))
+    run = make_split_run(tmp_path / "split", size, model=model, parallelism=parallelism)
     assert on_workers(size, partial(norm_of_a_step, run)) == pytest.approx([single] * size, rel=ROUNDING)
     assert single > run.recipe.optimizer.gradient_clipping
 

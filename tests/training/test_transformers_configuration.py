@@ -1,5 +1,11 @@
 """A recipe's model has the same fields in the transformers library."""
 
+import inspect
+import json
+from typing import Any
+
+import pytest
+
 from slipway_jobs.recipe.architecture import Bert, Llama
 from slipway_training.models.transformers_configuration import transformers_configuration
 
@@ -16,9 +22,32 @@ def test_a_llama_keeps_every_field() -> None:
 
     assert configuration.model_type == "llama"
     assert configuration.architectures == ["LlamaForCausalLM"]
-    assert {name: getattr(configuration, name) for name in Llama.model_fields if name != "architecture"} == (
-        llama.model_dump(exclude={"architecture"})
-    )
+    assert configuration.head_dim == 128
+    fields = llama.model_dump(exclude={"architecture", "head_dim", "sliding_window"})
+    assert {name: getattr(configuration, name) for name in fields} == fields
+
+
+@pytest.mark.parametrize(
+    ("architecture", "fields", "expected"),
+    [
+        ("mistral", {}, {"sliding_window": None, "head_dim": 128}),
+        ("mistral", {"sliding_window": 8192, "head_dim": 64}, {"sliding_window": 8192, "head_dim": 64}),
+        ("qwen2", {}, {"sliding_window": None, "use_sliding_window": False}),
+        ("qwen3", {"head_dim": 64}, {"head_dim": 64, "use_sliding_window": False, "attention_bias": False}),
+    ],
+)
+def test_the_family_says_what_the_librarys_defaults_would_decide(
+    architecture: str, fields: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    given = {**json.loads(LLAMA_31), "rope_scaling": None, "architecture": architecture, **fields}
+    llama = Llama.model_validate(given)
+
+    configuration = transformers_configuration(llama)
+
+    assert configuration.model_type == architecture
+    assert {name: getattr(configuration, name) for name in expected} == expected
+    known = {*inspect.signature(type(configuration)).parameters, "bos_token_id", "eos_token_id", "tie_word_embeddings"}
+    assert configuration.to_diff_dict().keys() - known == {"architectures", "model_type", "transformers_version"}
 
 
 def test_a_bert_keeps_every_field() -> None:

@@ -23,6 +23,8 @@ NEEDS_NEURONX_DISTRIBUTED = pytest.mark.skipif(
     NEURONX_DISTRIBUTED is None, reason="NEURONX_DISTRIBUTED names no checkout of it"
 )
 LONG_BERT = {**BERT, "max_position_embeddings": 64}
+QWEN2 = {**LLAMA, "architecture": "qwen2"}
+QWEN3 = {**LLAMA, "architecture": "qwen3", "head_dim": 8}
 TIED_LLAMA = {**LLAMA, "tie_word_embeddings": True}
 
 
@@ -70,6 +72,8 @@ CASES = parameters(
     Case(LLAMA, "adamw", "tensor_parallel", "selective_mlp"),
     Case(TIED_LLAMA, "adamw", "tensor_parallel", "selective"),
     Case(TIED_LLAMA, "adamw", "tensor_parallel", "full"),
+    Case(QWEN2, "adamw", "tensor_parallel", "selective"),
+    Case(QWEN3, "adamw", "tensor_parallel", "none"),
 )
 
 

@@ -31,7 +31,7 @@ from slipway_conversion.tensor_layout import (
     llama_layouts,
     replicated,
 )
-from slipway_jobs.recipe.architecture import Architecture
+from slipway_jobs.recipe.architecture import FEATURES, Architecture
 from slipway_training.checkpoints.layout import CHECKPOINT_FILE, CheckpointFile, read_checkpoint_file
 from slipway_training.models.pipeline_stages import stage_layers
 
@@ -129,7 +129,7 @@ def _layouts(shapes: Mapping[str, Shape], configuration: PretrainedConfig, shard
     ranks, stages = sharding.tensor_parallel_size, sharding.pipeline_parallel_size
     if stages > configuration.num_hidden_layers:
         raise ConversionError(f"{configuration.num_hidden_layers} layers do not divide over {stages} pipeline stages")
-    if configuration.model_type != "llama":
+    if configuration.model_type not in FEATURES:
         if ranks * stages > 1:
             raise ConversionError(f"{configuration.model_type} is not divided over workers; give sizes of 1")
         return [replicated(name, shape, 1) for name, shape in shapes.items()]

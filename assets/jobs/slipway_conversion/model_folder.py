@@ -7,16 +7,17 @@ import shutil
 from pathlib import Path
 
 import torch
-from transformers import AutoTokenizer, BertConfig, GenerationConfig, LlamaConfig, PretrainedConfig
+from transformers import AutoTokenizer, GenerationConfig, PretrainedConfig
 
 from slipway_conversion.problems import ConversionError
+from slipway_jobs.recipe.architecture import FEATURES
 from slipway_jobs.recipe.source_files import BYTE_LEVEL
 from slipway_training.data.byte_level import byte_level_tokenizer
+from slipway_training.models.transformers_configuration import LIBRARY_NAMES, configuration_class
 
 CONFIGURATION_FILE = "config.json"
 """The transformers library's name for the configuration."""
 
-_CONFIGURATIONS = {"llama": LlamaConfig, "bert": BertConfig}
 
 _TOKENIZER_FILES = (
     "tokenizer.json",
@@ -43,12 +44,12 @@ def read_configuration(file: Path) -> PretrainedConfig:
     try:
         fields = json.loads(file.read_text(encoding="utf-8"))
         kind = fields["model_type"]
-        configuration: PretrainedConfig = _CONFIGURATIONS[kind].from_dict(fields)
+        configuration: PretrainedConfig = configuration_class(kind).from_dict(fields)
     except OSError as error:
         raise ConversionError(f"{file} cannot be read: {error.strerror}. Name the model's config.json") from error
     except (ValueError, TypeError, KeyError) as error:
         raise ConversionError(
-            f"{file} is not a configuration of a model that is converted ({', '.join(_CONFIGURATIONS)}): {error!r}"
+            f"{file} is not a configuration of a model that is converted ({', '.join(LIBRARY_NAMES)}): {error!r}"
         ) from error
     return configuration
 
@@ -61,7 +62,7 @@ def write_configuration(folder: Path, configuration: PretrainedConfig, dtype: to
     """
     configuration.torch_dtype = dtype
     configuration.save_pretrained(folder)
-    if configuration.model_type == "llama":
+    if configuration.model_type in FEATURES:
         GenerationConfig.from_model_config(configuration).save_pretrained(folder)
 
 

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import torch
-from transformers import BertForPreTraining, LlamaForCausalLM, PretrainedConfig
+from transformers import PretrainedConfig
 from transformers.modeling_utils import no_init_weights
 
 from slipway_conversion.tensor_layout import Shape
-
-MODEL_CLASSES = {"llama": LlamaForCausalLM, "bert": BertForPreTraining}
-"""The library's model for each `model_type` of a configuration."""
+from slipway_training.models.transformers_configuration import model_class
 
 
 class ModelTensors(Protocol):
@@ -53,7 +51,7 @@ class ModelShapes:
 def model_shapes(configuration: PretrainedConfig) -> ModelShapes:
     """Ask the library: its model, made without memory for its weights, has the names, shapes and ties."""
     with torch.device("meta"), no_init_weights():
-        model = MODEL_CLASSES[configuration.model_type](configuration)
+        model = model_class(configuration.model_type)(configuration)
         model.tie_weights()
     first: dict[int, str] = {}
     shapes: dict[str, Shape] = {}

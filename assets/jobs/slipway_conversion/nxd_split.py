@@ -21,6 +21,7 @@ from slipway_conversion.tensor_layout import (
     llama_layouts,
     replicated,
 )
+from slipway_jobs.recipe.architecture import FEATURES
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def open_nxd(checkpoint: Path, configuration: PretrainedConfig, told: ToldSplit)
     model = model_shapes(configuration)
     ranks = files.tensor_parallel_size
     multiplier = 1
-    if configuration.model_type == "llama":
+    if configuration.model_type in FEATURES:
         split = _split(checkpoint / "model", configuration, ranks, told, found.shape_of)
         layouts, multiplier = llama_layouts(model.shapes, split), split.kv_size_multiplier
     elif ranks > 1:

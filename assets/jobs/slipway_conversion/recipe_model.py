@@ -7,11 +7,14 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 from transformers import PretrainedConfig
 
+from slipway_conversion.nxd_split import head_size
 from slipway_conversion.problems import ConversionError
-from slipway_jobs.recipe.architecture import Architecture, Bert, Llama
+from slipway_jobs.recipe.architecture import FEATURES, Architecture, Bert, Llama
 
-_MODELS: dict[str, type[Llama | Bert]] = {"llama": Llama, "bert": Bert}
 _ADAPTER: TypeAdapter[Llama | Bert] = TypeAdapter(Architecture)
+
+_UNKNOWN = ("attention_bias", "mlp_bias", "use_sliding_window")
+"""What the library's decoders may have and the recipe's have not."""
 
 _TRAINING_ONLY = {
     "initializer_range",
@@ -20,6 +23,7 @@ _TRAINING_ONLY = {
     "max_position_embeddings",
     "bos_token_id",
     "eos_token_id",
+    "head_dim",
 }
 """What may differ between given weights and the recipe without making them another model."""
 
@@ -34,13 +38,16 @@ def recipe_model(configuration: PretrainedConfig, file: Path) -> Llama | Bert:
     Raises:
         ConversionError: the training code does not have such a model.
     """
-    fields = {"architecture": configuration.model_type}
-    for name in _MODELS[configuration.model_type].model_fields:
-        if name != "architecture":
-            fields[name] = getattr(configuration, name)
-    width = getattr(configuration, "head_dim", None) or 0
-    if width and width * configuration.num_attention_heads != configuration.hidden_size:
-        raise ConversionError(f"{file}: head_dim {width} is not hidden_size / num_attention_heads, as it must be")
+    kind = configuration.model_type
+    model = Bert if kind == "bert" else Llama
+    fields = {name: getattr(configuration, name, None) for name in model.model_fields} | {"architecture": kind}
+    if model is Llama:
+        if strange := [name for name in _UNKNOWN if getattr(configuration, name, False)]:
+            raise ConversionError(f"{file}: the training code has no {kind} with {' and '.join(strange)}")
+        width = head_size(configuration)
+        fields["head_dim"] = None if width * configuration.num_attention_heads == configuration.hidden_size else width
+        if not FEATURES[kind].sliding_window:
+            fields["sliding_window"] = None
     try:
         return _ADAPTER.validate_python(fields)
     except ValidationError as error:
@@ -55,6 +62,8 @@ def check_same_model(given: Llama | Bert, wanted: Llama | Bert, file: Path) -> N
         ConversionError: all differences.
     """
     ours, theirs = wanted.model_dump(), given.model_dump()
+    if isinstance(given, Llama) and isinstance(wanted, Llama):
+        ours["head_size"], theirs["head_size"] = wanted.head_size, given.head_size
     names = [name for name in ours if name not in _TRAINING_ONLY and theirs.get(name) != ours[name]]
     # Position embeddings are weights in BERT; in Llama the number is only a limit.
     if wanted.architecture == "bert" and given.max_position_embeddings != wanted.max_position_embeddings:

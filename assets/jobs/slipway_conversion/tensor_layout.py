@@ -30,10 +30,13 @@ ATTENTION_SUFFIXES: dict[AttentionNames, tuple[str, ...]] = {
 }
 """Ends of the names that hold the query, key and value weights."""
 
+_BIAS = "qkv_bias.bias"
+"""End of the name that holds their biases (slipway_training.models.llama): NeuronX Distributed's example has none."""
+
 _CUT = {"embed_tokens": 0, "lm_head": 0, "gate_proj": 0, "up_proj": 0, "down_proj": 1}
 """What of each matrix is divided evenly over the workers: 0 rows, 1 columns."""
 
-_WHOLE = ("input_layernorm", "post_attention_layernorm", "norm")
+_WHOLE = ("input_layernorm", "post_attention_layernorm", "norm", "q_norm", "k_norm")
 """Modules whose weight each worker has."""
 
 
@@ -160,17 +163,21 @@ def llama_layouts(shapes: Mapping[str, Shape], split: Split) -> list[TensorLayou
 
 
 def _module(name: str) -> str:
-    """Return the module that a weight belongs to; empty for a bias, of which the Llama has none."""
+    """Return the module that a weight belongs to; empty for a bias."""
     return name.split(".")[-2] if name.endswith(".weight") else ""
 
 
 def _llama_layout(name: str, shape: Shape, split: Split) -> TensorLayout | None:
     """Return where a tensor lies; none for an unknown one."""
     module, ranks = _module(name), split.tensor_parallel_size
+    if name.endswith(tuple(f"self_attn.{part}_proj.bias" for part in "qkv")):
+        prefix, _, part = name.rpartition("_proj.bias")[0].rpartition(".")
+        return TensorLayout(name, shape, 0, _head_blocks(f"{prefix}.{_BIAS}", "qkv".index(part), split, fused=True))
     if module in ("q_proj", "k_proj", "v_proj"):
         number = "qkv".index(module[0])
         held_in = name[: -len(f"{module}.weight")] + ATTENTION_SUFFIXES[split.attention_names][number]
-        return TensorLayout(name, shape, 0, _head_blocks(held_in, number, split))
+        fused = split.attention_names in ("grouped_fused", "coalesced")
+        return TensorLayout(name, shape, 0, _head_blocks(held_in, number, split, fused=fused))
     if module == "o_proj":
         return TensorLayout(name, shape, 1, _query_blocks(name, 0, split))
     if module in _CUT:
@@ -193,9 +200,8 @@ def _even_blocks(name: str, length: int, offset: int, ranks: int) -> tuple[Block
     return tuple(Block(rank, name, rank * part, offset, part) for rank in range(ranks))
 
 
-def _head_blocks(name: str, number: int, split: Split) -> tuple[Block, ...]:
+def _head_blocks(name: str, number: int, split: Split, *, fused: bool) -> tuple[Block, ...]:
     """Return where the query (0), key (1) or value (2) heads lie; fused, a worker has all three after each other."""
-    fused = split.attention_names in ("grouped_fused", "coalesced")
     ranks, size = split.tensor_parallel_size, split.head_size
     keys = split.key_value_heads * split.kv_size_multiplier * size // ranks
     offset = (0, split.query_heads * size // ranks, split.query_heads * size // ranks + keys)[number] if fused else 0

@@ -104,7 +104,12 @@ def _attention(full: Mapping[str, torch.Tensor], prefix: str, heads: Heads, layo
     else:
         end = "weight_qkv" if layout.names == "grouped_fused" else "weight"
         state[f"{prefix}qkv_proj.{end}"] = torch.cat([q_local, k_local, v_local])
-    return state
+    if f"{prefix}q_proj.bias" in full:
+        biases = [full[f"{prefix}{letter}_proj.bias"].reshape(-1, width, 1) for letter in "qkv"]
+        local = [_query_rows(biases[0], heads, layout, rank), *(_repeated(bias, layout, rank) for bias in biases[1:])]
+        # No example of NeuronX Distributed's has biases: the name is ours.
+        state[f"{prefix}qkv_bias.bias"] = torch.cat(local).flatten()
+    return state | {name: full[name].clone() for part in "qk" if (name := f"{prefix}{part}_norm.weight") in full}
 
 
 def _query_rows(weight: torch.Tensor, heads: Heads, layout: Layout, rank: int) -> torch.Tensor:

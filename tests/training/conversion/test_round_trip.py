@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
-from transformers import LlamaForCausalLM
+from transformers import AutoModelForCausalLM, LlamaForCausalLM
 
 from slipway_conversion.from_transformers import Sharding, from_transformers
 from slipway_conversion.nxd_split import ToldSplit
 from slipway_conversion.problems import ConversionError
+from slipway_conversion.recipe_model import recipe_model
 from slipway_conversion.shard_file import ShardFile
 from slipway_training.checkpoints.layout import read_checkpoint_file
 from tests.training.conversion.sharder import Layout, file_name, rank_state
-from tests.training.conversion.tiny import convert, heads, llama, loaded, weights
+from tests.training.conversion.tiny import convert, heads, llama, loaded, of_family, weights
 
 CASES = [
     (4, 5, Layout(2, 2)),
@@ -24,6 +27,15 @@ CASES = [
     (1, 5, Layout(4, 4, 4, "grouped", "trn2", xser=True)),
     (8, 3, Layout(8, 3, 1, "coalesced")),
     (4, 2, Layout(1, 1)),
+]
+
+FAMILY: list[dict[str, Any]] = [
+    {"architecture": "llama", "head_dim": 6},
+    {"architecture": "mistral", "head_dim": 4, "sliding_window": 32},
+    {"architecture": "qwen2"},
+    {"architecture": "qwen2", "tie_word_embeddings": True},
+    {"architecture": "qwen3", "head_dim": 4},
+    {"architecture": "qwen3", "head_dim": 4, "num_key_value_heads": 8},
 ]
 
 
@@ -57,6 +69,32 @@ def test_there_and_back(key_value_heads: int, layers: int, layout: Layout, tmp_p
     told = ToldSplit(layout.tp, layout.pp, layout.multiplier, described.attention_order)
     convert(tmp_path / "initial", tmp_path / "again", model, split=told)
     again = LlamaForCausalLM.from_pretrained(tmp_path / "again")
+    assert all(torch.equal(value, weights(again)[name]) for name, value in weights(model).items())
+
+
+@pytest.mark.parametrize(
+    "layout", [Layout(), Layout(2, 3), Layout(4, 1, 2, "grouped_fused"), Layout(4, 1, 2, "grouped", "trn2")], ids=str
+)
+@pytest.mark.parametrize("fields", FAMILY, ids=str)
+def test_the_family_goes_there_and_back(fields: dict[str, Any], layout: Layout, tmp_path: Path) -> None:
+    if "num_key_value_heads" in fields:
+        names = "coalesced" if layout.names == "grouped_fused" else layout.names
+        layout = replace(layout, multiplier=1, names=names, order="trn1")
+    model = of_family(**fields)
+    model.save_pretrained(tmp_path / "model")
+    from_transformers(_sharding(tmp_path / "model", tmp_path / "initial", layout), lambda _: None)
+    for tp_rank, pp_rank in itertools.product(range(layout.tp), range(layout.pp)):
+        shard = ShardFile(tmp_path / "initial" / "model" / file_name(layout, tp_rank, pp_rank))
+        wanted = rank_state(weights(model), heads(model), layout, tp_rank, pp_rank)
+        assert set(wanted) <= shard.names  # a tied embedding is in the last stage too
+        assert all(torch.equal(shard.tensor(name), value) for name, value in wanted.items())
+    told = ToldSplit(
+        layout.tp, layout.pp, layout.multiplier, read_checkpoint_file(tmp_path / "initial").attention_order
+    )
+    convert(tmp_path / "initial", tmp_path / "again", model, split=told)
+    again = AutoModelForCausalLM.from_pretrained(tmp_path / "again")
+    assert type(again) is type(model)
+    assert recipe_model(again.config, tmp_path) == recipe_model(model.config, tmp_path)
     assert all(torch.equal(value, weights(again)[name]) for name, value in weights(model).items())
 
 

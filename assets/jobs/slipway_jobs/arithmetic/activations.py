@@ -50,7 +50,10 @@ def _layer(recipe: Recipe) -> Range:
     if isinstance(model, Llama):
         # Inputs and outputs of both norms, queries, attention, output projection; keys and values; the feed-forward
         # part. High: the norms' float32 copies stay too.
-        states = 7 * model.hidden_size + 2 * kv_width(model, recipe.parallelism.kv_size_multiplier)
+        keys = kv_width(model, recipe.parallelism.kv_size_multiplier)
+        states = 5 * model.hidden_size + 2 * model.query_size + 2 * keys
+        if model.features.query_key_norm:
+            states += model.query_size + keys
         kept = states * width + _feed_forward(recipe)
         return Range(low=kept, high=kept + 2 * model.hidden_size * _FLOAT32)
     # 34 x hidden bytes with 16-bit states and dropout's masks, for a feed-forward layer of 4 x hidden.

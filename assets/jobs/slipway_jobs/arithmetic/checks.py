@@ -14,6 +14,7 @@ RECIPE_RULES: tuple[Callable[[Recipe], Iterator[Finding]], ...] = (
     training.strategy,
     training.strategy_options,
     training.precision,
+    training.architecture,
     training.ahead_of_time,
     training.compiled_steps,
     training.tied_embeddings,

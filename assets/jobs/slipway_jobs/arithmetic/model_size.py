@@ -43,25 +43,31 @@ def model_size(model: Llama | Bert, kv_size_multiplier: int = 1) -> ModelSize:
 
 def kv_width(model: Llama, kv_size_multiplier: int = 1) -> int:
     """Return the width of a token's keys, which is that of its values, over all workers."""
-    return model.hidden_size // model.num_attention_heads * model.num_key_value_heads * kv_size_multiplier
+    return model.key_value_size * kv_size_multiplier
 
 
 def training_flops_per_token(model: Llama | Bert, sequence_length: int) -> float:
     """Count what one token costs in training, forward and backward, without what checkpointing computes again.
 
-    6 operations for each weight that multiplies a token's state, and attention's two products: 12 x layers x hidden x
-    sequence, half of it for a decoder, whose tokens see only those before them (Kaplan et al. 2020, PaLM appendix B).
+    6 operations for each weight that multiplies a token's state, and attention's two products: 12 x layers x width of
+    all heads x sequence, half of it for a decoder, whose tokens see only those before them (Kaplan et al. 2020, PaLM
+    appendix B).
     """
-    hidden, layers = model.hidden_size, model.num_hidden_layers
-    output_layer = model.vocab_size * hidden
+    layers, output_layer = model.num_hidden_layers, model.vocab_size * model.hidden_size
     weights = layers * model_size(model).layer + output_layer
-    attention = 12 * layers * hidden * sequence_length * (0.5 if isinstance(model, Llama) else 1)
-    return 6 * weights + attention
+    if isinstance(model, Llama):
+        return 6 * weights + 6 * layers * model.query_size * sequence_length
+    return 6 * weights + 12 * layers * model.hidden_size * sequence_length
 
 
 def _llama(model: Llama, kv_size_multiplier: int) -> ModelSize:
     hidden = model.hidden_size
-    attention = 2 * hidden * hidden + 2 * hidden * kv_width(model, kv_size_multiplier)
+    query, keys = model.query_size, kv_width(model, kv_size_multiplier)
+    attention = 2 * hidden * query + 2 * hidden * keys
+    if model.features.query_key_value_bias:
+        attention += query + 2 * keys
+    if model.features.query_key_norm:
+        attention += 2 * model.head_size
     output_layer = 0 if model.tie_word_embeddings else model.vocab_size * hidden
     return ModelSize(
         embedding=model.vocab_size * hidden,

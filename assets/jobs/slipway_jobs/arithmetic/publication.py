@@ -9,7 +9,7 @@ from slipway_jobs.arithmetic.device_memory import GIB, RESERVE, Memory, exactly,
 from slipway_jobs.arithmetic.model_size import kv_width, model_size
 from slipway_jobs.arithmetic.placement import Placement
 from slipway_jobs.environment import Environment, InstanceType, Service
-from slipway_jobs.exporters import without_exporter
+from slipway_jobs.exporters import exporters, without_exporter
 from slipway_jobs.recipe.architecture import Llama
 from slipway_jobs.recipe.model import Export
 from slipway_jobs.recipe.problems import Finding, listed
@@ -26,6 +26,7 @@ aws-neuron/neuronx-distributed c9ee222 (Neuron SDK 2.24.0), src/neuronx_distribu
 """
 
 _SECTION = ("publish", "export")
+_UNCOMPILED = "Write `--set publish.export=null` to publish the model uncompiled."
 _BFLOAT16 = 2
 
 
@@ -43,7 +44,13 @@ def export(placement: Placement) -> Iterator[Finding]:
     if service is None:
         return  # `uncompiled` says so
     if reason := without_exporter(service):
-        yield Finding(_SECTION, reason, "Write `--set publish.export=null` to publish the model uncompiled.")
+        yield Finding(_SECTION, reason, _UNCOMPILED)
+        return
+    exporter = exporters()[str(service.engine_release)]
+    if recipe.model.architecture not in exporter.model_types:
+        known = listed([f"`{kind}`" for kind in exporter.model_types], "and")
+        message = f"optimum-neuron {exporter.version} compiles {known}, not `{recipe.model.architecture}`"
+        yield Finding(_SECTION, message, _UNCOMPILED)
         return
     yield from _otherwise_compiled(section, service)
     host = environment.instance_types[service.instance_type]

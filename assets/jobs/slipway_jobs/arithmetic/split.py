@@ -73,7 +73,7 @@ def tensors(recipe: Recipe) -> Iterator[Finding]:
     """Heads, widths and vocabulary divide by TP; each stage has a layer."""
     model, parallelism = recipe.model, recipe.parallelism
     tp, pp = parallelism.tensor_parallel_size, parallelism.pipeline_parallel_size
-    if model.hidden_size % model.num_attention_heads:
+    if model.hidden_size % model.num_attention_heads and not (isinstance(model, Llama) and model.head_dim):
         message = f"{model.hidden_size} is not a multiple of {model.num_attention_heads} attention heads"
         yield Finding(("model", "hidden_size"), message, "Take both from the model's config.json.")
     sizes = {name: getattr(model, name) for name in _DIVIDED}

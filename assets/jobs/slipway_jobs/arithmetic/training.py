@@ -30,7 +30,8 @@ _STRATEGIES = {"tensor_parallel": ("xla", "llama"), "fully_sharded": ("native", 
 
 def strategy(recipe: Recipe) -> Iterator[Finding]:
     """Each strategy has its framework and its models."""
-    name, framework, architecture = recipe.parallelism.strategy, recipe.hardware.framework, recipe.model.architecture
+    name, framework = recipe.parallelism.strategy, recipe.hardware.framework
+    architecture = "llama" if isinstance(recipe.model, Llama) else recipe.model.architecture
     key = ("parallelism", "strategy")
     needed = _STRATEGIES.get(name)
     if needed and (framework, architecture) != needed:
@@ -74,6 +75,21 @@ def precision(recipe: Recipe) -> Iterator[Finding]:
     elif "--auto-cast" not in recipe.environment_variables.get("NEURON_CC_FLAGS", "--auto-cast"):
         message = f"your NEURON_CC_FLAGS have no `--auto-cast`, which makes `{recipe.precision}` of float32"
         yield Finding(key, message, "Write float32, or leave your NEURON_CC_FLAGS out.")
+
+
+def architecture(recipe: Recipe) -> Iterator[Finding]:
+    """A decoder has no fields but its own, and tokens see all of those before them."""
+    model = recipe.model
+    if not isinstance(model, Llama):
+        return
+    for name in ("head_dim", "rope_scaling", "sliding_window"):
+        if getattr(model, name) is not None and not getattr(model.features, name):
+            yield Finding(("model", name), f"a {model.architecture} has none", "Leave it out.")
+    window, length = model.sliding_window, recipe.data.sequence_length
+    if window is not None and window < length:
+        message = f"{window} tokens are fewer than the {length} of a sample, and attention sees all of these"
+        fix = f"Write data.sequence_length {window} or less, or null as Mistral v0.2 and later have it."
+        yield Finding(("model", "sliding_window"), message, fix)
 
 
 def ahead_of_time(recipe: Recipe) -> Iterator[Finding]:

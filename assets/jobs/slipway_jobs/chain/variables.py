@@ -39,7 +39,7 @@ class Variable:
     framework: Literal["xla", "native"] | None = None
     """Framework that reads it."""
 
-    architecture: Literal["llama", "bert"] | None = None
+    architecture: str | None = None
     """Model it is for."""
 
     strategies: tuple[str, ...] | None = None

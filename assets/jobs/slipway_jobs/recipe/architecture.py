@@ -1,5 +1,7 @@
 """The models that the training code knows, by the names of the transformers library's configuration fields."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -28,11 +30,40 @@ class RopeScaling(Section):
     """Sequence length, in tokens, that the model was first trained with."""
 
 
-class Llama(Section):
-    """A decoder of the Llama family (transformers: `LlamaConfig`); Tanuki-8B is one."""
+@dataclass(frozen=True)
+class Features:
+    """What a decoder of the Llama family has that Llama has not, and which of its fields it knows."""
 
-    architecture: Literal["llama"]
-    """Always `llama`."""
+    query_key_value_bias: bool = False
+    """Whether queries, keys and values have a bias."""
+
+    query_key_norm: bool = False
+    """Whether the heads of queries and keys are normed before they are turned by their positions."""
+
+    head_dim: bool = True
+    """Whether the width of a head may be another than hidden_size / num_attention_heads."""
+
+    rope_scaling: bool = True
+    """Whether its rotary position embedding may be stretched."""
+
+    sliding_window: bool = False
+    """Whether it may have a sliding window."""
+
+
+FEATURES: Mapping[str, Features] = {
+    "llama": Features(),
+    "mistral": Features(rope_scaling=False, sliding_window=True),
+    "qwen2": Features(query_key_value_bias=True, head_dim=False),
+    "qwen3": Features(query_key_norm=True),
+}
+"""The family. Source: transformers 4.51.3, models/*/modeling_*.py and configuration_*.py of these names."""
+
+
+class Llama(Section):
+    """A decoder of the Llama family (transformers: `LlamaConfig` and so on); Tanuki-8B is a Llama."""
+
+    architecture: Literal["llama", "mistral", "qwen2", "qwen3"]
+    """`llama`, `mistral` (v0.2 and later, without sliding window), `qwen2` (Qwen2.5 too) or `qwen3`."""
 
     vocab_size: PositiveInt
     """Rows of the embedding."""
@@ -52,6 +83,9 @@ class Llama(Section):
     num_key_value_heads: PositiveInt
     """Key and value heads; fewer than the query heads is grouped-query attention."""
 
+    head_dim: PositiveInt | None = None
+    """Width of a head; left out, hidden_size / num_attention_heads. Not for `qwen2`."""
+
     max_position_embeddings: PositiveInt
     """Longest sequence in tokens."""
 
@@ -60,6 +94,9 @@ class Llama(Section):
 
     rope_scaling: RopeScaling | None = None
     """Llama 3.1's stretch of it."""
+
+    sliding_window: PositiveInt | None = None
+    """Tokens that a token attends to, for `mistral`. Not shorter than the samples: all of theirs are attended to."""
 
     rms_norm_eps: Annotated[float, Field(gt=0)] = 1e-5
     """Epsilon of the norms."""
@@ -75,6 +112,26 @@ class Llama(Section):
 
     eos_token_id: int = 2
     """Token that ends a text."""
+
+    @property
+    def features(self) -> Features:
+        """How it differs from Llama."""
+        return FEATURES[self.architecture]
+
+    @property
+    def head_size(self) -> int:
+        """Width of a head."""
+        return self.head_dim or self.hidden_size // self.num_attention_heads
+
+    @property
+    def query_size(self) -> int:
+        """Width of a token's queries."""
+        return self.num_attention_heads * self.head_size
+
+    @property
+    def key_value_size(self) -> int:
+        """Width of a token's keys, and of its values."""
+        return self.num_key_value_heads * self.head_size
 
 
 class Bert(Section):

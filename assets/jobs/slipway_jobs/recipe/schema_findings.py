@@ -30,7 +30,7 @@ def _located(location: tuple[int | str, ...]) -> tuple[Key, type[BaseModel]]:
     section: type[BaseModel] = Recipe
     candidates: list[type[BaseModel]] = []
     for part in map(str, location):
-        chosen = [model for model in candidates if len(candidates) > 1 and model.__name__.lower() == part]
+        chosen = [model for model in candidates if len(candidates) > 1 and part in _architectures(model)]
         if chosen:
             candidates = chosen
             continue
@@ -39,6 +39,11 @@ def _located(location: tuple[int | str, ...]) -> tuple[Key, type[BaseModel]]:
         field = section.model_fields.get(part)
         candidates = _sections_of(field.annotation) if field else []
     return key, section
+
+
+def _architectures(section: type[BaseModel]) -> tuple[str, ...]:
+    field = section.model_fields.get("architecture")
+    return get_args(field.annotation) if field else ()
 
 
 def _sections_of(annotation: Any) -> list[type[BaseModel]]:
@@ -74,7 +79,7 @@ def _choice(found: str, expected: str) -> tuple[str, str]:
 
 _ABSENT = {
     "missing": "Add `{}:`.",
-    "union_tag_not_found": "Add `architecture: llama` or `architecture: bert`.",
+    "union_tag_not_found": "Add `architecture: llama`, or another one.",
 }
 _LIMITS = {
     "greater_than_equal": ("small", "ge", "{} or more"),

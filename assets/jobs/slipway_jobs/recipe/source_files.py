@@ -8,14 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from slipway_jobs.recipe.architecture import Llama
+from slipway_jobs.recipe.architecture import Architecture, Llama
 from slipway_jobs.recipe.model import Recipe
 from slipway_jobs.recipe.problems import Finding, shown
 
 BYTE_LEVEL = "byte-level"
 """The tokenizer that needs no file."""
 
-_NOT_OF_THE_WEIGHTS = {"architecture", "initializer_range", "rope_scaling", "rope_theta", "max_position_embeddings"}
+_NOT_OF_THE_WEIGHTS = {
+    *("architecture", "initializer_range", "rope_scaling", "rope_theta", "max_position_embeddings"),
+    *("head_dim", "sliding_window"),
+}
 
 SUFFIXES = (".jsonl", ".parquet", ".txt")
 """Kinds of file that text is read from."""
@@ -74,12 +77,25 @@ def other_sizes(recipe: Recipe) -> Iterator[Finding]:
         return
     if not isinstance(there, dict):
         return
-    for name, value in recipe.model.model_dump(mode="json", exclude=_NOT_OF_THE_WEIGHTS).items():
+    for name, value in _of_the_weights(recipe.model, there).items():
         if name in there and there[name] != value:
             fix = f"Write {shown(there[name])}, or take other weights."
-            yield Finding(("model", name), f"{shown(value)}, and {file} has {shown(there[name])}", fix)
+            key = "architecture" if name == "model_type" else name
+            yield Finding(("model", key), f"{shown(value)}, and {file} has {shown(there[name])}", fix)
     if isinstance(recipe.model, Llama):
         yield from _other_rope(recipe.model, there, file)
+
+
+def _of_the_weights(model: Architecture, there: dict[str, Any]) -> dict[str, Any]:
+    """Return what of a model must be in its config.json as it is here, by the names there."""
+    values: dict[str, Any] = model.model_dump(mode="json", exclude=_NOT_OF_THE_WEIGHTS)
+    values["model_type"] = model.architecture
+    if isinstance(model, Llama):
+        if there.get("head_dim") is not None:
+            values["head_dim"] = model.head_size
+        if model.features.sliding_window:
+            values["sliding_window"] = model.sliding_window
+    return values
 
 
 def _other_rope(model: Llama, there: dict[str, Any], file: Path) -> Iterator[Finding]:

@@ -1,8 +1,9 @@
-"""Llama, over linear layers that may be divided among the workers of a tensor-parallel group.
+"""Llama and its family, over linear layers that may be divided among the workers of a tensor-parallel group.
 
 The same model runs with NeuronX Distributed's layers on Trainium and with counterparts over gloo on processors
 (slipway_training.strategies.tensor_parallel). Its weights have the names and shapes of NeuronX Distributed's Llama
-example (examples/training/llama/modeling_llama_nxd.py with `qkv_linear`).
+example (examples/training/llama/modeling_llama_nxd.py with `qkv_linear`). What that has not is named as in transformers
+(`q_norm`, `k_norm`), or by us: `qkv_bias.bias` holds a worker's biases of queries, keys and values.
 
 States of tokens have the shape (sequence, batch, hidden): with sequence parallelism each worker holds a part of the
 sequence between the divided layers, and the norms' work and memory are divided too.
@@ -57,6 +58,10 @@ class ParallelLayers(Protocol):
 
     def query_key_value(self, inputs: int, query: int, key_value: int, fills: tuple[Fill, Fill, Fill]) -> nn.Module:
         """Make the layer that returns a worker's queries, keys and values: three tensors, or one that holds all."""
+        ...
+
+    def query_key_value_bias(self, query: int, key_value: int) -> nn.Module:
+        """Make what adds biases, zero at the start, to the three tensors of `query_key_value`."""
         ...
 
     def core_attention(self) -> nn.Module:
@@ -147,16 +152,21 @@ class Attention(nn.Module):
     def __init__(self, model: LlamaConfiguration, layers: ParallelLayers, name: str, seed: int) -> None:
         super().__init__()
         self.model = model
-        self.head_size = model.hidden_size // model.num_attention_heads
+        self.head_size = model.head_size
         self.heads = model.num_attention_heads // layers.tensor_parallel_size
         heads, deviation = layers.heads, model.initializer_range
         self.key_value_heads = model.num_key_value_heads * heads.multiplier // layers.tensor_parallel_size
-        key_value_size = model.num_key_value_heads * self.head_size
+        query_size, key_value_size = model.query_size, model.key_value_size
         query, key, value = (f"{name}.{part}_proj" for part in "qkv")
         fills = (Fill(query, seed, deviation, heads), Fill(key, seed, deviation), Fill(value, seed, deviation))
-        self.qkv_proj = layers.query_key_value(model.hidden_size, model.hidden_size, key_value_size, fills)
+        self.qkv_proj = layers.query_key_value(model.hidden_size, query_size, key_value_size, fills)
+        if model.features.query_key_value_bias:
+            self.qkv_bias = layers.query_key_value_bias(query_size, key_value_size)
+        if model.features.query_key_norm:
+            # Each worker norms its own heads: the weights' gradients are parts, as those of the other norms.
+            self.q_norm, self.k_norm = (RMSNorm(self.head_size, model.rms_norm_eps, layers) for _ in range(2))
         output = Fill(f"{name}.o_proj", seed, deviation, heads, output=True)
-        self.o_proj = layers.row(model.hidden_size, model.hidden_size, output)
+        self.o_proj = layers.row(query_size, model.hidden_size, output)
         self.core_attention = layers.core_attention()
         self.transposed = layers.transposed_heads
 
@@ -164,9 +174,15 @@ class Attention(nn.Module):
         """Let tokens attend to earlier ones."""
         projected = self.qkv_proj(states)
         query, key, value = projected.chunk(3, dim=-1) if isinstance(projected, Tensor) else projected
+        if self.model.features.query_key_value_bias:
+            query, key, value = self.qkv_bias(query, key, value)
         length, batch = query.shape[:2]
-        query = self._split(query, self.heads)
-        key, value = self._split(key, self.key_value_heads), self._split(value, self.key_value_heads)
+        query = query.reshape(length, batch, self.heads, self.head_size)
+        key, value = (part.reshape(length, batch, self.key_value_heads, self.head_size) for part in (key, value))
+        if self.model.features.query_key_norm:
+            query, key = self.q_norm(query), self.k_norm(key)
+        order = (1, 2, 3, 0) if self.transposed else (1, 2, 0, 3)
+        query, key, value = (part.permute(order) for part in (query, key, value))
         angles = torch.arange(length, dtype=torch.float32, device=query.device)[:, None] * rotary_frequencies(
             self.head_size, self.model.rope_theta, self.model.rope_scaling, query.device
         )
@@ -179,11 +195,6 @@ class Attention(nn.Module):
         attended = attended.permute(2, 0, 1, 3).reshape(length, batch, self.heads * self.head_size)
         output: Tensor = self.o_proj(attended)
         return output
-
-    def _split(self, states: Tensor, heads: int) -> Tensor:
-        length, batch, _ = states.shape
-        order = (1, 2, 3, 0) if self.transposed else (1, 2, 0, 3)
-        return states.reshape(length, batch, heads, self.head_size).permute(order)
 
 
 class FeedForward(nn.Module):

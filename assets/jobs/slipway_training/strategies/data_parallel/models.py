@@ -9,15 +9,13 @@ from typing import Any
 
 import torch
 import torch.utils.checkpoint
-from transformers import BertForPreTraining, LlamaForCausalLM, PreTrainedModel
-from transformers.models.bert.modeling_bert import BertAttention, BertLayer
-from transformers.models.llama.modeling_llama import LlamaAttention, LlamaDecoderLayer
+from transformers import BertForPreTraining, PreTrainedModel
 
 from slipway_jobs.recipe.model import Recipe
-from slipway_training.models.transformers_configuration import transformers_configuration
+from slipway_training.models.transformers_configuration import LIBRARY_NAMES, model_class, transformers_configuration
 
-_CLASSES = {"bert": BertForPreTraining, "llama": LlamaForCausalLM}
-_RECOMPUTED = {"none": (), "selective": (BertAttention, LlamaAttention), "full": (BertLayer, LlamaDecoderLayer)}
+_RECOMPUTED = {"none": (), "selective": ("Attention",), "full": ("Layer", "DecoderLayer")}
+"""What is computed again: ends of the names of the library's classes."""
 
 
 def make_model(recipe: Recipe, weights: Path | None, device: torch.device) -> PreTrainedModel:
@@ -33,7 +31,7 @@ def make_model(recipe: Recipe, weights: Path | None, device: torch.device) -> Pr
         ValueError: the weights are of another model.
     """
     torch.manual_seed(recipe.data.seed)
-    kind: Any = _CLASSES[recipe.model.architecture]
+    kind: Any = model_class(recipe.model.architecture)
     configuration = transformers_configuration(recipe.model)
     # Plain matrix products: PyTorch/XLA has no scaled_dot_product_attention of its own.
     configuration._attn_implementation = "eager"
@@ -44,7 +42,8 @@ def make_model(recipe: Recipe, weights: Path | None, device: torch.device) -> Pr
     model.tie_weights()
     if isinstance(model, BertForPreTraining):
         model.cls.predictions.decoder.bias = model.cls.predictions.bias
-    _recompute(model, recipe.parallelism.activation_checkpointing, device)
+    prefix = LIBRARY_NAMES[recipe.model.architecture]
+    _recompute(model, {f"{prefix}{end}" for end in _RECOMPUTED[recipe.parallelism.activation_checkpointing]}, device)
     trained: PreTrainedModel = model.train()
     return trained
 
@@ -66,10 +65,10 @@ def _pretrained(kind: Any, configuration: Any, weights: Path) -> PreTrainedModel
     return loaded
 
 
-def _recompute(model: PreTrainedModel, what: str, device: torch.device) -> None:
+def _recompute(model: PreTrainedModel, classes: set[str], device: torch.device) -> None:
     """Let parts of the model be computed again in the backward pass instead of keeping what they computed."""
     for module in model.modules():
-        if isinstance(module, _RECOMPUTED[what]):
+        if type(module).__name__ in classes:
             module.forward = partial(_checkpoint(device), module.forward, use_reentrant=False)
 
 

@@ -28,7 +28,7 @@ from torch.distributed.tensor.parallel import (
 )
 from torch.utils.checkpoint import checkpoint
 
-from slipway_training.models.transformers_configuration import transformers_configuration
+from slipway_training.models.transformers_configuration import model_class, transformers_configuration
 
 if TYPE_CHECKING:
     from torch.distributed.device_mesh import DeviceMesh
@@ -54,29 +54,27 @@ def sharded_llama(recipe: Recipe, llama: Llama, mesh: DeviceMesh, compiler: str 
         compiler: Backend of torch.compile for the layers, `neuron` on Trn2; None computes them eagerly.
 
     Returns:
-        transformers' LlamaForCausalLM, an FSDPModule too; Any, because transformers has no types here.
+        transformers' LlamaForCausalLM or another of the family, an FSDPModule too; Any, because transformers has no
+        types here.
     """
-    from transformers import LlamaForCausalLM  # noqa: PLC0415  takes seconds
-    from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding  # noqa: PLC0415
-
     configuration = transformers_configuration(llama)
     configuration._attn_implementation = _ATTENTION
     configuration.use_cache = False
     with torch.device("meta"):
-        model: Any = LlamaForCausalLM(configuration)
+        model: Any = model_class(llama.architecture)(configuration)
     if mesh["tp"].size() > 1:
-        _split_matrices(model, mesh["tp"], tied=llama.tie_word_embeddings)
+        _split_matrices(model, mesh["tp"], llama)
     if compiler is not None:
         _compile(model, compiler, fullgraph=recipe.parallelism.activation_checkpointing != "selective")
     _recompute(model, recipe.parallelism.activation_checkpointing)
     _split_parameters(model, mesh["dp"], recipe.precision)
     model.to_empty(device=mesh.device_type)
     # The only buffers; they follow from the configuration.
-    model.model.rotary_emb = LlamaRotaryEmbedding(configuration).to(mesh.device_type)
+    model.model.rotary_emb = type(model.model.rotary_emb)(configuration).to(mesh.device_type)
     return model.train()
 
 
-def _split_matrices(model: Any, tp: DeviceMesh, *, tied: bool) -> None:
+def _split_matrices(model: Any, tp: DeviceMesh, llama: Llama) -> None:
     layer_plan: dict[str, ParallelStyle] = {
         "input_layernorm": SequenceParallel(),
         # One gathering of the sequence for the three matrices, and one reduction of their gradients.
@@ -94,6 +92,11 @@ def _split_matrices(model: Any, tp: DeviceMesh, *, tied: bool) -> None:
         "mlp.up_proj": ColwiseParallel(),
         "mlp.down_proj": RowwiseParallel(output_layouts=Shard(SEQUENCE)),
     }
+    if llama.features.query_key_norm:
+        # Each worker norms its own heads, as in torchtitan's Qwen3 (torchtitan/models/qwen3, `apply_non_moe_tp`).
+        layer_plan |= {
+            f"self_attn.{part}_norm": SequenceParallel(sequence_dim=2, use_local_output=True) for part in "qk"
+        }
     for layer in model.model.layers:
         parallelize_module(layer, tp, layer_plan)
     plan: dict[str, ParallelStyle] = {
@@ -103,7 +106,7 @@ def _split_matrices(model: Any, tp: DeviceMesh, *, tied: bool) -> None:
         "lm_head": ColwiseParallel(input_layouts=Shard(SEQUENCE), output_layouts=Shard(-1), use_local_output=False),
     }
     parallelize_module(model, tp, plan)
-    if tied:  # Both are split by rows; splitting made two parameters of one.
+    if llama.tie_word_embeddings:  # Both are split by rows; splitting made two parameters of one.
         model.lm_head.weight = model.model.embed_tokens.weight
 
 

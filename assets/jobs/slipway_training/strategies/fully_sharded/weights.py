@@ -38,14 +38,16 @@ def local_part(parameter: DTensor) -> Part:
 
 @torch.no_grad()
 def fill_at_random(parameters: Mapping[str, DTensor], seed: int, standard_deviation: float) -> None:
-    """Fill matrices with normally distributed numbers and vectors (the norms' weights) with ones, as transformers does.
+    """Fill matrices with normally distributed numbers, the norms' weights with ones and biases with zeros.
+
+    So does transformers.
 
     The numbers follow from the seed, the parameter's name and the row, not from the worker that draws them.
     """
     for name, parameter in parameters.items():
         local = parameter.to_local()
         if parameter.ndim == 1:
-            local.fill_(1.0)
+            local.fill_(0.0 if name.endswith(".bias") else 1.0)
             continue
         rows, *others = local_part(parameter)
         height = max(1, _BLOCK_ELEMENTS // math.prod(parameter.shape[1:]))

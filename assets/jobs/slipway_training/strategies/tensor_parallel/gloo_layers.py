@@ -173,6 +173,23 @@ class _QueryKeyValue(nn.Module):
         return linear(whole, query), linear(whole, key), linear(whole, value)
 
 
+class _QueryKeyValueBias(nn.Module):
+    """Biases of a worker's queries, keys and values. All workers see the whole sequence here."""
+
+    def __init__(self, query: int, key_value: int, groups: Groups, precision: torch.dtype) -> None:
+        super().__init__()
+        self.group, self.sizes = groups.key_value, [query, key_value, key_value]
+        held = (Held(query, 1), Held(2 * key_value, groups.key_value.size))
+        self.bias = hold(torch.zeros(sum(self.sizes), dtype=precision), *held)
+
+    def forward(self, *states: Tensor) -> tuple[Tensor, ...]:
+        query, key, value = torch.split(self.bias, self.sizes)
+        if self.group.size > 1:
+            key = _SumGradient.apply(key, self.group)  # type: ignore[no-untyped-call]
+            value = _SumGradient.apply(value, self.group)  # type: ignore[no-untyped-call]
+        return tuple(state + bias for state, bias in zip(states, (query, key, value), strict=True))
+
+
 class GlooLayers:
     """Makes layers that are divided over gloo (slipway_training.models.llama.ParallelLayers)."""
 
@@ -211,6 +228,11 @@ class GlooLayers:
         repeated = {name: weight if name == "q" else self.heads.repeat(weight) for name, weight in whole.items()}
         parts = {name: self._part(weight, 0) for name, weight in repeated.items()}
         return _QueryKeyValue(parts, self.groups, fuse=self.fuse_qkv)
+
+    def query_key_value_bias(self, query: int, key_value: int) -> nn.Module:
+        """Make what adds biases."""
+        size = self.tensor_parallel_size
+        return _QueryKeyValueBias(query // size, key_value * self.heads.multiplier // size, self.groups, self.precision)
 
     def core_attention(self) -> nn.Module:
         """Make what attends."""

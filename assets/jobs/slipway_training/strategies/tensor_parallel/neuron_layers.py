@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import cycle
+from typing import Any
 
 import torch
+import torch_xla.core.xla_model as xm
 from neuronx_distributed.kernels.flash_attn import nki_flash_attn_func
 from neuronx_distributed.modules.qkv_linear import GQAQKVColumnParallelLinear
 from neuronx_distributed.parallel_layers.layers import ColumnParallelLinear, ParallelEmbedding, RowParallelLinear
 from neuronx_distributed.parallel_layers.loss_functions import parallel_cross_entropy
 from neuronx_distributed.parallel_layers.parallel_state import (
+    get_kv_shared_replica_groups,
     get_tensor_model_parallel_rank,
     get_tensor_model_parallel_size,
 )
@@ -105,6 +108,45 @@ class QueryKeyValue(GQAQKVColumnParallelLinear):  # type: ignore[misc]
                 part.copy_(whole[get_tensor_model_parallel_rank() * size :][:size])
 
 
+class _SumGradient(torch.autograd.Function):
+    """Leaves a bias as it is; its gradient is summed over the workers that hold it too."""
+
+    @staticmethod
+    def forward(_ctx: Any, bias: Tensor) -> Tensor:
+        return bias.view_as(bias)
+
+    @staticmethod
+    def backward(_ctx: Any, *gradients: Tensor) -> Tensor:
+        total = xm.all_reduce(
+            xm.REDUCE_SUM, gradients[0].float(), groups=get_kv_shared_replica_groups(), pin_layout=False
+        )
+        summed: Tensor = total.to(gradients[0].dtype)
+        return summed
+
+
+class QueryKeyValueBias(nn.Module):
+    """Biases of a worker's queries, keys and values.
+
+    Not those of GQAQKVColumnParallelLinear: it starts them with the size of all workers' (v2.28.0, qkv_linear.py, line
+    628), and does not sum the gradients of repeated ones.
+    """
+
+    def __init__(self, query: int, key_value: int, multiplier: int, precision: torch.dtype) -> None:
+        super().__init__()
+        self.sizes, self.repeated = [query, key_value, key_value], multiplier > 1
+        self.bias = nn.Parameter(torch.zeros(sum(self.sizes), dtype=precision))
+        set_tensor_model_parallel_attributes(
+            self.bias, True, 0, stride=1, num_partitions=get_tensor_model_parallel_size()
+        )
+
+    def forward(self, *states: Tensor) -> tuple[Tensor, ...]:
+        """Add them."""
+        query, key, value = torch.split(self.bias, self.sizes)
+        if self.repeated:
+            key, value = _SumGradient.apply(key), _SumGradient.apply(value)  # type: ignore[no-untyped-call]
+        return tuple(state + bias for state, bias in zip(states, (query, key, value), strict=True))
+
+
 class NeuronLayers:
     """Makes layers that are divided over NeuronCores (slipway_training.models.llama.ParallelLayers)."""
 
@@ -146,6 +188,11 @@ class NeuronLayers:
             kv_size_multiplier=self.heads.multiplier,
         )
 
+    def query_key_value_bias(self, query: int, key_value: int) -> nn.Module:
+        """Make what adds biases."""
+        size, multiplier = self.tensor_parallel_size, self.heads.multiplier
+        return QueryKeyValueBias(query // size, key_value * multiplier // size, multiplier, self.precision)
+
     def core_attention(self) -> nn.Module:
         """Make what attends: the kernel where it takes the sequence."""
         return FlashAttention() if self.transposed_heads else CoreAttention()
@@ -176,6 +223,8 @@ def initialize(module: nn.Module, _device: torch.device) -> None:
     """Fill a module's own weights, which were made without memory (NeuronX Distributed's `param_init_fn`)."""
     if isinstance(module, RMSNorm):
         nn.init.ones_(module.weight)
+    elif isinstance(module, QueryKeyValueBias):
+        nn.init.zeros_(module.bias)
     elif isinstance(module, QueryKeyValue):
         module.initialize_weight_biases()
     elif isinstance(module, (ParallelEmbedding, ColumnParallelLinear, RowParallelLinear)):
