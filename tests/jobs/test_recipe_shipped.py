@@ -47,7 +47,7 @@ def test_resolves_without_a_notice(recipe: str, where: str) -> None:
 
 @pytest.mark.parametrize(
     ("recipe", "parameters"),
-    # Counted on transformers 4.48's own models of the same configurations.
+    # Counted on transformers' own models of the same configurations.
     [
         ("bert-large-phase-1", 336_226_108),
         ("bert-large-phase-2", 336_226_108),
