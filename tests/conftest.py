@@ -121,6 +121,12 @@ def machines(assemblies: AssemblyFactory) -> Assembly:
 
 
 @pytest.fixture(scope="session")
+def trainium2(assemblies: AssemblyFactory) -> Assembly:
+    """The variant whose host has Trainium2."""
+    return assemblies("trainium2")
+
+
+@pytest.fixture(scope="session")
 def rolledout(assemblies: AssemblyFactory) -> Assembly:
     """The variant with a rolled-out model, its canary and a copy of its image."""
     return assemblies("rolledout")

@@ -55,10 +55,16 @@ ENDPOINT_CHOICES: Choices = {
 }
 """What there is to choose about the endpoint."""
 
+_HERE = {row.family for row in facts.instance_types().values() if facts.offered_zone_ids(row.name, _REGION)}
+
 MODEL_CHOICES: Choices = {
-    "engine": {name: {"engine": name} for name in facts.inference_engines()},
+    "engine": {
+        name: {"engine": name} for name, row in facts.inference_engines().items() if _HERE & set(row.instance_families)
+    },
     "instance_type": {
-        row.name: {"instance_type": row.name} for row in facts.instance_types().values() if row.neuron_devices
+        row.name: {"instance_type": row.name}
+        for row in facts.instance_types().values()
+        if row.neuron_devices and row.family in _HERE
     },
     "source": {
         "mountpoint": {},
@@ -93,7 +99,7 @@ MODEL_CHOICES: Choices = {
     },
     "deployment": {name: {"deployment": name} for name in ("surge", "in_place")},
 }
-"""What there is to choose about a model. `NAME` stands for the model's name."""
+"""What there is to choose about a model in this Region. `NAME` stands for the model's name."""
 
 CHOICES: Choices = {**ENDPOINT_CHOICES, **MODEL_CHOICES}
 """Every choice."""

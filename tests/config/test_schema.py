@@ -64,7 +64,7 @@ def test_shipped_environment_fits(name: str, validator: jsonschema.Draft202012Va
         {"inference.endpoint.authentication": {**JWT, "issuer": f"https://{'x' * 256}"}},
         {"inference.models": []},
         {"inference.models.0.engine": "vllm"},
-        {"inference.models.0.instance_type": "trn2.48xlarge"},
+        {"inference.models.0.instance_type": "trn1n.32xlarge"},
         {"inference.models.0.source": {"type": "sync"}},
         {"inference.models.0.route.path": "tanuki"},
         {"inference.models.0.scaling.target": 0},

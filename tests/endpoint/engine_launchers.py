@@ -162,4 +162,18 @@ LAUNCHERS: Mapping[str, Launcher] = {
         invalid_status=400,
         waiting_limit=None,
     ),
+    "vllm-neuron": Launcher(
+        entry_point=("vllm", "serve"),
+        model=Setting("--model"),
+        takes_model_as_argument=True,
+        served_name=Setting("--served-model-name"),
+        port=Setting("--port", None, "8000"),
+        batch_size=Setting("--max-num-seqs", None, "4"),
+        keep_alive_seconds=Setting(None, "VLLM_HTTP_TIMEOUT_KEEP_ALIVE", "5"),
+        other_flags=_VLLM_FLAGS | {"--max-num-batched-tokens", "--shutdown-timeout"},
+        switches=frozenset({"--enable-prefix-caching", "--no-enable-prefix-caching"}),
+        checks_model=True,
+        invalid_status=400,
+        waiting_limit=None,
+    ),
 }

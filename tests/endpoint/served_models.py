@@ -9,7 +9,7 @@ from slipway import facts
 from slipway.config.inference import ServedModel
 from tests.assembly import load
 
-VARIANTS = ("public", "apikey", "machines", "rolledout")
+VARIANTS = ("public", "apikey", "machines", "rolledout", "trainium2")
 """Each way to authenticate, each engine, models told apart by path and by host, models that are rolled out."""
 
 

@@ -143,7 +143,7 @@ def test_the_model_must_fit_the_hosts_cores(engine: facts.InferenceEngine) -> No
 def test_only_an_engine_that_must_be_told_asks_for_the_compiled_values(engine: facts.InferenceEngine) -> None:
     asked = fields(engine.settings_problems(None, {}, 2))
 
-    assert asked == ({"compiled"} if engine.name == "vllm-aws" else set())
+    assert asked == ({"compiled"} if engine.name in {"vllm-aws", "vllm-neuron"} else set())
 
 
 def tgi_starts(compiled: CompiledShape, limits: Mapping[str, int], cores: int) -> bool:

@@ -14,7 +14,7 @@ from slipway.config import load_environment
 from slipway.config.inference import ServedModel
 from tests.assembly import Assembly, environment_path, synthesize
 
-WITH_ENDPOINT = ["default", "small", "public", "apikey", "machines", "rolledout"]
+WITH_ENDPOINT = ["default", "small", "public", "apikey", "machines", "rolledout", "trainium2"]
 SERVICE = "AWS::ECS::Service"
 
 
