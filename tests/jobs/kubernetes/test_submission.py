@@ -67,6 +67,31 @@ def test_a_refused_job_set_leaves_nothing(shell: Shell, api: ApiServer, status: 
     assert [path.name for path in Path(shell.environment.runs_directory).iterdir()] == [".tiny.lock"]
 
 
+def test_without_the_mpi_operator_a_run_for_mpirun_is_refused(shell: Shell, api: ApiServer) -> None:
+    shell.configure(launcher="mpi")
+    api.kinds.remove("mpijobs")
+
+    result = shell.call("submit", "tiny-llama", "--name", "tiny")
+
+    assert result.exit_code == 1
+    assert "the cluster has no mpijobs.kubeflow.org of version v2beta1, which `launcher: mpi` needs" in result.output
+    assert (
+        "Deploy the environment again, or write `launcher: torchrun` in the `kubernetes` section of its file"
+        in result.output
+    )
+    assert result.output.endswith("Nothing was submitted.\n")
+    assert api.objects == {}
+    assert not Path(shell.environment.runs_directory, "tiny").exists()
+
+
+def test_with_the_mpi_operator_it_is_submitted(shell: Shell, api: ApiServer) -> None:
+    shell.configure(launcher="mpi")
+
+    shell.submit()
+
+    assert ("jobsets", "tiny") in api.objects
+
+
 @pytest.mark.parametrize("status", [0, 429, 500, 503])
 def test_an_answer_that_is_lost_is_looked_up(shell: Shell, api: ApiServer, status: int) -> None:
     api.answer("create", status, done=True)

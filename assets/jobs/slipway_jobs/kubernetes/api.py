@@ -56,11 +56,13 @@ class ApiError(SchedulerError):
 
     Attributes:
         status: HTTP status; none where there was no answer.
+        unknown_kind: whether the cluster has no objects of this kind at all.
     """
 
-    def __init__(self, message: str, status: int | None = None) -> None:
+    def __init__(self, message: str, status: int | None = None, *, unknown_kind: bool = False) -> None:
         super().__init__(message)
         self.status = status
+        self.unknown_kind = unknown_kind
 
     @property
     def refused(self) -> bool:
@@ -88,6 +90,20 @@ class Api:
                 return None
             raise
         return found
+
+    def knows(self, kind: Kind, name: str) -> bool:
+        """Return whether the cluster has objects of a kind, by asking for one of a name, which need not be there.
+
+        Raises:
+            ApiError: the API does not answer or refuses.
+        """
+        try:
+            self._call("GET", kind, name)
+        except ApiError as error:
+            if error.status == 404:
+                return not error.unknown_kind
+            raise
+        return True
 
     def list_labelled(self, kind: Kind, selector: str) -> list[Object]:
         """Return the objects with some labels, by a label selector.
@@ -159,7 +175,8 @@ class Api:
             )
             return json.loads(answer.data)
         except client.ApiException as error:
-            raise ApiError(_refusal(error, kind), error.status) from None
+            unknown_kind = error.status == 404 and _said(error) is None
+            raise ApiError(_refusal(error, kind), error.status, unknown_kind=unknown_kind) from None
         except (urllib3.exceptions.HTTPError, ValueError) as error:
             raise ApiError(f"Kubernetes does not answer: {_cause(error)}") from None
 
@@ -182,11 +199,7 @@ class Api:
 
 def _refusal(error: client.ApiException, kind: Kind) -> str:
     """Say in one line what the API says in a Status object."""
-    try:
-        said = json.loads(error.body)["message"]
-    except (TypeError, ValueError, KeyError):
-        said = error.reason
-    line = " ".join(str(said).split())
+    line = " ".join((_said(error) or str(error.reason)).split())
     if error.status == 401:
         return f"Kubernetes does not accept this pod's service account token: {line}"
     if error.status == 403:
@@ -197,6 +210,14 @@ def _refusal(error: client.ApiException, kind: Kind) -> str:
     if error.status == 429 or error.status >= 500:
         return f"Kubernetes cannot answer at the moment (HTTP status {error.status}): {line}"
     return f"Kubernetes refuses: {line}"
+
+
+def _said(error: client.ApiException) -> str | None:
+    """Return the message of a Status object; none where the API knows no such address, and answers in plain text."""
+    try:
+        return str(json.loads(error.body)["message"])
+    except (TypeError, ValueError, KeyError):
+        return None
 
 
 def _cause(error: Exception) -> str:

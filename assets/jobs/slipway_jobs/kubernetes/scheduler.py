@@ -14,7 +14,7 @@ from slipway_jobs.chain.record import submission_job
 from slipway_jobs.chain.scheduler import Answer, Job, OutcomeUnknownError, Record, SchedulerError
 from slipway_jobs.chain.scripts import render
 from slipway_jobs.environment import Environment, Kubernetes
-from slipway_jobs.kubernetes.api import JOB_SETS, PAUSE_SECONDS, PODS, WORKLOADS, Api, ApiError, Object
+from slipway_jobs.kubernetes.api import JOB_SETS, MPI_JOBS, PAUSE_SECONDS, PODS, WORKLOADS, Api, ApiError, Object
 from slipway_jobs.kubernetes.job_states import ended, job_states
 from slipway_jobs.kubernetes.manifests import RUN_LABEL, SUBMISSION_LABEL, job_set, job_set_name
 from slipway_jobs.run import Run, Stage
@@ -35,6 +35,7 @@ class KubernetesScheduler:
     def __init__(self, settings: Kubernetes) -> None:
         self._api = Api(settings.namespace)
         self._queues = settings.local_queue is not None
+        self._by_mpi = settings.launcher == "mpi"
 
     def unfinished_jobs(self, run: str) -> list[Job]:
         """Return the run's JobSet where it has not ended, or is being deleted.
@@ -67,8 +68,14 @@ class KubernetesScheduler:
 
         Raises:
             OutcomeUnknownError: the API went away before it said whether the JobSet is there.
+            SchedulerError: the cluster cannot run the training as MPI jobs; nothing is created.
             ApiError: the API refuses; nothing is created.
         """
+        if self._by_mpi and "train" in todo and not self._api.knows(MPI_JOBS, job_set_name(run.name)):
+            # Else the run would prepare its data, and fail when the train pod creates the MPIJob.
+            message = f"the cluster has no {MPI_JOBS.plural}.{MPI_JOBS.group} of version {MPI_JOBS.version}, which"
+            message += " `launcher: mpi` needs: the MPI operator is not installed. Deploy the environment again, or"
+            raise SchedulerError(f"{message} write `launcher: torchrun` in the `kubernetes` section of its file first")
         submission = secrets.token_hex(4)
         record({stage: submission_job(submission, stage) for stage in todo})
         manifest = job_set(run, environment, todo, submission)
