@@ -67,7 +67,8 @@ def test_a_notice_is_a_warning_that_strict_does_not_let_pass(tmp_path: Path, hom
     )
 
     assert run.returncode == 1
-    assert f"WARNING {slow}:19:3: training.checkpoint: a checkpoint of 112 GB takes" in run.stderr
+    line = slow.read_text().splitlines().index("  checkpoint: {parameters_billions: 8}") + 1
+    assert f"WARNING {slow}:{line}:3: training.checkpoint: a checkpoint of 112 GB takes" in run.stderr
     assert "[checkpoint-written-in-time]" in run.stderr
     assert "Traceback" not in run.stdout + run.stderr
 

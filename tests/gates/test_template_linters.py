@@ -31,6 +31,10 @@ def all_assemblies(assemblies: AssemblyFactory) -> list[Assembly]:
     return [assemblies(name) for name in ENVIRONMENTS]
 
 
+UNKNOWN_TO_CFN_LINT = "E3628:'trn2.3xlarge' is not one of"
+"""cfn-lint 1.58.0 lists trn2.48xlarge alone, in every Region; EC2 offers both (slipway/facts/data/offerings.yaml)."""
+
+
 def templates_of(*directories: Path) -> list[str]:
     """Paths of all templates in cloud assemblies."""
     return [str(path) for directory in directories for path in sorted(directory.glob("*.template.json"))]
@@ -52,8 +56,9 @@ def test_cfn_lint_has_neither_errors_nor_warnings(all_assemblies: list[Assembly]
             check=False,
         )
 
-        assert run.stdout == ""
-        assert run.returncode == 0, run.stderr
+        found_lines = [line for line in run.stdout.splitlines() if UNKNOWN_TO_CFN_LINT not in line]
+        assert found_lines == [], run.stderr
+        assert run.returncode == 0 or run.stdout, run.stderr
 
 
 NOT_JUDGED = {

@@ -50,7 +50,7 @@ def test_the_default_environment_has_a_head_node_two_queues_and_hosts(default: A
         "head node": ("m6i.2xlarge", "on_demand", 1, 1, "usw2-az4", None, 500),
         "queue trn1, trn1-32xl": ("trn1.32xlarge", "on_demand", 0, 4, "usw2-az4", None, 200),
         "queue cpu, c6i-4xl": ("c6i.4xlarge", "on_demand", 0, 2, "usw2-az4", None, 200),
-        "inference hosts of tanuki-8b": ("inf2.xlarge", "on_demand", 1, 2, "usw2-az4 usw2-az1", None, 100),
+        "inference hosts of tanuki-8b": ("inf2.8xlarge", "on_demand", 1, 2, "usw2-az4 usw2-az1", None, 100),
     }
 
 

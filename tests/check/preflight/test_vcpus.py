@@ -30,7 +30,7 @@ def running(*types: str, tags: dict[str, str] | None = None, lifecycle: str | No
 
 
 def test_quotas_with_room_pass_with_the_arithmetic(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
-    aws.replies["service-quotas.GetServiceQuota"] = limits({"on_demand_trn": 512, "on_demand_inf": 8})
+    aws.replies["service-quotas.GetServiceQuota"] = limits({"on_demand_trn": 512, "on_demand_inf": 64})
     answers = {answer.subject: answer for answer in ask("PF06", needs_of("default"), aws)}
     assert {answer.status for answer in answers.values()} == {"passed"}
     assert answers[TRN].message == (

@@ -42,7 +42,7 @@ def test_a_zone_that_is_short_of_something_warns(aws: Aws, ask: Ask, needs_of: N
 def test_offered_types_pass(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
     answers = ask("PF04", needs_of("default"), aws)
     assert {answer.status for answer in answers} == {"passed"}
-    assert {"trn1.32xlarge", "inf2.xlarge"} <= {answer.subject.split()[0] for answer in answers}
+    assert {"trn1.32xlarge", "inf2.8xlarge"} <= {answer.subject.split()[0] for answer in answers}
 
 
 def test_a_type_that_no_zone_of_its_has_fails_and_the_zones_with_it_are_named(
@@ -59,7 +59,7 @@ def test_a_type_that_no_zone_of_its_has_fails_and_the_zones_with_it_are_named(
 def test_a_type_that_one_of_its_zones_lacks_warns(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
     aws.replies["ec2.DescribeInstanceTypeOfferings"] = offered("usw2-az4")
     answers = {answer.subject: answer for answer in ask("PF04", needs_of("default"), aws)}
-    hosts = next(answer for subject, answer in answers.items() if subject.startswith("inf2.xlarge"))
+    hosts = next(answer for subject, answer in answers.items() if subject.startswith("inf2.8xlarge"))
     assert (hosts.status, "in usw2-az1;" in hosts.message) == ("warning", True)
 
 
@@ -84,7 +84,7 @@ def described(name: str, **changes: int) -> dict[str, Any]:
     }
 
 
-NAMES = ("m6i.2xlarge", "trn1.32xlarge", "c6i.4xlarge", "inf2.xlarge")
+NAMES = ("m6i.2xlarge", "trn1.32xlarge", "c6i.4xlarge", "inf2.8xlarge")
 
 
 def test_facts_that_hold_pass(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
@@ -95,15 +95,15 @@ def test_facts_that_hold_pass(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> Non
 
 def test_a_fact_that_no_longer_holds_fails(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
     changed = described("trn1.32xlarge", efa_interfaces=16, vcpus=192, neuron_devices=8)
-    others = [described(name) for name in NAMES if name not in ("trn1.32xlarge", "inf2.xlarge")]
+    others = [described(name) for name in NAMES if name not in ("trn1.32xlarge", "inf2.8xlarge")]
     aws.replies["ec2.DescribeInstanceTypes"] = {"InstanceTypes": [changed, *others]}
     answers = {answer.subject: answer for answer in ask("PF05", needs_of("default"), aws)}
     assert answers["trn1.32xlarge"].message == (
         "vCPUs: Slipway believes 128, EC2 says 192; EFA interfaces: Slipway believes 8, EC2 says 16; "
         "Neuron devices: Slipway believes 16, EC2 says 8"
     )
-    assert answers["inf2.xlarge"].message == "EC2 does not know it in this Region"
-    assert {name for name, answer in answers.items() if answer.status == "failed"} == {"trn1.32xlarge", "inf2.xlarge"}
+    assert answers["inf2.8xlarge"].message == "EC2 does not know it in this Region"
+    assert {name for name, answer in answers.items() if answer.status == "failed"} == {"trn1.32xlarge", "inf2.8xlarge"}
 
 
 def test_the_facts_agree_with_what_ec2_said_last(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:

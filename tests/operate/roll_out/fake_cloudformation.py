@@ -59,7 +59,7 @@ class FakeCloudFormation:
         return {
             "Stacks": [
                 {
-                    "StackId": StackName,
+                    "StackId": f"arn:aws:cloudformation:us-west-2:111122223333:stack/{StackName}/1",
                     "StackStatus": self.status,
                     "Parameters": [
                         {"ParameterKey": key, "ParameterValue": value} for key, value in self.values.items()
