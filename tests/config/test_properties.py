@@ -18,10 +18,8 @@ from tests.config.strategies import environments
 
 Values = dict[str, Any]
 
-# Deterministic, so that a run of the suite means the same everywhere; the files are tiny, so a deadline only flakes.
-RANDOM = settings(
-    max_examples=100, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+# Deterministic, so that a run of the suite means the same everywhere.
+RANDOM = settings(max_examples=100, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 DEFAULT = (Path(__file__).parents[2] / "environments" / "default.yaml").read_text(encoding="utf-8")
 
 

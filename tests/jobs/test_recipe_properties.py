@@ -67,7 +67,7 @@ def sound_recipes(draw: st.DrawFn) -> Recipe:
     return recipe_of(split, nodes, global_size, micro_size, draw(st.sampled_from([512, 2048, 4096, 8192])))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(recipe=sound_recipes())
 def test_a_sound_split_is_refused_for_its_memory_alone(recipe: Recipe) -> None:
     placement, findings = check(recipe, TRN1)
@@ -76,7 +76,7 @@ def test_a_sound_split_is_refused_for_its_memory_alone(recipe: Recipe) -> None:
     assert bool(findings) == (device_memory(placement).total.low > 16 * 1024**3)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(recipe=RECIPES | sound_recipes())
 def test_an_accepted_split_keeps_the_identities_and_fits(recipe: Recipe) -> None:
     placement, findings = check(recipe, TRN1)
@@ -94,7 +94,7 @@ def test_an_accepted_split_keeps_the_identities_and_fits(recipe: Recipe) -> None
     assert device_memory(placement).total.low <= 16 * 1024**3
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(recipe=RECIPES)
 def test_memory_falls_with_tensor_parallelism_and_grows_with_the_micro_batch(recipe: Recipe) -> None:
     placement = Placement(recipe, TRN1, TRN1.queues[1], TRN1.queues[0], "trn1.32xlarge", "xla-2.28")

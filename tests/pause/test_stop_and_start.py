@@ -250,7 +250,7 @@ def node_groups(draw: st.DrawFn) -> NodeGroupState:
     return NodeGroupState(least, desired, max(1, draw(st.integers(desired, desired + 20))))
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     fleet=st.sampled_from(["RUNNING", "STARTING", "START_REQUESTED", "PROTECTED", "STOPPED", "STOPPING"]),
     services=st.fixed_dictionaries({"tanuki": services(), "tanuki-candidate": services()}),

@@ -47,7 +47,7 @@ def model_of(rule: KnownRule, models: Mapping[str, object]) -> str | None:
     return slug
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(SLUGS, ENGINES, ROUTES)
 def test_each_model_gets_its_own_requests_and_nothing_else(
     slugs: list[str], engines: list[str], routes: list[Where]

@@ -33,7 +33,7 @@ def is_gone(number: int) -> bool:
 
 
 def test_all_that_a_program_started_ends_with_it(tmp_path: Path) -> None:
-    script = 'sleep 300 & echo $! > child.new; mv child.new child; trap "" TERM; wait; sleep 300'
+    script = 'sleep 300 & echo $! > child.new; trap "" TERM; mv child.new child; wait; sleep 300'
     group = ProcessGroup(["/bin/sh", "-c", script], os.environ, tmp_path, tmp_path / "log")
     appears(tmp_path / "child")
 

@@ -160,7 +160,7 @@ def files(draw: st.DrawFn) -> tuple[dict[str, Any], str]:
     return values, styled(values, draw)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(file=files(), data=st.data())
 def test_whatever_the_style_only_zones_and_comment_differ(
     file: tuple[dict[str, Any], str], data: st.DataObject

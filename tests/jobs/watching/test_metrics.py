@@ -23,7 +23,7 @@ NO_METRICS = st.one_of(
 )
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(attempts=ATTEMPTS, noise=NO_METRICS, cut=st.integers(0, 200))
 def test_steps_are_those_of_the_run_as_it_went_on_last(
     tmp_path: Path, attempts: list[tuple[int, list[float]]], noise: str, cut: int

@@ -207,5 +207,5 @@ def _no_waiting() -> Iterator[None]:
         yield
 
 
-RollOuts.TestCase.settings = settings(max_examples=100, stateful_step_count=12, deadline=None)
+RollOuts.TestCase.settings = settings(max_examples=100, stateful_step_count=12)
 test_any_sequence = RollOuts.TestCase

@@ -41,20 +41,20 @@ def _with(place: tuple[str | int, ...], value: Any) -> dict[str, Any]:
 
 
 @given(place=PLACES, value=VALUES)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_anything_anywhere_in_a_configuration_is_answered(place: tuple[str | int, ...], value: Any) -> None:
     run_rules(cluster(_with(place, value)))
 
 
 @given(text=st.text(max_size=200) | VALUES.map(lambda value: yaml.safe_dump(value, allow_unicode=True)))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_any_text_is_answered_with_a_report(text: str) -> None:
     report = lint_text(text, "file", Context())
     assert report.problems or report.not_checked
 
 
 @given(resources=VALUES, properties=VALUES)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_any_template_is_answered(resources: Any, properties: Any) -> None:
     types = ("AWS::EC2::Subnet", "AWS::IAM::ManagedPolicy", "AWS::FSx::FileSystem", "Custom::CDKBucketDeployment")
     template = {

@@ -49,7 +49,7 @@ def with_value(value: str) -> Plan:
     return COMPARED.model_copy(update={"comparison": comparison, "head": value})
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
 @given(st.text(alphabet="<>&\"'/abc{}%- ", min_size=1, max_size=30))
 def test_no_value_makes_an_element(architecture: Architecture, value: str) -> None:
     def elements(text: str) -> list[str]:
