@@ -183,6 +183,29 @@ def test_a_killed_job_goes_on_where_it_was(tmp_path: Path, hub: HubServer) -> No
 
 
 @pytest.mark.usefixtures("slurm")
+def test_two_runs_never_fill_one_folder(tmp_path: Path, hub: HubServer) -> None:
+    first, second = (
+        submitted(tmp_path, "--name", name, "--include", pattern, name=name)
+        for name, pattern in (("first", "*.parquet"), ("second", "*.md"))
+    )
+    hub.stalled.add(ENGLISH[0])
+    process = subprocess.Popen(job(first), env=variables(), start_new_session=True)
+    _wait(lambda: hub.given(ENGLISH[0]) > 0)
+
+    refused = fetch(second)
+    assert refused.returncode == 1
+    assert (
+        f"the run first fills {tmp_path}/data/wiki at this moment: wait for its end (slipway-job status first)"
+        in refused.stderr
+    )
+
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    hub.stalled.clear()
+    assert fetch(submitted(tmp_path, "--name", "third", "--include", "*.parquet", name="third")).returncode == 0
+
+
+@pytest.mark.usefixtures("slurm")
 def test_after_a_lost_connection_the_rest_of_a_file_is_fetched(tmp_path: Path, hub: HubServer) -> None:
     hub.files[ENGLISH[1]] = os.urandom(2**20) * 24
     run = submitted(tmp_path)

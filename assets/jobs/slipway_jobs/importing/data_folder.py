@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -92,11 +95,47 @@ def fetch_data(run: DataRun, tell: Callable[[str], None]) -> None:
     whether FSx takes a file that is moved there for a new one is not documented.
 
     Raises:
-        DataRefused: the folder holds something else, or the data set has changed since the submission.
+        DataRefused: the folder holds something else, another run fills it, or the data set has changed since the
+            submission.
         HubError, S3Refused: a file is not given, or with another content.
         NotOwn: somebody else can write to the folder.
         OSError: a file cannot be written.
     """
+    work = Path(run.data.work_directory)
+    own_folder(work.parent, work.parents[1])
+    with _alone(run):
+        _fill_folder(run, tell)
+
+
+@contextmanager
+def _alone(run: DataRun) -> Iterator[None]:
+    """Hold the lock of a data set's folder, which names the run that fills it.
+
+    It ends with the process, on whichever node: /fsx is mounted with `flock` everywhere. It lies beside the work
+    folder, because FSx would export it from the data set's. Folders of other users are refused before.
+
+    Raises:
+        DataRefused: another run holds it.
+    """
+    folder = run.data.directory
+    name = f"fetch-{hashlib.sha256(folder.encode()).hexdigest()[:16]}.lock"
+    with Path(run.data.work_directory).with_name(name).open("a+", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            other = lock.read()
+            raise DataRefused(
+                f"the run {other} fills {folder} at this moment: wait for its end (slipway-job status {other}), or "
+                f"cancel it (slipway-job cancel {other})"
+            ) from None
+        lock.truncate(0)
+        lock.write(run.name)
+        lock.flush()
+        yield
+
+
+def _fill_folder(run: DataRun, tell: Callable[[str], None]) -> None:
     data, folder, work = run.data, Path(run.data.directory), Path(run.data.work_directory)
     if state_of(data) == "complete":
         tell(f"{folder} is complete: nothing to fetch")
