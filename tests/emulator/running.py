@@ -1,11 +1,13 @@
 """A started emulator, as the tests use it."""
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +16,8 @@ from typing import Any, cast
 
 import boto3
 from botocore.config import Config
+
+from emulator.settings import ACCOUNT
 
 REGION = "us-west-2"
 _START_SECONDS = 60
@@ -82,6 +86,27 @@ class RunningEmulator:
         self.cloudformation.create_stack(StackName=name, TemplateBody=template(resources, **sections))
         return self.settled(name)
 
+    def bootstrap(self) -> None:
+        """Make the bucket and the parameter of the CDK's bootstrap stack."""
+        self.client("s3").create_bucket(
+            Bucket=f"cdk-hnb659fds-assets-{ACCOUNT}-{REGION}", CreateBucketConfiguration={"LocationConstraint": REGION}
+        )
+        self.client("ssm").put_parameter(Name="/cdk-bootstrap/hnb659fds/version", Value="30", Type="String")
+
+    def deploy(self, assembly: Path, name: str) -> None:
+        """Upload the files of an assembly's stack and create it, after `bootstrap`."""
+        manifest = json.loads((assembly / f"{name}.assets.json").read_text(encoding="utf-8"))
+        s3 = self.client("s3")
+        for asset in manifest["files"].values():
+            source = assembly / asset["source"]["path"]
+            [destination] = asset["destinations"].values()
+            bucket = destination["bucketName"].replace("${AWS::AccountId}", ACCOUNT)
+            body = _zipped(source) if asset["source"]["packaging"] == "zip" else source.read_bytes()
+            s3.put_object(Bucket=bucket, Key=destination["objectKey"], Body=body)
+        text = (assembly / f"{name}.template.json").read_text(encoding="utf-8")
+        self.cloudformation.create_stack(StackName=name, TemplateBody=text)
+        assert self.settled(name) == "CREATE_COMPLETE", self.reasons(name)
+
     def update(self, name: str, resources: Mapping[str, Any], **sections: Any) -> str:
         """Update a stack and wait; answers its final status."""
         self.cloudformation.update_stack(StackName=name, TemplateBody=template(resources, **sections))
@@ -130,6 +155,15 @@ class RunningEmulator:
         lines = (self.directory / "ledger.jsonl").read_text(encoding="utf-8").splitlines()
         entries = [json.loads(line) for line in lines]
         return [entry for entry in entries if wanted.items() <= entry.items()]
+
+
+def _zipped(folder: Path) -> bytes:
+    """Pack a folder as the CDK CLI does."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for path in sorted(folder.rglob("*")):
+            archive.write(path, path.relative_to(folder))
+    return content.getvalue()
 
 
 def template(resources: Mapping[str, Any], **sections: Any) -> str:

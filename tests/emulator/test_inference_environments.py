@@ -1,15 +1,11 @@
 """Every pair of choices about inference, on the emulator: it is created, a version is rolled out, nothing is left."""
 
-import io
-import json
-import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from emulator.settings import ACCOUNT
 from neuron_constructs.inference.rolled_out_model import METADATA
 from slipway.config import load_environment
 from slipway.rehearse.inventory import Inventory, added, take_inventory
@@ -34,10 +30,7 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningEmulat
     """One account for all environments, with the bucket and the parameter of the CDK's bootstrap stack."""
     options = ("--node-modules", str(PROJECT / "node_modules"), "--certificate", CERTIFICATE_ARN)
     running = RunningEmulator(tmp_path_factory.mktemp("emulator"), options)
-    running.client("s3").create_bucket(
-        Bucket=f"cdk-hnb659fds-assets-{ACCOUNT}-{REGION}", CreateBucketConfiguration={"LocationConstraint": REGION}
-    )
-    running.client("ssm").put_parameter(Name="/cdk-bootstrap/hnb659fds/version", Value="30", Type="String")
+    running.bootstrap()
     yield running
     assert running.stop() == 0
 
@@ -60,7 +53,7 @@ def test_it_is_created_rolled_out_and_deleted_whole(
     models = stacks[inference].get("Metadata", {}).get(METADATA, {})
 
     for stack, template in stacks.items():
-        create(emulator, assembly.directory, stack)
+        emulator.deploy(assembly.directory, stack)
         assert active(emulator, stack) == wanted(template, models_are_chosen=False)
     assert {desired for service, desired in tasks(emulator, inference).items() if is_rolled_out(service, models)} <= {0}
 
@@ -72,31 +65,6 @@ def test_it_is_created_rolled_out_and_deleted_whole(
     for stack in reversed(stacks):
         assert emulator.delete(stack) == "DELETE_COMPLETE", emulator.reasons(stack)
     assert undocumented(emulator, before) == []
-
-
-def create(emulator: RunningEmulator, assembly: Path, stack: str) -> None:
-    """Upload the files of a stack and create it."""
-    manifest = json.loads((assembly / f"{stack}.assets.json").read_text(encoding="utf-8"))
-    s3 = emulator.client("s3")
-    for asset in manifest["files"].values():
-        source = assembly / asset["source"]["path"]
-        [destination] = asset["destinations"].values()
-        bucket = destination["bucketName"].replace("${AWS::AccountId}", ACCOUNT)
-        packed = asset["source"]["packaging"] == "zip"
-        body = zipped(source) if packed else source.read_bytes()
-        s3.put_object(Bucket=bucket, Key=destination["objectKey"], Body=body)
-    text = (assembly / f"{stack}.template.json").read_text(encoding="utf-8")
-    emulator.cloudformation.create_stack(StackName=stack, TemplateBody=text)
-    assert emulator.settled(stack) == "CREATE_COMPLETE", emulator.reasons(stack)
-
-
-def zipped(folder: Path) -> bytes:
-    """Pack a folder as the CDK CLI does."""
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as archive:
-        for path in sorted(folder.rglob("*")):
-            archive.write(path, path.relative_to(folder))
-    return content.getvalue()
 
 
 def active(emulator: RunningEmulator, stack: str) -> set[str]:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from slipway.operate.roll_out import update
+from tests.assembly import PROJECT
 from tests.emulator.running import RunningEmulator
 from tests.endpoint.running_endpoint import running_endpoint
 from tests.endpoint.stack_values import rolled_out_parameters
@@ -18,7 +19,7 @@ from tests.endpoint.stack_values import rolled_out_parameters
 @contextmanager
 def emulated_account(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningEmulator]:
     """Run the emulator, and have this process's AWS clients ask it."""
-    emulator = RunningEmulator(folder / "emulator")
+    emulator = RunningEmulator(folder / "emulator", ("--node-modules", str(PROJECT / "node_modules")))
     monkeypatch.setattr(update, "POLL_SECONDS", 0.05)
     (folder / "config").write_text("[default]\ns3 =\n  addressing_style = path\n")
     for name, value in {

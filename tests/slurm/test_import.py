@@ -11,17 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from slipway.operate.roll_out import update
 from slipway_jobs.exporters import exporters
 from slipway_jobs.run import ImportRun, Run, read_run
 from tests.assembly import Assembly
-from tests.emulator.running import REGION, RunningEmulator
-from tests.endpoint.running_endpoint import running_endpoint
-from tests.endpoint.stack_values import rolled_out_parameters
+from tests.emulator.running import REGION
 from tests.jobs.hub_server import HubServer, hub_server
 from tests.jobs.publishing_case import HOST, LLAMA, configuration, install_exporter
 from tests.operate.roll_out.endpoint import EndpointStack
 from tests.slurm.local_slurm import LocalSlurm
+from tests.slurm.served_model import answer, emulated_account
 from tests.slurm.training_jobs import NODE, TrainingJobs
 
 pytestmark = pytest.mark.slurm
@@ -53,20 +51,10 @@ def hub() -> Iterator[HubServer]:
 @pytest.fixture
 def endpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EndpointStack]:
     """A deployed endpoint that serves nothing yet."""
-    emulator = RunningEmulator(tmp_path / "emulator")
-    monkeypatch.setattr(update, "POLL_SECONDS", 0.05)
-    (tmp_path / "config").write_text("[default]\ns3 =\n  addressing_style = path\n")
-    for name, value in {
-        "AWS_ENDPOINT_URL": emulator.endpoint,
-        "AWS_ACCESS_KEY_ID": "testing",
-        "AWS_SECRET_ACCESS_KEY": "testing",
-        "AWS_CONFIG_FILE": str(tmp_path / "config"),
-    }.items():
-        monkeypatch.setenv(name, value)
-    stack = EndpointStack(emulator, "imports", tmp_path)
-    stack.deploy()
-    yield stack
-    assert emulator.stop() == 0
+    with emulated_account(tmp_path, monkeypatch) as emulator:
+        stack = EndpointStack(emulator, "imports", tmp_path)
+        stack.deploy()
+        yield stack
 
 
 @pytest.fixture
@@ -121,13 +109,4 @@ def test_a_model_of_the_hub_answers(
     served, _ = endpoint.served()
     assert served.startswith(VERSION)
 
-    # What the stack's parameter names is what the tasks of the synthesized template serve.
-    template = assemblies("rolledout").template("inference")
-    parameters = {rolled_out_parameters(template)[MODEL]["served"]: served}
-    with running_endpoint(template, tmp_path, parameters=parameters) as running:
-        client = running.client(MODEL)
-        assert client.models.list().data[0].id == running.model_id(MODEL)
-        answer = client.chat.completions.create(
-            model=running.model_id(MODEL), messages=[{"role": "user", "content": "Hello"}], max_tokens=8
-        )
-        assert answer.choices[0].message.content
+    assert answer(assemblies("rolledout").template("inference"), MODEL, served, tmp_path)
