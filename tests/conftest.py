@@ -9,7 +9,6 @@ from functools import cache
 import botocore.session
 import moto.settings
 import pytest
-from hypothesis import HealthCheck, settings
 
 # The CDK's built-in template validation costs seconds in every process; the gate tests switch it on where it counts.
 os.environ.setdefault("CDK_VALIDATION", "false")
@@ -19,10 +18,6 @@ from tests.assembly import ENVIRONMENTS, SLURM_ENVIRONMENTS, Assembly, load, syn
 # moto makes 1,300 machine images with their snapshots in each new account and Region, for 0.25 s each time. Not by its
 # environment variable, which the emulator and the judge would inherit: they have their own processes.
 moto.settings.ec2_load_default_amis = lambda: False
-
-# How long an example takes is the machine's load: no test is timed.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("untimed")
 
 # Each boto3 session reads the models of its services from disk, 0.2 s for EC2's. Here all sessions share one loader.
 botocore.session.create_loader = cache(botocore.session.create_loader)

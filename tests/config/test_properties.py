@@ -18,8 +18,7 @@ from tests.config.strategies import environments
 
 Values = dict[str, Any]
 
-# Deterministic, so that a run of the suite means the same everywhere.
-RANDOM = settings(max_examples=100, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+RANDOM = settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 DEFAULT = (Path(__file__).parents[2] / "environments" / "default.yaml").read_text(encoding="utf-8")
 
 

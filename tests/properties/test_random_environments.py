@@ -73,7 +73,7 @@ def assert_cluster_rules_find_no_error(assembly: Assembly) -> None:
     assert [finding for finding in findings if RULES[finding.rule].severity == "error"] == []
 
 
-@settings(max_examples=15, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, suppress_health_check=list(HealthCheck))
 @given(values=environments())
 def test_every_valid_environment_synthesizes(values: dict[str, Any]) -> None:
     with tempfile.TemporaryDirectory() as folder:

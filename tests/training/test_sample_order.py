@@ -13,7 +13,7 @@ from slipway_training.data.samples import Samples
 from tests.training.tiny_runs import BERT, LLAMA, make_prepared_run
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(1, 300), st.integers(0, 2**31), st.integers(0, 3))
 def test_each_epoch_has_each_sample_once(samples: int, seed: int, epoch: int) -> None:
     positions = range(epoch * samples, (epoch + 1) * samples)

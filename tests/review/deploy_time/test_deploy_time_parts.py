@@ -3,7 +3,7 @@
 from itertools import pairwise
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from slipway.review.deploy_time.chains import longest_chain, seconds_of, waits_for
@@ -54,7 +54,6 @@ def test_a_resource_waits_for_all_that_it_names() -> None:
     assert waits_for(resources)["Vpc"] == set()
 
 
-@settings(derandomize=True)
 @given(graphs())
 def test_the_longest_chain_is_one_and_none_is_longer(graph: tuple[dict[str, int], dict[str, set[str]]]) -> None:
     seconds, waits = graph
@@ -67,7 +66,6 @@ def test_the_longest_chain_is_one_and_none_is_longer(graph: tuple[dict[str, int]
     assert all(before.logical_id in waits[after.logical_id] for before, after in pairwise(chain))
 
 
-@settings(derandomize=True)
 @given(graphs(), st.integers(1, 5))
 def test_turns_keep_the_order_and_the_limit(graph: tuple[dict[str, int], dict[str, set[str]]], at_once: int) -> None:
     seconds, waits = graph

@@ -17,7 +17,7 @@ from tests.training.conversion.tiny import llama, loaded, weights
 SHAPES = st.lists(st.lists(st.integers(0, 5), max_size=3).map(tuple), min_size=1, max_size=6)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(shapes=SHAPES, limit=st.integers(1, 200), dtype=st.sampled_from([torch.float32, torch.bfloat16]), data=st.data())
 def test_any_tensors_in_any_order(
     shapes: list[tuple[int, ...]],
