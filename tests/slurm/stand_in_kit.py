@@ -104,7 +104,7 @@ print("{key} is there", flush=True)
 """
 
 TORCHRUN = """
-import argparse, os, subprocess, sys, time
+import argparse, os, signal, subprocess, sys, time
 
 parser = argparse.ArgumentParser(allow_abbrev=False)
 for option in ("nnodes", "node_rank", "nproc_per_node", "master_port", "max_restarts"):
@@ -113,13 +113,17 @@ parser.add_argument("--master_addr")
 parser.add_argument("-m", dest="command", nargs=argparse.REMAINDER)
 options = parser.parse_args()
 workers = []
+terminated = []
+signal.signal(signal.SIGTERM, lambda *_: terminated.append(True))
 for local in range(options.nproc_per_node):
     rank, size = options.node_rank * options.nproc_per_node + local, options.nnodes * options.nproc_per_node
     variables = {"RANK": str(rank), "LOCAL_RANK": str(local), "WORLD_SIZE": str(size)}
-    workers.append(subprocess.Popen([sys.executable, "-m", *options.command], env=os.environ | variables))
-while any(worker.poll() is None for worker in workers) and not any(worker.poll() for worker in workers):
+    command = [sys.executable, "-m", *options.command]
+    # As torch/distributed/elastic/multiprocessing/subprocess_handler/subprocess_handler.py does it, line 66.
+    workers.append(subprocess.Popen(command, env=os.environ | variables, start_new_session=True))
+while not terminated and any(worker.poll() is None for worker in workers) and not any(w.poll() for w in workers):
     time.sleep(0.02)
-failed = any(worker.poll() for worker in workers)
+failed = bool(terminated) or any(worker.poll() for worker in workers)
 for worker in workers:
     if failed:
         worker.terminate()

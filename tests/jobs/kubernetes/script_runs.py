@@ -5,7 +5,8 @@ are real; so are the pods' commands and variables, which come from the manifests
 test for long: each wait of theirs ends by itself, and at once when the test's folder is gone.
 
 Sources of what they copy:
-* torchrun's options: PyTorch 2.13, torch/distributed/run.py, lines 426-433 and 620-629.
+* torchrun's options: PyTorch 2.13, torch/distributed/run.py, lines 426-433 and 620-629. Its workers' sessions:
+  torch/distributed/elastic/multiprocessing/subprocess_handler/subprocess_handler.py, line 66.
 * neuron_parallel_compile's last line and `--command clear-locks`: aws-neuron-sdk, frameworks/torch/torch-neuronx/
   api-reference-guide/training/pytorch-neuron-parallel-compile.rst, lines 82 and 191 (2026-08-21).
 * scontrol and srun: tests/slurm runs the same scripts with the real ones (make test-slurm).
@@ -75,14 +76,16 @@ if [[ -e {told}/fails-$purpose-$rank ]]; then
   exit 13
 fi
 if [[ -e {told}/holds-$purpose ]]; then
-  # Workers that save when they are asked to; below a torchrun that ignores the signal, as all of them inherit.
+  # Workers that save when they are asked to, in sessions of their own; below a torchrun that ignores SIGUSR1, as all of
+  # them inherit, and dies of SIGTERM.
   for local in 1 2; do
-    {python} -c 'if 1:
+    setsid {python} -c 'if 1:
       import signal, sys, pathlib, time
-      def stop(*_):
-          pathlib.Path("{told}/got-USR1-" + sys.argv[1]).touch()
+      def stop(number, _):
+          pathlib.Path("{told}/got-" + signal.Signals(number).name[3:] + "-" + sys.argv[1]).touch()
           sys.exit(0)
-      signal.signal(signal.SIGUSR1, stop)
+      for number in (signal.SIGUSR1, signal.SIGTERM):
+          signal.signal(number, stop)
       pathlib.Path("{told}/ready-" + sys.argv[1]).touch()
       time.sleep(60)
       sys.exit(9)' "$rank-$local" &

@@ -80,6 +80,24 @@ def test_a_pod_that_is_asked_to_end_has_its_workers_save_and_does_not_count(
     assert "asked to stop by a signal" in on.log("train")
 
 
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM])
+def test_a_nodes_script_hands_a_signal_on_to_the_workers_and_not_to_torchrun(
+    number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on = script_run(tmp_path / "u", monkeypatch, RECIPE, None, nodes=1)
+    on.tell("holds-train")
+    node = {"SLURMD_NODENAME": "node-0", "SLURM_NNODES": "1", "SLURM_NODEID": "0", "MASTER_ADDRESS": "10.0.0.1"}
+    script = on.start(["bash", str(scripts.node_script(on.run)), "train"], node)
+    until(lambda: all((on.told / f"ready-0-{local}").exists() for local in (1, 2)))
+
+    # As Slurm does it with proctrack/cgroup: to the one process that slurmstepd has started.
+    script.send_signal(number)
+
+    # A torchrun that had the signal would have died of it.
+    assert on.wait([script]) == [0]
+    assert all((on.told / f"got-{number.name[3:]}-0-{local}").exists() for local in (1, 2))
+
+
 def test_the_time_limit_of_the_recipe_stops_the_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     on = script_run(tmp_path / "u", monkeypatch, RECIPE, "torchrun", nodes=1)
     prepared(on, "compile").tell("holds-train")

@@ -19,11 +19,14 @@ from tests.jobs.chain_case import environment_below
 from tests.jobs.kubernetes.manifest_case import on_kubernetes
 
 NODES = 2
-# In the place of torchrun: a node's workers end with what a file of their rank says, or wait for a signal.
+# In the place of torchrun and of a worker in its own session: it ends with what a file of its rank says, or waits for a
+# signal, which torchrun does not hand on.
 TORCHRUN = """
-import signal, sys, time
+import signal, subprocess, sys, time
 from pathlib import Path
 stopped = []
+if "--worker" not in sys.argv:
+    sys.exit(subprocess.call([sys.executable, __file__, "--worker", *sys.argv[1:]], start_new_session=True))
 signal.signal(signal.SIGUSR1, lambda *_: stopped.append(True))
 rank, program = sys.argv[sys.argv.index("--node_rank") + 1], Path(sys.argv[-1])
 file = program.with_name(f"status-{rank}")
