@@ -162,6 +162,11 @@ def test_without_slurm_the_message_says_where_to_go(
         (TRAINING_STAGES, (), ()),
         (("prepare", "compile"), ("checkpoint.keep=5", "restarts.limit=9"), ("train", "convert", "publish")),
         (("prepare", "compile"), ("batch.micro_size=1",), ("compile", "train", "convert", "publish")),
+        (
+            ("prepare", "compile"),
+            ("data.validation.source=/not-here", "data.validation.interval_steps=5", "data.validation.batches=1"),
+            TRAINING_STAGES,
+        ),
         # The training is over: nothing is compiled for it.
         (("prepare", "compile", "train"), ("batch.micro_size=1",), ("convert", "publish")),
         (TRAINING_STAGES, ("publish.version=v2",), ("publish",)),

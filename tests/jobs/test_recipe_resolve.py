@@ -102,6 +102,27 @@ def test_text_of_a_kind_that_is_not_read_is_refused_everywhere(tiny: Path, sourc
         resolved(tiny, f"data.source={source}")
 
 
+MEASURED = ("data.validation.interval_steps=10", "data.validation.batches=2")
+
+
+def test_validation_text_is_checked_as_the_text_to_train_on(tiny: Path) -> None:
+    other = tiny.parent / "other"
+    other.mkdir()
+    with pytest.raises(RecipeProblems, match=r"data\.validation\.source=other.*no file of text is at"):
+        resolved(tiny, "data.validation.source=other", *MEASURED)
+    (other / "text.jsonl").write_text('{"text": "other"}\n', encoding="utf-8")
+    run = resolved(tiny, "data.validation.source=other", *MEASURED)
+    assert run.validation
+    assert run.validation.recipe.data.source == str(other)
+    assert run.validation.prepared_directory == run.validation_directory != run.prepared_directory
+    assert run.prepared_directory == resolved(tiny).prepared_directory
+    with pytest.raises(RecipeProblems, match=r"source=other/\*\.jsonl: .*/other/text\.jsonl is trained on, too"):
+        resolved(tiny, f"data.source={tiny.parent}", "data.validation.source=other/*.jsonl", *MEASURED)
+    (other / "slipway-data.json").touch()
+    with pytest.raises(RecipeProblems, match=r"source=other: .*/other is not complete: a fetch fills it"):
+        resolved(tiny, "data.validation.source=other", *MEASURED)
+
+
 def test_initial_weights_must_be_there_and_of_the_same_model(tiny: Path) -> None:
     weights = tiny.parent / "weights"
     with pytest.raises(RecipeProblems, match=r"it has no config\.json"):

@@ -125,6 +125,18 @@ def test_cost_is_hours_times_all_nodes() -> None:
     assert numbers.price_as_of == "2026-07-20"
 
 
+def test_a_validation_loss_costs_a_third_of_a_step_for_each_batch() -> None:
+    plain = estimate_of("llama-3-8b")
+    steps = plain.placement.recipe.steps
+    validation = (f"interval_steps={steps // 10}", "batches=30", "source=/not-here")
+    measured = estimate_of("llama-3-8b", *(f"data.validation.{one}" for one in validation))
+    assert plain.hours is not None
+    assert measured.hours is not None
+    assert plain.step_seconds is not None
+    assert measured.hours.low - plain.hours.low == pytest.approx(100 * plain.step_seconds.low / 3600)
+    assert measured.stop_seconds - plain.stop_seconds == pytest.approx(10 * plain.step_seconds.high)
+
+
 def test_without_a_price_there_is_no_cost_but_a_time() -> None:
     numbers = estimate_of("llama-3-8b-native", where="trn2")
     assert numbers.usd is None

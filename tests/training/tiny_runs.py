@@ -61,6 +61,7 @@ def make_run(folder: Path, model: dict[str, Any], **sections: Any) -> TrainingRu
         recipe[key] = {**recipe.get(key, {}), **value} if isinstance(value, dict) else value
     recipe["data"] = {"source": str(folder / "text.jsonl"), **recipe["data"]}
     paths = ("checkpoint_directory", "prepared_directory", "converted_directory", "scratch_directory")
+    paths += ("validation_directory",)
     values = {
         "name": "tiny",
         "recipe": recipe,
@@ -86,6 +87,8 @@ def make_prepared_run(folder: Path, model: dict[str, Any], **sections: Any) -> T
         write_text(folder)
     run = make_run(folder, model, **sections)
     prepare(run, processes=1)
+    if run.validation:
+        prepare(run.validation, processes=1)
     return run
 
 
@@ -115,7 +118,16 @@ def run_training(run: TrainingRun, **options: Any) -> tuple[int, str]:
 
 def losses(run: TrainingRun) -> dict[int, float]:
     """Return the loss of each step in the metrics file; each step is there once."""
-    lines = [json.loads(line) for line in run.metrics_file.read_text().splitlines()]
+    return _losses(run.metrics_file)
+
+
+def validation_losses(run: TrainingRun) -> dict[int, float]:
+    """Return each validation loss by the step after which it was measured."""
+    return _losses(run.validation_file)
+
+
+def _losses(file: Path) -> dict[int, float]:
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
     found = {line["step"]: line["loss"] for line in lines}
     assert len(found) == len(lines)
     return found

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from slipway_jobs.run import TrainingRun
-from tests.training.tiny_runs import BERT, KIT, LLAMA, losses, make_prepared_run, run_training
+from tests.training.tiny_runs import BERT, KIT, LLAMA, losses, make_prepared_run, run_training, validation_losses
 
 HERE = Path(__file__).parent
 NEURONX_DISTRIBUTED = os.environ.get("NEURONX_DISTRIBUTED")
@@ -37,15 +37,19 @@ class Case:
     strategy: str = "data_parallel"
     activation_checkpointing: str = "none"
 
-    def make(self, folder: Path, device: str, steps: int) -> TrainingRun:
+    def make(self, folder: Path, device: str, steps: int, *, validated: bool = False) -> TrainingRun:
         """Make its run for one worker on a device."""
         folder.mkdir()
+        text = {"source": str(folder / "text.jsonl"), "interval_steps": 3, "batches": 2}
         neuron = {"device": "neuron", "instance_type": "trn1.32xlarge"} if device == "neuron" else {}
         return make_prepared_run(
             folder,
             self.model,
             hardware={**neuron, "workers_per_node": 1},
-            data={"sequence_length": 32 if self.model is LONG_BERT else 16},
+            data={
+                "sequence_length": 32 if self.model is LONG_BERT else 16,
+                "validation": text if validated else None,
+            },
             parallelism={"strategy": self.strategy, "activation_checkpointing": self.activation_checkpointing},
             batch={"global_size": 4},
             optimizer={"name": self.optimizer},
@@ -103,13 +107,13 @@ class Trained:
 
     case: Case
     stopped: TrainingRun
-    """Stopped after half of its steps, and resumed."""
+    """Stopped after half of its steps, and resumed; its validation loss is measured."""
 
     graphs: dict[str, int]
     """What that compiled: in the compile job, before the stop and after it."""
 
     straight: TrainingRun
-    """Never stopped."""
+    """Never stopped, nothing measured."""
 
     weights: list[str]
     """Names of its weights, each weight once."""
@@ -119,7 +123,8 @@ class Trained:
 def training(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trained:
     case: Case = request.param
     folder = tmp_path_factory.mktemp("case")
-    stopped, straight = (case.make(folder / name, "neuron", steps=12) for name in ("stopped", "straight"))
+    stopped = case.make(folder / "stopped", "neuron", steps=12, validated=True)
+    straight = case.make(folder / "straight", "neuron", steps=12)
     graphs = trained(stopped, stop_after=6)["graphs"]
     return Trained(case, stopped, graphs, straight, trained(straight, stop_after=0)["weights"])
 
@@ -130,7 +135,7 @@ def test_the_compile_job_meets_every_graph(training: Trained) -> None:
     assert (training.graphs["train"], training.graphs["resume"]) == (0, 0)
 
 
-def test_a_resumed_training_has_the_same_losses(training: Trained) -> None:
+def test_a_resumed_training_that_measures_has_the_same_losses(training: Trained) -> None:
     assert len(losses(training.straight)) == 12
     assert losses(training.stopped) == losses(training.straight)
 
@@ -139,11 +144,13 @@ def test_the_device_has_the_losses_of_processors(training: Trained, tmp_path: Pa
     """Tied weights that the device holds twice show here: they learn apart."""
     if training.case.model is LONG_BERT:
         pytest.skip("its dropout has other random numbers on the device")
-    on_processors = training.case.make(tmp_path / "cpu", "cpu", steps=12)
+    on_processors = training.case.make(tmp_path / "cpu", "cpu", steps=12, validated=True)
     status, output = run_training(on_processors, workers=1)
     assert status == 0, output
 
     assert losses(training.straight) == pytest.approx(losses(on_processors), rel=2e-5)
+    assert sorted(validation_losses(training.stopped)) == [3, 6, 9, 12]
+    assert validation_losses(training.stopped) == pytest.approx(validation_losses(on_processors), rel=2e-5)
 
 
 def test_tied_embeddings_are_one_weight(training: Trained) -> None:

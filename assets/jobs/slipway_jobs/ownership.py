@@ -94,7 +94,8 @@ def require_own_run(run: Run) -> None:
         require_own(Path(run.program), Path(run.program).parent)
     elif isinstance(run, TrainingRun):
         require_own(Path(run.converted_directory), Path(run.checkpoint_directory).parent)
-        require_own(Path(run.prepared_directory), Path(run.prepared_directory).parents[1])
+        for made in filter(None, (run.prepared_directory, run.validation_directory)):
+            require_own(Path(made), Path(made).parents[1])
     elif isinstance(run, DataRun):
         require_own(Path(run.data.directory), Path(run.data.shared_directory))
         require_own(Path(run.data.work_directory), Path(run.data.work_directory).parents[1])

@@ -43,6 +43,9 @@ class TrainingRun(WorkerRun):
     """Folder of the tokenized data, below one of the user's; its name comes from what it is made of. Complete once it
     holds `done`."""
 
+    validation_directory: str | None = None
+    """The same of the validation text; None where the recipe names none."""
+
     converted_directory: str
     """Folder of the model in the transformers format. Complete once it holds `done`."""
 
@@ -85,6 +88,22 @@ class TrainingRun(WorkerRun):
     def metrics_file(self) -> Path:
         """Lines of JSON, one for each step; `slipway_jobs.watching.metrics.StepMetrics` says what is in one."""
         return Path(self.directory) / "metrics.jsonl"
+
+    @property
+    def validation(self) -> TrainingRun | None:
+        """The run as it would be over the validation text; None where the recipe names none."""
+        data = self.recipe.data
+        if data.validation is None:
+            return None
+        assert self.validation_directory
+        over = data.model_copy(update={"source": data.validation.source, "validation": None})
+        recipe = self.recipe.model_copy(update={"data": over})
+        return self.model_copy(update={"recipe": recipe, "prepared_directory": self.validation_directory})
+
+    @property
+    def validation_file(self) -> Path:
+        """Lines of JSON, one for each measurement: `slipway_jobs.watching.metrics.ValidationMetrics`."""
+        return Path(self.directory) / "validation.jsonl"
 
     @property
     def tensorboard_directory(self) -> Path:

@@ -22,6 +22,7 @@ from slipway_training.metrics import Metrics, say
 from slipway_training.schedule import learning_rate
 from slipway_training.stopping import StopRequest
 from slipway_training.strategies import build
+from slipway_training.validation import Validation
 
 if TYPE_CHECKING:
     from slipway_training.strategy import Strategy
@@ -42,6 +43,7 @@ def take_compile_steps(run: TrainingRun, workers: Workers) -> None:
     """
     strategy = build(run, workers, None)
     samples = Samples(run, strategy.data_parallel_rank, strategy.data_parallel_size)
+    validation = Validation.of(run, strategy)
     recipe = run.recipe
     last = recipe.compile.steps
     for number in range(1, last + 2):
@@ -53,6 +55,8 @@ def take_compile_steps(run: TrainingRun, workers: Workers) -> None:
         loss = strategy.train_step(samples.of_step(step), rate).item()
         if workers.rank == 0:
             say(f"compile step {number}/{last + 1}  loss {loss:.4f}")
+        if validation:
+            validation.loss_of(1)
 
 
 def train(run: TrainingRun, workers: Workers, request: StopRequest) -> None:
@@ -159,6 +163,7 @@ class _Steps:
         self._checkpoints = Checkpoints(workers, Path(run.checkpoint_directory), run.recipe.checkpoint)
         self._unread: tuple[int, torch.Tensor, torch.Tensor, float] | None = None
         self._not_a_number = 0
+        self._validation = Validation.of(run, strategy)
 
     def take(self, request: StopRequest, metrics: Metrics | None, watch: HangWatch) -> bool:
         """Take the steps and save checkpoints; return whether all were taken, and not a stop asked for."""
@@ -186,6 +191,7 @@ class _Steps:
             if self._workers.device.type == "cpu":
                 self._read_loss(metrics)  # there is no device to keep busy
             watch.progress()
+            self._validate(metrics, watch)
             if self._step % recipe.checkpoint.interval_steps == 0:
                 self._save(metrics)
                 watch.progress()
@@ -199,6 +205,15 @@ class _Steps:
         rate = learning_rate(recipe.optimizer, self._step, recipe.steps)
         self._workers.seed(recipe.data.seed, self._step, self._strategy.data_parallel_rank)
         return self._strategy.train_step(self._samples.of_step(self._step), rate), rate
+
+    def _validate(self, metrics: Metrics | None, watch: HangWatch) -> None:
+        """Measure the validation loss where it is due: in front of the step's checkpoint, which has it then."""
+        if self._validation is None or not self._validation.due(self._step):
+            return
+        self._read_loss(metrics)
+        loss = self._validation.loss(watch)
+        if metrics:
+            metrics.record_validation(self._step, loss)
 
     def _read_loss(self, metrics: Metrics | None) -> None:
         """Read the loss of the step before the one that the device has just been given: the host stays ahead of it."""

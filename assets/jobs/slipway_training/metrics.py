@@ -41,7 +41,9 @@ class Metrics:
         self._steps = run.recipe.steps
         self._tokens_per_step = run.recipe.batch.global_size * run.recipe.data.sequence_length
         run.metrics_file.parent.mkdir(parents=True, exist_ok=True)
-        forget_later_steps(run.metrics_file, step)
+        for file in (run.metrics_file, run.validation_file):
+            forget_later_steps(file, step)
+        self._validation = run.validation_file
         self._lines = run.metrics_file.open("a", encoding="utf-8")
         self._board = SummaryWriter(str(run.tensorboard_directory), purge_step=step + 1, flush_secs=30)
         self._last = time.monotonic()
@@ -82,6 +84,18 @@ class Metrics:
             self._board.add_scalar(tag, values[tag], step)
         left = timedelta(seconds=round(seconds * (self._steps - step)))
         say(f"step {step}/{self._steps}  loss {loss:.4f}  lr {learning_rate:.2e}  {speed:,.0f} tokens/s  {left} left")
+
+    def record_validation(self, step: int, loss: float) -> None:
+        """Write a validation loss that was measured after a step.
+
+        Raises:
+            OSError: the disk is full, or the folder is gone.
+        """
+        with self._validation.open("a", encoding="utf-8") as lines:
+            lines.write(json.dumps({"step": step, "loss": loss, "time": round(time.time(), 3)}) + "\n")
+        self._board.add_scalar("validation_loss", loss, step)
+        say(f"step {step}/{self._steps}  validation loss {loss:.4f}")
+        self.restart_clock()
 
 
 def say(message: str) -> None:

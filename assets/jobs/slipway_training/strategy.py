@@ -42,6 +42,13 @@ class Strategy(Protocol):
         """
         ...
 
+    def measure(self, micro_batches: Sequence[MicroBatch]) -> torch.Tensor:
+        """Return the loss, averaged as in `train_step`, without gradients or dropout; training goes on as without it.
+
+        The tensor may still be on the device.
+        """
+        ...
+
     def reload(self) -> None:
         """Take the state to host memory and back, as a resume does.
 

@@ -60,6 +60,9 @@ def test_run_that_waits_for_capacity_says_why(cluster: Cluster) -> None:
 def test_training_shows_step_loss_speed_time_and_cost(cluster: Cluster) -> None:
     folder = training_run(cluster)
     folder.train(250)
+    folder.run.validation_file.write_text(
+        '{"step": 100, "loss": 4.0, "time": 1}\n{"step": 200, "loss": 2.5, "time": 2}\n{"step": 2', encoding="utf-8"
+    )
     folder.checkpoint(200)
     folder.checkpoint(240, age=100)
     folder.checkpoint(250, complete=False)
@@ -73,6 +76,7 @@ def test_training_shows_step_loss_speed_time_and_cost(cluster: Cluster) -> None:
     assert progress["loss_change"] == pytest.approx(-0.2)
     assert (progress["learning_rate"], progress["tokens"], progress["tokens_per_second"]) == (3e-4, 64000, 25.6)
     assert progress["model_flops_utilization"] is None
+    assert (progress["validation_loss"], progress["validation_step"]) == (2.5, 200)
     assert progress["seconds_left"] == pytest.approx(7500, rel=0.01)
     assert progress["finished_at"] == pytest.approx(progress["last_step_at"] + 7500, rel=0.01)
     assert content["checkpoint"]["step"] == 240
@@ -86,6 +90,7 @@ def test_training_shows_step_loss_speed_time_and_cost(cluster: Cluster) -> None:
         "tiny: running in train",
         "250 of 1000 (25%)",
         "1.5000 (-0.2000 within 40 steps)",
+        "2.5000 after step 200",
         "26 tokens/s, 64.0k tokens so far",
         "$10.71 (5.50 node hours; list price $2.00 an hour of a train node), $19.05 expected",
         f"step 240, 2 min ago: {folder.run.checkpoint_directory}/step_00000240",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from slipway_jobs.arithmetic.assumptions import Range, assumptions
 from slipway_jobs.arithmetic.host_memory import checkpoint_bytes, checkpoint_bytes_of_a_worker
 from slipway_jobs.arithmetic.placement import Placement
-from slipway_jobs.arithmetic.speed import step_seconds
+from slipway_jobs.arithmetic.speed import measured_steps, step_seconds
 from slipway_jobs.recipe.problems import Finding
 
 _MOST_OF_THE_TIME = 0.1
@@ -46,9 +46,11 @@ def saving_seconds(placement: Placement) -> Range:
 
 
 def stop_seconds(placement: Placement) -> float:
-    """Return how long a stop may take: a step, a checkpoint that is on its way, and that of the stop."""
+    """Return how long a stop may take: a step, its validation loss, a checkpoint on its way, and that of the stop."""
     step, on_its_way = step_seconds(placement), 1 if placement.recipe.checkpoint.asynchronous else 0
-    return checkpoint_seconds(placement).high * (1 + on_its_way) + (step.high if step else 0)
+    return checkpoint_seconds(placement).high * (1 + on_its_way) + (
+        step.high * (1 + measured_steps(placement.recipe)) if step else 0
+    )
 
 
 def checkpoint_count(placement: Placement) -> int:

@@ -12,7 +12,14 @@ from slipway_jobs.arithmetic.host_memory import checkpoint_bytes, compile_host_m
 from slipway_jobs.arithmetic.model_size import model_size
 from slipway_jobs.arithmetic.network import network_tokens_per_second, sent_bytes
 from slipway_jobs.arithmetic.placement import Placement, place
-from slipway_jobs.arithmetic.speed import accelerator, step_seconds, tokens_per_second, tokens_per_step
+from slipway_jobs.arithmetic.speed import (
+    accelerator,
+    measured_steps,
+    measurement_count,
+    step_seconds,
+    tokens_per_second,
+    tokens_per_step,
+)
 from slipway_jobs.arithmetic.split import accumulation, data_parallel_size
 from slipway_jobs.environment import Environment
 from slipway_jobs.recipe.problems import dotted
@@ -134,7 +141,8 @@ def estimate(run: TrainingRun, environment: Environment) -> Estimate:
 
 
 def _hours(placement: Placement) -> Range | None:
-    step = step_seconds(placement)
+    step, recipe = step_seconds(placement), placement.recipe
     if step is None:
         return None
-    return (step * placement.recipe.steps + saving_seconds(placement)) * (1 / _HOUR)
+    steps = recipe.steps + measured_steps(recipe) * measurement_count(recipe)
+    return (step * steps + saving_seconds(placement)) * (1 / _HOUR)

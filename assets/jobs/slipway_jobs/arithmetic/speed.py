@@ -57,6 +57,16 @@ def step_seconds(placement: Placement) -> Range | None:
     return speed and Range(low=tokens / speed.high, high=tokens / speed.low)
 
 
+def measured_steps(recipe: Recipe) -> float:
+    """Return how many steps' time a measurement of the validation loss takes: a forward pass is a third of a step."""
+    return recipe.data.validation.batches / 3 if recipe.data.validation else 0.0
+
+
+def measurement_count(recipe: Recipe) -> int:
+    """Return how often the validation loss is measured; the last step has one too."""
+    return -(-recipe.steps // recipe.data.validation.interval_steps) if recipe.data.validation else 0
+
+
 def _recomputed(recipe: Recipe) -> float:
     """Share of a forward pass that is done twice. Attention's scores are a small part, and count as nothing."""
     if recipe.parallelism.activation_checkpointing == "full":

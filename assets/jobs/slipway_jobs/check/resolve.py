@@ -69,9 +69,11 @@ def _with_absolute_paths(recipe: Recipe, folder: Path) -> Recipe:
     tokenizer = recipe.data.tokenizer
     if tokenizer != BYTE_LEVEL and (folder / tokenizer).is_dir():
         tokenizer = absolute(tokenizer, folder)
-    data = recipe.data.model_copy(
-        update={"source": absolute(recipe.data.source, folder), "tokenizer": tokenizer}, deep=True
-    )
+    validation = recipe.data.validation
+    if validation is not None:
+        validation = validation.model_copy(update={"source": absolute(validation.source, folder)})
+    named = {"source": absolute(recipe.data.source, folder), "tokenizer": tokenizer, "validation": validation}
+    data = recipe.data.model_copy(update=named, deep=True)
     weights = recipe.initial_weights and absolute(recipe.initial_weights, folder)
     return recipe.model_copy(update={"data": data, "initial_weights": weights})
 
@@ -82,6 +84,7 @@ def _run(placement: Placement, environment_file: Path, name: str) -> TrainingRun
     recipe = recipe.model_copy(update={"hardware": hardware})
     stack_directory = Path(environment.training_stacks_directory, placement.stack_name).resolve()
     checkpoints = Path(environment.checkpoints_directory, name)
+    prepared, validation = Path(environment.prepared_directory, str(os.getuid())), recipe.data.validation
     return TrainingRun(
         **shared_fields(name, environment, environment_file),
         recipe=recipe,
@@ -92,7 +95,8 @@ def _run(placement: Placement, environment_file: Path, name: str) -> TrainingRun
         compiler=placement.stack.compiler,
         python=str(stack_directory / "bin" / "python"),
         checkpoint_directory=str(checkpoints),
-        prepared_directory=str(Path(environment.prepared_directory, str(os.getuid()), _prepared_name(recipe))),
+        prepared_directory=str(prepared / _prepared_name(recipe, recipe.data.source)),
+        validation_directory=str(prepared / _prepared_name(recipe, validation.source)) if validation else None,
         converted_directory=str(checkpoints / "converted"),
         compile_cache=str(user_path(Path(environment.runs_directory)) / "compile-cache" / placement.stack.compiler),
         master_port=environment.master_port,
@@ -121,11 +125,11 @@ def shared_fields(name: str, environment: Environment, environment_file: Path) -
     }
 
 
-def _prepared_name(recipe: Recipe) -> str:
+def _prepared_name(recipe: Recipe, source: str) -> str:
     """Name the tokenized data by what it is made of: the files with their sizes and times, and how they are cut."""
     made_of = {
-        "data": recipe.data.model_dump(mode="json"),
-        "files": [(str(file), file.stat().st_size, int(file.stat().st_mtime)) for file in source_files(recipe)],
+        "data": {**recipe.data.model_dump(mode="json", exclude={"validation"}), "source": source},
+        "files": [(str(file), file.stat().st_size, int(file.stat().st_mtime)) for file in source_files(source)],
         "model": recipe.model.model_dump(mode="json", include={"architecture", "vocab_size", *_TOKENS}),
     }
     checksum = hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()

@@ -38,6 +38,19 @@ class Hardware(Section):
     """Training processes on a node; left out, one for each logical NeuronCore. Required with `cpu`."""
 
 
+class Validation(Section):
+    """Text that is not trained on, and when the loss over it is measured: also after the last step."""
+
+    source: str
+    """As `data.source`; all else is as for the text to train on."""
+
+    interval_steps: PositiveInt
+    """Optimizer steps between two measurements."""
+
+    batches: PositiveInt
+    """Batches of `batch.global_size` samples that are read each time, the same ones. One takes a third of a step."""
+
+
 class Data(Section):
     """The text to train on."""
 
@@ -56,6 +69,9 @@ class Data(Section):
 
     seed: Annotated[int, Field(ge=0)] = 42
     """Where the order of the samples, dropout and masking come from."""
+
+    validation: Validation | None = None
+    """Left out, no validation loss is measured."""
 
 
 def _fused_by_default(fields: dict[str, Any]) -> bool:

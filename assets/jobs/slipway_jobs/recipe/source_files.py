@@ -10,7 +10,7 @@ from typing import Any
 
 from slipway_jobs.recipe.architecture import Architecture, Llama
 from slipway_jobs.recipe.model import Recipe
-from slipway_jobs.recipe.problems import Finding, shown
+from slipway_jobs.recipe.problems import Finding, Key, shown
 
 BYTE_LEVEL = "byte-level"
 """The tokenizer that needs no file."""
@@ -38,10 +38,10 @@ def absolute(path: str, folder: Path) -> str:
     return str(folder / Path(path).expanduser())
 
 
-def source_files(recipe: Recipe) -> list[Path]:
-    """List the files of text, by name; none when there are none, or when this machine does not see them."""
-    source = Path(recipe.data.source)
-    files = source.rglob("*") if source.is_dir() else map(Path, glob.glob(recipe.data.source, recursive=True))  # noqa: PTH207 (an absolute pattern)
+def source_files(source: str) -> list[Path]:
+    """List the files of text at a source, by name; none when there are none, or when this machine does not see them."""
+    folder = Path(source)
+    files = folder.rglob("*") if folder.is_dir() else map(Path, glob.glob(source, recursive=True))  # noqa: PTH207 (an absolute pattern)
     return sorted(file for file in files if file.suffix in SUFFIXES and file.is_file())
 
 
@@ -50,20 +50,29 @@ def missing_files(recipe: Recipe) -> Iterator[Finding]:
 
     A path whose first folder this machine does not have (`/fsx` on a laptop) tells nothing and is passed over.
     """
-    source = recipe.data.source
-    kinds = ", ".join(SUFFIXES)
-    fix = f"Name a file, folder or pattern of {kinds} files; on the cluster, put or fetch them below /fsx/data."
-    if Path(source).suffix in _OTHER_SUFFIXES and not Path(source).is_dir():
-        yield Finding(("data", "source"), f"{source}: {Path(source).suffix} files are not read", fix)
-    elif _visible(source) and not source_files(recipe):
-        yield Finding(("data", "source"), f"no file of text is at {source}", fix)
-    for folder in _incomplete(Path(source)):
-        fix = "Wait until `slipway-job status` shows the end of its fetch, or submit the fetch again."
-        yield Finding(("data", "source"), f"{folder} is not complete: a fetch fills it", fix)
+    yield from _missing_text(("data", "source"), recipe.data.source)
+    if validation := recipe.data.validation:
+        key = ("data", "validation", "source")
+        yield from _missing_text(key, validation.source)
+        if both := sorted({*source_files(recipe.data.source)} & {*source_files(validation.source)}):
+            fix = "Name other files, or take them out of data.source."
+            yield Finding(key, f"{both[0]} is trained on, too: a loss over it validates nothing", fix)
     weights = recipe.initial_weights
     if weights and _visible(weights) and not Path(weights, "config.json").is_file():
         fix = "Name the folder of a model in the transformers format, or wait until the run that makes it is done."
         yield Finding(("initial_weights",), f"no model is at {weights} (it has no config.json)", fix)
+
+
+def _missing_text(key: Key, source: str) -> Iterator[Finding]:
+    kinds = ", ".join(SUFFIXES)
+    fix = f"Name a file, folder or pattern of {kinds} files; on the cluster, put or fetch them below /fsx/data."
+    if Path(source).suffix in _OTHER_SUFFIXES and not Path(source).is_dir():
+        yield Finding(key, f"{source}: {Path(source).suffix} files are not read", fix)
+    elif _visible(source) and not source_files(source):
+        yield Finding(key, f"no file of text is at {source}", fix)
+    for folder in _incomplete(Path(source)):
+        fix = "Wait until `slipway-job status` shows the end of its fetch, or submit the fetch again."
+        yield Finding(key, f"{folder} is not complete: a fetch fills it", fix)
 
 
 def other_sizes(recipe: Recipe) -> Iterator[Finding]:

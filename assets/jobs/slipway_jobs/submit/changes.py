@@ -16,6 +16,8 @@ CHANGEABLE: Mapping[str, tuple[Stage, ...]] = {
     "compile": ("compile",),
     "hardware.queue": ("compile",),
     "environment_variables": ("compile",),
+    # What is measured changes nothing of what is trained; measuring has a graph of its own.
+    "data.validation": ("prepare", "compile"),
     # The same samples make a step, in other portions: other graphs, the same training but for rounding. It is what
     # helps after a lack of device memory.
     "batch.micro_size": ("compile",),

@@ -79,7 +79,10 @@ def plan(run: Run, environment: Environment) -> Plan:
         raise Refused(f"{message}Give this one another name (--name), or take these changes back.")
     if isinstance(run, TrainingRun) and isinstance(old, TrainingRun) and _is_own_data(old):
         # The same recipe over files that were touched: the run stays with the data it began with.
-        run = run.model_copy(update={"prepared_directory": old.prepared_directory})
+        kept = {"prepared_directory": old.prepared_directory}
+        if old.recipe.data.validation == run.recipe.data.validation:
+            kept["validation_directory"] = old.validation_directory
+        run = run.model_copy(update=kept)
     undone = undone_stages(old, run)
     todo = _todo(run, undone)
     return Plan(run, environment, known=True, todo=todo, undone=tuple(s for s in todo if finished(run, s)))

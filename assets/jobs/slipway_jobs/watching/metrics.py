@@ -43,6 +43,35 @@ class StepMetrics(BaseModel):
         return not math.isfinite(self.loss)
 
 
+class ValidationMetrics(BaseModel):
+    """A loss over the validation text."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
+
+    step: int
+    """Optimizer steps before it was measured."""
+
+    loss: float
+    """Mean loss of the samples; may be NaN or infinite."""
+
+    time: float
+    """When it was measured, in Unix seconds."""
+
+
+def read_validation(file: Path) -> ValidationMetrics | None:
+    """Return the latest validation loss; None before the first.
+
+    Raises:
+        OSError: the file is there and cannot be read.
+    """
+    for line in reversed(_last_lines(file)):
+        try:
+            return ValidationMetrics.model_validate_json(line)
+        except ValidationError:
+            continue
+    return None
+
+
 def read_metrics(file: Path) -> tuple[StepMetrics, ...]:
     """Return the latest steps of a run by rising step, without those that were taken again.
 

@@ -97,6 +97,12 @@ class Progress(Section):
     loss_steps: int
     """Steps that the change is measured over."""
 
+    validation_loss: float | None
+    """Latest loss over the validation text; none if it is not a number, and before the first one."""
+
+    validation_step: int | None
+    """The step after which that was measured."""
+
     gradient_norm: float | None
     """Norm of the last step's gradient before it was clipped; or null if it is NaN, infinite or not recorded."""
 

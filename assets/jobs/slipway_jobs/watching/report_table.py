@@ -115,6 +115,7 @@ def _training(report: RunReport, now: float) -> list[tuple[str, str]]:
     return [
         ("step", f"{training.step} of {training.steps} ({percent:.0%}), {_ago(training.last_step_at, now)}"),
         ("loss", f"{_loss(training)}{_change(training)}"),
+        *([("validation loss", _validation(training))] if training.validation_step is not None else []),
         *([("gradient norm", f"{training.gradient_norm:.3g}")] if training.gradient_norm is not None else []),
         ("learning rate", f"{training.learning_rate:.3g}"),
         ("speed", f"{count(training.tokens_per_second)} tokens/s{used}, {count(training.tokens)} tokens so far"),
@@ -148,6 +149,11 @@ def _ago(seconds: float, now: float) -> str:
 
 def _loss(training: Progress) -> str:
     return "no number" if training.loss is None else f"{training.loss:.4f}"
+
+
+def _validation(training: Progress) -> str:
+    loss = "no number" if training.validation_loss is None else f"{training.validation_loss:.4f}"
+    return f"{loss} after step {training.validation_step}"
 
 
 def _change(training: Progress) -> str:

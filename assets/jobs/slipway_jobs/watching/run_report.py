@@ -14,7 +14,7 @@ from slipway_jobs.chain.scheduler import Answer, Scheduler
 from slipway_jobs.environment import Environment, read_environment
 from slipway_jobs.run import STAGES, Run, Stage, TrainingRun
 from slipway_jobs.submit.submission import finished
-from slipway_jobs.watching.metrics import StepMetrics, read_metrics
+from slipway_jobs.watching.metrics import StepMetrics, read_metrics, read_validation
 from slipway_jobs.watching.price import Price, price_of
 from slipway_jobs.watching.report import Checkpoint, Cost, Progress, RunReport, StageReport
 from slipway_jobs.watching.stage_states import run_state, stage_report
@@ -98,7 +98,8 @@ def _with_training(
     attempts = read_attempts(run, "train")
     started = attempts[-1].started if attempts else 0.0
     running = train.state == "running"
-    training = progress(run, environment, metrics, started=started, running=running, now=now)
+    validation = read_validation(run.validation_file)
+    training = progress(run, environment, metrics, validation, started=started, running=running, now=now)
     notices = [*_diverged(metrics), *report.notices]
     if running and attempts:
         limit = run.recipe.restarts.hang_minutes * 60

@@ -11,7 +11,7 @@ from slipway_jobs.arithmetic.placement import NoPlacement, place
 from slipway_jobs.arithmetic.speed import peak_tokens_per_second
 from slipway_jobs.environment import Environment
 from slipway_jobs.run import TrainingRun
-from slipway_jobs.watching.metrics import StepMetrics
+from slipway_jobs.watching.metrics import StepMetrics, ValidationMetrics
 from slipway_jobs.watching.report import Progress
 from slipway_jobs.watching.words import duration
 
@@ -29,6 +29,7 @@ def progress(
     run: TrainingRun,
     environment: Environment | None,
     metrics: Sequence[StepMetrics],
+    validation: ValidationMetrics | None,
     *,
     started: float,
     running: bool,
@@ -40,6 +41,7 @@ def progress(
         run: the run.
         environment: where it runs; none where its file cannot be read any more.
         metrics: its latest steps by rising step.
+        validation: its latest validation loss.
         started: when the train job started last, in Unix seconds: pauses before are no measure of its speed.
         running: whether it trains at the moment.
         now: Unix seconds.
@@ -58,6 +60,8 @@ def progress(
         loss=None if last.diverged else last.loss,
         loss_change=change,
         loss_steps=measured,
+        validation_loss=validation.loss if validation and math.isfinite(validation.loss) else None,
+        validation_step=validation.step if validation else None,
         gradient_norm=last.gradient_norm if math.isfinite(last.gradient_norm or 0) else None,
         learning_rate=last.learning_rate,
         tokens=last.tokens,

@@ -23,7 +23,10 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     try:
         run = read_training_run(options.run)
-        print(_summary(run, prepare(run, len(os.sched_getaffinity(0)))), flush=True)
+        processes = len(os.sched_getaffinity(0))
+        print(_summary(run, prepare(run, processes)), flush=True)
+        if run.validation:
+            print(_summary_of_validation(run, prepare(run.validation, processes)), flush=True)
     except (PrepareError, TokenizerError, DocumentError, OSError, ValueError, pyarrow.ArrowException) as error:
         print(f"error: {error}", file=sys.stderr, flush=True)
         return 1
@@ -36,6 +39,12 @@ def _summary(run: TrainingRun, manifest: Manifest) -> str:
         f"{manifest.documents:,} documents, {manifest.tokens:,} tokens, {manifest.samples:,} samples in "
         f"{run.prepared_directory}; {run.recipe.steps:,} steps read them {epochs:.2g} times"
     )
+
+
+def _summary_of_validation(run: TrainingRun, manifest: Manifest) -> str:
+    assert run.recipe.data.validation
+    read = run.recipe.data.validation.batches * run.recipe.batch.global_size / manifest.samples
+    return f"{manifest.samples:,} samples to validate with; each measurement reads {read:.2g} times as many"
 
 
 if __name__ == "__main__":

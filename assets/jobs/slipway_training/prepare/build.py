@@ -48,7 +48,7 @@ class _Made:
 
 
 def prepare(run: TrainingRun, processes: int) -> Manifest:
-    """Make the run's prepared folder, if it is not there, and return its manifest.
+    """Make the run's prepared folder, if it is not there, and return its manifest. The validation text has another run.
 
     Args:
         run: The run.
@@ -60,9 +60,9 @@ def prepare(run: TrainingRun, processes: int) -> Manifest:
         OSError: a file cannot be read or written.
     """
     recipe, directory = run.recipe, Path(run.prepared_directory)
-    files = source_files(recipe)
+    files = source_files(recipe.data.source)
     if not files:
-        raise PrepareError(f"data.source: there is no .jsonl, .parquet or .txt file at {recipe.data.source}")
+        raise PrepareError(f"there is no .jsonl, .parquet or .txt file at {recipe.data.source}")
     sources = tuple(describe(file) for file in files)
     if (directory / DONE).is_file():
         manifest = read_manifest(directory)
@@ -161,7 +161,7 @@ def _check_enough(manifest: Manifest, recipe: Recipe) -> None:
     needed = recipe.batch.global_size
     if manifest.samples < needed:
         raise PrepareError(
-            f"data.source: {manifest.documents:,} documents make {manifest.samples:,} samples of "
+            f"{recipe.data.source}: {manifest.documents:,} documents make {manifest.samples:,} samples of "
             f"{manifest.sequence_length} tokens; one step takes {needed:,} (batch.global_size). Give more text, or "
             "lower batch.global_size or data.sequence_length"
         )

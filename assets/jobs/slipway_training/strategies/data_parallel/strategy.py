@@ -51,7 +51,9 @@ class DataParallel:
         set_learning_rate(self._optimizer, learning_rate, device)
         loss = torch.zeros((), dtype=torch.float32, device=device)
         for micro_batch in micro_batches:
-            loss = loss + self._backward(micro_batch, len(micro_batches))
+            part = self._loss(micro_batch) / len(micro_batches)
+            part.backward()  # type: ignore[no-untyped-call]
+            loss = loss + part.detach().float()
             end_graph(device)
         # All workers' gradients are averaged before they are clipped: it is the norm of the average that counts.
         average_gradients(self._optimizer, self._workers)
@@ -63,15 +65,28 @@ class DataParallel:
         end_graph(device)
         return loss
 
-    def _backward(self, micro_batch: MicroBatch, count: int) -> torch.Tensor:
+    def measure(self, micro_batches: Sequence[MicroBatch]) -> torch.Tensor:
+        """Return the loss; see `Strategy`."""
+        device = self._workers.device
+        loss = torch.zeros((), dtype=torch.float32, device=device)
+        self._model.eval()
+        with torch.no_grad():
+            for micro_batch in micro_batches:
+                loss = loss + (self._loss(micro_batch) / len(micro_batches)).float()
+                end_graph(device)
+        self._model.train()
+        loss = average_loss(loss, self._workers)
+        end_graph(device)
+        return loss
+
+    def _loss(self, micro_batch: MicroBatch) -> torch.Tensor:
         device = self._workers.device
         inputs = {name: tensor.to(device) for name, tensor in micro_batch.items()}
         # Weights stay in float32, autocast computes the products of matrices in bfloat16 (on `xla` as upstream's
         # --enable_pt_autocast does).
         with torch.autocast(device.type, torch.bfloat16, enabled=self._recipe.precision == "bfloat16"):
-            loss: torch.Tensor = self._model(**inputs).loss / count
-        loss.backward()  # type: ignore[no-untyped-call]
-        return loss.detach().float()
+            loss: torch.Tensor = self._model(**inputs).loss
+        return loss
 
     def reload(self) -> None:
         """Take the state to host memory and back; see `Strategy`."""

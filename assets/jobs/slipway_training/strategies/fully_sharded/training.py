@@ -106,6 +106,17 @@ class FullySharded:
         dist.all_reduce(mean, group=self._mesh.get_group("dp"))
         return mean / self.data_parallel_size
 
+    def measure(self, micro_batches: Sequence[MicroBatch]) -> torch.Tensor:
+        """Return the loss; see `Strategy`."""
+        mean = torch.zeros((), device=self._workers.device)
+        with torch.no_grad(), loss_parallel() if self._mesh["tp"].size() > 1 else nullcontext():
+            for micro_batch in micro_batches:
+                mean += _whole(self._loss(micro_batch) / len(micro_batches))
+        # The root's group stays gathered for a backward pass, which does not come.
+        self._model.reshard()
+        dist.all_reduce(mean, group=self._mesh.get_group("dp"))
+        return mean / self.data_parallel_size
+
     def _loss(self, micro_batch: MicroBatch) -> torch.Tensor:
         """Return the mean cross-entropy of the next tokens, as transformers' ForCausalLMLoss: in float32."""
         device = self._workers.device

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from pathlib import Path
 
@@ -57,8 +57,21 @@ class GlooTensorParallel:
 
     def train_step(self, micro_batches: Sequence[MicroBatch], learning_rate: float) -> Tensor:
         """Take one optimizer step and return the loss, averaged over all samples of the step on all workers."""
-        loss = self._pipeline_losses(micro_batches) if self.schedule else self._losses(micro_batches)
+        if self.schedule:
+            loss = self._pipeline_losses(micro_batches, self.schedule.step)
+        else:
+            loss = self._losses(micro_batches)
         self.gradient_norm = self.optimizer.step(learning_rate)
+        dist.all_reduce(loss, group=self.groups.data.workers)
+        return loss / self.data_parallel_size
+
+    def measure(self, micro_batches: Sequence[MicroBatch]) -> Tensor:
+        """Return the loss; see `Strategy`. A Llama has no dropout."""
+        with torch.no_grad():
+            if self.schedule:
+                loss = self._pipeline_losses(micro_batches, self.schedule.eval)
+            else:
+                loss = torch.stack([self.model(one["input_ids"], one["labels"]) for one in micro_batches]).mean()
         dist.all_reduce(loss, group=self.groups.data.workers)
         return loss / self.data_parallel_size
 
@@ -70,12 +83,11 @@ class GlooTensorParallel:
             total += loss.detach()
         return total
 
-    def _pipeline_losses(self, micro_batches: Sequence[MicroBatch]) -> Tensor:
-        assert self.schedule
+    def _pipeline_losses(self, micro_batches: Sequence[MicroBatch], run: Callable[..., object]) -> Tensor:
         losses: list[Tensor] = []
         arguments = [torch.cat([batch["input_ids"] for batch in micro_batches])] if self.model.stage.first else []
         labels = torch.cat([batch["labels"] for batch in micro_batches]) if self.model.stage.last else None
-        self.schedule.step(*arguments, target=labels, losses=losses if self.model.stage.last else None)
+        run(*arguments, target=labels, losses=losses if self.model.stage.last else None)
         loss = torch.stack([loss.detach() for loss in losses]).mean() if losses else torch.zeros(())
         # Only the last stage has a loss: the sum is its.
         dist.all_reduce(loss, group=self.groups.pipeline.workers)

@@ -70,11 +70,23 @@ class NeuronTensorParallel:
 
     def train_step(self, micro_batches: Sequence[MicroBatch], learning_rate: float) -> Tensor:
         """Take one optimizer step and return the loss, averaged over all samples of the step on all workers."""
-        loss = self._pipeline_loss(micro_batches) if self.pipelined else self._loss(micro_batches)
+        if self.pipelined:
+            loss: Tensor = self.model.run_train(**_joined(micro_batches))
+        else:
+            loss = self._loss(micro_batches)
         set_learning_rate(self.optimizer, learning_rate, xm.xla_device())
         self.optimizer.step()
         self.gradient_norm = self.optimizer.grad_norm
         self.optimizer.zero_grad()
+        torch_xla.sync()
+        return loss
+
+    def measure(self, micro_batches: Sequence[MicroBatch]) -> Tensor:
+        """Return the loss; see `Strategy`. A Llama has no dropout."""
+        with torch.no_grad():
+            loss: Tensor = (
+                self.model.run_eval(**_joined(micro_batches)) if self.pipelined else self._loss(micro_batches)
+            )
         torch_xla.sync()
         return loss
 
@@ -84,18 +96,14 @@ class NeuronTensorParallel:
         for micro_batch in micro_batches:
             tokens, labels = (micro_batch[name].to(device) for name in ("input_ids", "labels"))
             loss = self.model(tokens, labels) / len(micro_batches)
-            loss.backward()
+            if torch.is_grad_enabled():
+                loss.backward()
             total += loss.detach()
             # One graph for each micro-batch: all of them have the same one.
             torch_xla.sync()
         replicas = parallel_state.get_data_parallel_replica_groups()
         xm.all_reduce(xm.REDUCE_SUM, [total], scale=1.0 / self.data_parallel_size, groups=replicas, pin_layout=False)
         return total
-
-    def _pipeline_loss(self, micro_batches: Sequence[MicroBatch]) -> Tensor:
-        batch = {name: torch.cat([part[name] for part in micro_batches]) for name in ("input_ids", "labels")}
-        loss: Tensor = self.model.run_train(**batch)
-        return loss
 
     def reload(self) -> None:
         """Take the state to host memory and back; see `Strategy`."""
@@ -132,6 +140,11 @@ class NeuronTensorParallel:
         except (ValueError, RuntimeError, KeyError) as error:
             raise ValueError(f"{file}: {error}") from error
         torch_xla.sync()
+
+
+def _joined(micro_batches: Sequence[MicroBatch]) -> dict[str, Tensor]:
+    """Return what a pipeline divides into micro-batches itself."""
+    return {name: torch.cat([part[name] for part in micro_batches]) for name in ("input_ids", "labels")}
 
 
 def _configuration(recipe: Recipe, micro_batches: int) -> dict[str, Any]:
