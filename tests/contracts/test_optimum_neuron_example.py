@@ -1,0 +1,113 @@
+"""assets/jobs/examples/finetune_lora.py against the packages that it uses, as they are published.
+
+It runs on a Neuron device alone, so its text is read: what it imports exists, and each argument has a parameter.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.assembly import PROJECT
+from tests.contracts.real_packages import unpacked
+
+pytestmark = pytest.mark.contract
+
+EXAMPLE = PROJECT / "assets" / "jobs" / "examples" / "finetune_lora.py"
+OPTIMUM, NEURON = unpacked("optimum-neuron", "0.4.5"), "optimum/neuron"
+TRAINERS, MODELS = OPTIMUM / NEURON / "trainers", OPTIMUM / NEURON / "models" / "training"
+
+
+def parsed(file: Path) -> ast.Module:
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+def named(tree: ast.AST, name: str) -> Any:
+    """The first class or function of a name."""
+    kinds = (ast.ClassDef, ast.FunctionDef)
+    return next(node for node in ast.walk(tree) if isinstance(node, kinds) and node.name == name)
+
+
+def fields(file: Path, name: str) -> set[str]:
+    """The fields of a data class."""
+    found = (node.target for node in named(parsed(file), name).body if isinstance(node, ast.AnnAssign))
+    return {target.id for target in found if isinstance(target, ast.Name)}
+
+
+def parameters(file: Path, owner: str, function: str) -> set[str]:
+    """The parameters of a method, and what it takes out of its `kwargs`."""
+    method = named(named(parsed(file), owner), function)
+    named_ones = {argument.arg for argument in (*method.args.args, *method.args.kwonlyargs)}
+    taken = {
+        node.args[0].value
+        for node in ast.walk(method)
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) == "kwargs.pop"
+        and isinstance(node.args[0], ast.Constant)
+    }
+    return named_ones | {str(name) for name in taken}
+
+
+def accepted() -> dict[str, set[str]]:
+    """What each call of the example may name."""
+    peft, trl = unpacked("peft"), unpacked("trl")
+    arguments = fields(TRAINERS / "training_args.py", "NeuronTrainingArguments")
+    return {
+        "NeuronSFTConfig": arguments | fields(trl / "trl" / "trainer" / "sft_config.py", "SFTConfig"),
+        "NeuronModelForCausalLM.from_pretrained": parameters(
+            MODELS / "modeling_utils.py", "NeuronModelMixin", "from_pretrained"
+        ),
+        "NeuronSFTTrainer": parameters(TRAINERS / "sft_trainer.py", "NeuronSFTTrainer", "__init__"),
+        "LoraConfig": fields(peft / "peft" / "tuners" / "lora" / "config.py", "LoraConfig")
+        | fields(peft / "peft" / "config.py", "PeftConfig"),
+        "trainer.train": parameters(TRAINERS / "sft_trainer.py", "NeuronSFTTrainer", "train"),
+    }
+
+
+def calls() -> Iterator[tuple[str, set[str | None]]]:
+    for node in ast.walk(parsed(EXAMPLE)):
+        if isinstance(node, ast.Call):
+            yield ast.unparse(node.func), {keyword.arg for keyword in node.keywords}
+
+
+@pytest.mark.parametrize("call", accepted())
+def test_each_argument_has_a_parameter(call: str) -> None:
+    [given] = [keywords for name, keywords in calls() if name == call]
+    assert given <= accepted()[call]
+
+
+def test_what_it_imports_is_there() -> None:
+    imported = {
+        node.module: {name.name for name in node.names}
+        for node in ast.walk(parsed(EXAMPLE))
+        if isinstance(node, ast.ImportFrom) and node.module
+    }
+    lazily = ast.literal_eval(
+        next(
+            node.value
+            for node in parsed(OPTIMUM / NEURON / "__init__.py").body
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_import_structure"
+        )
+    )
+    assert imported["optimum.neuron"] <= set(lazily["trainers"])
+    assert "NeuronModelForCausalLM" in (MODELS / "__init__.py").read_text(encoding="utf-8")
+    assert "trn_config" in ast.unparse(named(parsed(TRAINERS / "training_args.py"), "__post_init__"))
+
+
+def test_it_still_resumes_nothing() -> None:
+    """When this fails, the example can resume, and what it and docs/training.md say of it is to be changed."""
+    trainer = ast.unparse(named(named(parsed(TRAINERS / "transformers.py"), "NeuronTrainer"), "_train"))
+    assert "`resume_from_checkpoint` is not supported by the NeuronTrainer." in trainer
+
+
+def test_it_names_the_versions_that_are_compared() -> None:
+    [metadata] = OPTIMUM.glob("*.dist-info/METADATA")
+    pins = metadata.read_text(encoding="utf-8")
+    for name in ("peft", "trl"):
+        version = unpacked(name).name.removeprefix(f"{name}-")
+        assert f'Requires-Dist: {name}=={version}; extra == "training"' in pins
+    assert "optimum-neuron 0.4.5" in EXAMPLE.read_text(encoding="utf-8")
