@@ -104,6 +104,17 @@ def test_it_still_resumes_nothing() -> None:
     assert "`resume_from_checkpoint` is not supported by the NeuronTrainer." in trainer
 
 
+def test_it_still_saves_after_a_step_alone() -> None:
+    """When this fails, `save_strategy="epoch"` saves, which the example warns of."""
+    training = named(named(parsed(TRAINERS / "transformers.py"), "NeuronTrainer"), "_train")
+    lines = {
+        ast.unparse(node.func).rpartition(".")[2]: node.lineno
+        for node in ast.walk(training)
+        if isinstance(node, ast.Call)
+    }
+    assert lines["maybe_save_checkpoint"] < lines["on_epoch_end"]
+
+
 def test_it_names_the_versions_that_are_compared() -> None:
     [metadata] = OPTIMUM.glob("*.dist-info/METADATA")
     pins = metadata.read_text(encoding="utf-8")

@@ -36,7 +36,10 @@ configuration = NeuronSFTConfig(
     warmup_steps=5,
     max_steps=options.max_steps,
     num_train_epochs=3,
-    save_strategy="epoch",
+    # Not "epoch": its trainer saves after a step alone. After the last one it saves, too.
+    save_strategy="steps",
+    save_steps=200,
+    save_total_limit=2,
     logging_steps=1,
     report_to="none",
     max_length=2048,
