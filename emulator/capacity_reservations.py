@@ -29,6 +29,9 @@ class CapacityReservation(BaseModel):
     resource_group: str | None = None
     """Name of the resource group of reservations that it belongs to."""
 
+    placement_group: str | None = None
+    """Name of the placement group that it was made in."""
+
 
 def capacity_reservations() -> tuple[CapacityReservation, ...]:
     """Return all rows."""

@@ -169,6 +169,7 @@ class KubernetesStack(EnvironmentStack):
                     max_count=group.max_count,
                     capacity_type=group.capacity_type,
                     capacity_reservation_id=group.capacity_reservation_id,
+                    placement_group=group.placement_group,
                     efa=group.uses_efa,
                     root_volume_gib=group.root_volume_gib,
                     auto_repair=group.auto_repair,

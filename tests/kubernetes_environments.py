@@ -57,6 +57,7 @@ NODE_GROUP_CHOICES: Choices = {
     "capacity": {
         "on_demand": {},
         "reserved": RESERVATION,
+        "placed": {**RESERVATION, "placement_group": "reserved"},
         "spot": {"capacity_type": "spot"},
         "block": {"capacity_type": "capacity_block", **RESERVATION},
     },

@@ -56,6 +56,7 @@ def node_groups(cases: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Built]:
         "max_count": 2,
         "capacity_type": "on_demand",
         "capacity_reservation_id": None,
+        "placement_group": None,
         "efa": False,
         "root_volume_gib": 200,
         "auto_repair": True,

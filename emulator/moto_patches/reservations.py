@@ -19,9 +19,10 @@ class _ReservationNotFoundError(ServiceException):
 
 
 def _described(reservation: CapacityReservation, region: str, zone_name: str) -> dict[str, Any]:
+    arn = f"arn:{PARTITION}:ec2:{region}:{ACCOUNT}"
     return {
         "CapacityReservationId": reservation.id,
-        "CapacityReservationArn": f"arn:{PARTITION}:ec2:{region}:{ACCOUNT}:capacity-reservation/{reservation.id}",
+        "CapacityReservationArn": f"{arn}:capacity-reservation/{reservation.id}",
         "OwnerId": ACCOUNT,
         "ReservationType": reservation.type,
         "InstanceType": reservation.instance_type,
@@ -33,6 +34,7 @@ def _described(reservation: CapacityReservation, region: str, zone_name: str) ->
         "InstanceMatchCriteria": "targeted",
         "State": "active",
         "Tags": [],
+        **({"PlacementGroupArn": f"{arn}:placement-group/{group}"} if (group := reservation.placement_group) else {}),
     }
 
 

@@ -104,6 +104,12 @@ def reservation(resource: Section) -> Section:
     return own if own.value or resource.parent is None else resource.parent.section("CapacityReservationTarget")
 
 
+def placement_group(resource: Section) -> Section:
+    """Return the `PlacementGroup` of a compute resource: its own, or its queue's."""
+    own = resource.section("Networking", "PlacementGroup")
+    return own if own.value else queue_of(resource).section("Networking", "PlacementGroup")
+
+
 def queue_of(resource: Section) -> Section:
     """Return the queue of a compute resource."""
     assert resource.parent is not None, "a compute resource is an item of its queue"

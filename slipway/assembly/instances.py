@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from slipway.assembly.cluster import Cluster, max_count, queue_of, reservation, subnets
+from slipway.assembly.cluster import Cluster, max_count, placement_group, queue_of, reservation, subnets
 from slipway.assembly.sections import Section, UnknownValue, is_open
 from slipway.assembly.stacks import Stack
 from slipway.assembly.templates import TemplateCluster, Templates
@@ -57,6 +57,7 @@ class InstanceGroup:
         peak_count: how many run at most.
         availability_zone_ids: where they can be; empty when the template names the zone by other means.
         capacity_reservation: id of their reservation, or ARN of the resource group of their reservations.
+        placement_group: name of the placement group that is there before the deployment and that they start in.
         volume_gib: size of the EBS volumes of each, in GiB.
         extra_iops: operations a second of the volumes of each, beyond those that come with a gp3 volume.
         extra_throughput_mib_s: throughput of the volumes of each in MiB/s, beyond what comes with a gp3 volume.
@@ -73,6 +74,7 @@ class InstanceGroup:
     availability_zone_ids: tuple[str, ...]
     capacity_reservation: str | None
     volume_gib: int
+    placement_group: str | None = None
     extra_iops: int = 0
     extra_throughput_mib_s: int = 0
     serves_a_model: bool = False
@@ -170,6 +172,7 @@ def _compute_nodes(found: TemplateCluster, resource: Section, zones: _Zones) -> 
         availability_zone_ids=_zone_ids(subnets(queue), zones),
         capacity_reservation=_reservation(reservation(resource)),
         volume_gib=_root_volume_gib(queue.section("ComputeSettings"), cluster),
+        placement_group=_named(placement_group(resource), "Name"),
     )
 
 
@@ -180,6 +183,12 @@ def _root_volume_gib(node: Section, cluster: Cluster) -> int:
 
 def _reservation(target: Section) -> str | None:
     return target.hint("CapacityReservationId") or target.hint("CapacityReservationResourceGroupArn")
+
+
+def _named(placement: Section, key: str) -> str | None:
+    """Return the name of a placement group, or none of one that the deployment makes."""
+    name = placement.hint(key)
+    return None if name is None or is_open(name) else name
 
 
 # ---- Kubernetes ------------------------------------------------------------------------------------------------------
@@ -209,6 +218,7 @@ def _node_group(
         peak_count=scaling.number("MaxSize", default=0),
         availability_zone_ids=_zone_ids(group.texts("Subnets"), zones),
         capacity_reservation=_reservation(target),
+        placement_group=_named(launched.section("Placement"), "GroupName"),
         volume_gib=_volumes(launched, "VolumeSize", 0) or group.number("DiskSize", default=_EKS_DISK_GIB),
         extra_iops=_volumes(launched, "Iops", _GP3_IOPS),
         extra_throughput_mib_s=_volumes(launched, "Throughput", _GP3_THROUGHPUT_MIB_S),

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from slipway import facts
-from slipway.config.queues import CapacityReservationId
+from slipway.config.queues import CapacityReservationId, PlacementGroupName
 from slipway.config.section import Form, Section
 
 PublicCidr = Annotated[
@@ -74,6 +74,9 @@ class NodeGroup(Section):
 
     capacity_reservation_id: CapacityReservationId | None = None
     """An On-Demand Capacity Reservation or a Capacity Block (`cr-` and 17 hexadecimal digits) that the nodes use."""
+
+    placement_group: PlacementGroupName | None = None
+    """The placement group that the reservation was made in. Left out, reserved nodes are started without one."""
 
     efa: bool | None = None
     """Elastic Fabric Adapter. Left out, it is on exactly where the instance type has it."""

@@ -22,6 +22,11 @@ ResourceGroupArn = Annotated[
 ]
 """ARN of an AWS Resource Groups group of On-Demand Capacity Reservations."""
 
+PlacementGroupName = Annotated[
+    str, Form(r"[!-~]([ -~]{0,253}[!-~])?", "1 to 255 ASCII characters without a space at the ends", "trn1-reserved")
+]
+"""Name of an EC2 placement group (EC2 API reference, CreatePlacementGroup, GroupName)."""
+
 AmiId = Annotated[str, Form(r"ami-[0-9a-f]{17}", "`ami-` and 17 hexadecimal digits", "ami-0123456789abcdef0")]
 """Id of an Amazon Machine Image."""
 
@@ -83,6 +88,9 @@ class Queue(Section):
 
     capacity_reservation_resource_group_arn: ResourceGroupArn | None = None
     """Instead of one reservation: a resource group of several On-Demand Capacity Reservations."""
+
+    placement_group: PlacementGroupName | None = None
+    """The placement group that the reservation was made in. Left out, reserved nodes are started without one."""
 
     training_stack: str | None = None
     """Training stack of this queue's nodes; the cluster's when left out."""

@@ -90,6 +90,7 @@ def _queue(queue: spec.Queue, training: Training) -> Queue:
         capacity_type=_CAPACITY_TYPES[queue.capacity_type],
         capacity_reservation_id=queue.capacity_reservation_id,
         capacity_reservation_resource_group_arn=queue.capacity_reservation_resource_group_arn,
+        placement_group=queue.placement_group,
         training_stack=training.training_stack_of(queue),
         job_exclusive_allocation=queue.accelerated if exclusive is None else exclusive,
         custom_ami_id=queue.custom_ami_id,

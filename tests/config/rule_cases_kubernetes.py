@@ -323,6 +323,20 @@ NODE_GROUPS = [
         accelerated(capacity_reservation_id=RESERVATION),
     ),
     Case(
+        "node-group-placement-of-reservation",
+        accelerated(placement_group="trn1-reserved"),
+        "kubernetes.node_groups[0].placement_group",
+        "only nodes from a reservation start in a placement group that is there already",
+        accelerated(placement_group="trn1-reserved", capacity_reservation_id=RESERVATION),
+    ),
+    Case(
+        "node-group-placement-of-reservation",
+        accelerated(placement_group="trn1-reserved", **BLOCK),
+        "kubernetes.node_groups[0].placement_group",
+        "a Capacity Block is in no placement group",
+        accelerated(placement_group="trn1-reserved", capacity_reservation_id=RESERVATION),
+    ),
+    Case(
         "node-group-reservation-its-own",
         cluster({**TRN1, **BLOCK}, {**TRN1, "name": "second", **BLOCK}),
         "kubernetes.node_groups[1].capacity_reservation_id",

@@ -297,6 +297,20 @@ CAPACITY = [
         {f"{QUEUE}.capacity_reservation_resource_group_arn": GROUP},
     ),
     Case(
+        "placement-group-of-reservation",
+        {f"{QUEUE}.placement_group": "trn1-reserved"},
+        "training.queues[0].placement_group",
+        "only nodes from a reservation start in a placement group that is there already. Name the reservation",
+        {f"{QUEUE}.placement_group": "trn1-reserved", f"{QUEUE}.capacity_reservation_resource_group_arn": GROUP},
+    ),
+    Case(
+        "placement-group-of-reservation",
+        {**BLOCK, f"{QUEUE}.capacity_reservation_id": RESERVATION, f"{QUEUE}.placement_group": "trn1-reserved"},
+        "training.queues[0].placement_group",
+        "a Capacity Block is in no placement group",
+        {f"{QUEUE}.capacity_reservation_id": RESERVATION, f"{QUEUE}.placement_group": "trn1-reserved"},
+    ),
+    Case(
         "reservation-of-one-kind",
         {
             f"{QUEUE}.capacity_reservation_id": RESERVATION,

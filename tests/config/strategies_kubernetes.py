@@ -79,6 +79,8 @@ def _nodes(draw: st.DrawFn, row: InstanceType, stack: str, most: int) -> Values:
         group["efa"] = efa
     if capacity_type == "capacity_block" or (capacity_type == "on_demand" and draw(st.booleans())):
         group["capacity_reservation_id"] = "numbered"
+    if "capacity_reservation_id" in group and capacity_type == "on_demand" and draw(st.booleans()):
+        group["placement_group"] = "reserved"
     optional: Values = {"root_volume_gib": draw(st.integers(50, 16384)), "auto_repair": draw(st.booleans())}
     if capacity_type != "capacity_block":
         optional["min_count"] = draw(st.integers(0, max_count))

@@ -129,7 +129,7 @@ def _queues(
         group = {
             "capacity_reservation_resource_group_arn": f"arn:aws:resource-groups:{region}:111122223333:group/trainium"
         }
-        queue |= draw(st.sampled_from([{}, _RESERVATION, group]))
+        queue |= draw(st.sampled_from([{}, _RESERVATION, group, {**group, "placement_group": "reserved"}]))
     optional = {
         "availability_zone_id": zone,
         "custom_ami_id": "ami-0123456789abcdef0",

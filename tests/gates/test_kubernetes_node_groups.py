@@ -22,7 +22,13 @@ from tests.pack_findings import pack_findings
 
 TEXTS = dict(environments())
 STACK = "slipway-pairs-kubernetes"
-WAYS = {"on_demand": "on-demand", "reserved": "on-demand", "spot": "spot", "block": "capacity-block"}
+WAYS = {
+    "on_demand": "on-demand",
+    "reserved": "on-demand",
+    "placed": "on-demand",
+    "spot": "spot",
+    "block": "capacity-block",
+}
 """How EC2 must sell an instance type for each choice of capacity."""
 
 _UNKNOWN_TYPE = re.compile(r":E3628:'(?P<type>[^']+)' is not one of .* in '(?P<region>[^']+)'$")

@@ -80,6 +80,11 @@ def test_a_placement_group_is_made_for_efa_outside_reservations(subject: Queue, 
     assert queue(subject)["Networking"]["PlacementGroup"] == {"Enabled": wanted}
 
 
+def test_the_placement_group_of_a_reservation_is_the_nodes_own() -> None:
+    subject = replace(TRN1, capacity_reservation_id=RESERVATION, placement_group="trn1-reserved")
+    assert queue(subject)["Networking"]["PlacementGroup"] == {"Enabled": True, "Name": "trn1-reserved"}
+
+
 @pytest.mark.parametrize(
     ("subject", "target"),
     [

@@ -24,6 +24,7 @@ BOUGHT: dict[str, dict[str, Any]] = {
     "on-demand": TRN1,
     "spot": {**TRN1, "capacity_type": "spot"},
     "reserved": {**TRN1, "capacity_reservation_id": RESERVATION},
+    "placed": {**TRN1, "capacity_reservation_id": RESERVATION, "placement_group": "trn1-reserved"},
     "block": {**TRN1, "capacity_type": "capacity_block", "capacity_reservation_id": RESERVATION},
     "without-efa": {**TRN1, "efa": False},
     "without-repair": {**TRN1, "auto_repair": False},
@@ -115,6 +116,8 @@ def test_efa_nodes_are_close_to_each_other_unless_a_reservation_says_where(
     for elsewhere in ("reserved", "block", "without-efa"):
         assert built[elsewhere].placement_group is None
         assert "Placement" not in built[elsewhere].template
+    assert built["placed"].placement_group is None
+    assert built["placed"].template["Placement"] == {"GroupName": "trn1-reserved"}
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,9 @@ class Queue:
     capacity_reservation_resource_group_arn: str | None = None
     """Instead of one reservation: a resource group of them."""
 
+    placement_group: str | None = None
+    """Name of the placement group that the reservation was made in."""
+
     training_stack: str | None
     """Training stack of the nodes, a row of the facts; none for nodes without accelerator."""
 
@@ -71,7 +74,7 @@ def queue_configuration(queue: Queue, access: NodeAccess) -> dict[str, Any]:
         "Networking": {
             "SubnetIds": [access.subnet_id],
             **access.additional_security_groups(),
-            "PlacementGroup": {"Enabled": _wants_placement_group(queue)},
+            "PlacementGroup": _placement_group(queue),
         },
         "ComputeSettings": {"LocalStorage": _local_storage(queue)},
         "ComputeResources": [_compute_resource_configuration(resource) for resource in queue.compute_resources],
@@ -93,9 +96,12 @@ def _capacity_reservation_target(queue: Queue) -> dict[str, str]:
     return {}
 
 
-def _wants_placement_group(queue: Queue) -> bool:
-    """A reservation already has its place; a cluster placement group on top of it ends in InsufficientCapacity."""
-    return not _capacity_reservation_target(queue) and any(resource.efa for resource in queue.compute_resources)
+def _placement_group(queue: Queue) -> dict[str, Any]:
+    """A reservation already has its place; another placement group on top of it ends in InsufficientCapacity."""
+    if queue.placement_group:
+        return {"Enabled": True, "Name": queue.placement_group}
+    wanted = not _capacity_reservation_target(queue) and any(resource.efa for resource in queue.compute_resources)
+    return {"Enabled": wanted}
 
 
 def _local_storage(queue: Queue) -> dict[str, Any]:

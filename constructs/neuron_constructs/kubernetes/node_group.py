@@ -64,6 +64,9 @@ class NodeGroupProps:
     capacity_reservation_id: str | None
     """The On-Demand Capacity Reservation or Capacity Block that all nodes start in; needed for `capacity_block`."""
 
+    placement_group: str | None
+    """Name of the placement group that the reservation was made in."""
+
     efa: bool
     """Whether nodes get every EFA interface of the instance type, which must have some."""
 
@@ -181,12 +184,14 @@ class NodeGroup(Construct):
             data["InstanceMarketOptions"] = {"MarketType": "capacity-block"}
         return data
 
-    def _placement_group(self, props: NodeGroupProps) -> ec2.PlacementGroup | None:
+    def _placement_group(self, props: NodeGroupProps) -> ec2.IPlacementGroup | None:
         """Return where nodes are close to each other, for those that talk to each other.
 
         In a reservation its own instances say where: in a group that it was not made with, EC2 finds no capacity or not
         all of it (eksctl-io/eksctl#7949, terraform-aws-modules/terraform-aws-eks#3730).
         """
+        if props.placement_group is not None:
+            return ec2.PlacementGroup.from_placement_group_name(self, "ReservedPlacementGroup", props.placement_group)
         if not props.efa or props.capacity_reservation_id is not None:
             return None
         return ec2.PlacementGroup(self, "PlacementGroup", strategy=ec2.PlacementGroupStrategy.CLUSTER)

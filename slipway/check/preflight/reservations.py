@@ -30,6 +30,7 @@ class Reservation:
         tenancy: `default`, or `dedicated`.
         match: `open` when every instance of the account that fits takes a slot, `targeted` when it must be named.
         kind: `default` for an On-Demand Capacity Reservation.
+        placement_group: name of the placement group that it was made in.
         total: slots.
         available: slots that no instance has.
         start: when a block begins; none where it began when it was made.
@@ -44,6 +45,7 @@ class Reservation:
     tenancy: str
     match: Literal["open", "targeted"]
     kind: Literal["default", "capacity-block"]
+    placement_group: str | None
     total: int
     available: int
     start: datetime | None
@@ -142,6 +144,8 @@ def _reservation(described: dict[str, Any]) -> Reservation:
         tenancy=described.get("Tenancy", SHARED),
         match=described.get("InstanceMatchCriteria", "open"),
         kind=described.get("ReservationType", "default"),
+        # arn:aws:ec2:us-west-2:111122223333:placement-group/trn1-reserved
+        placement_group=described.get("PlacementGroupArn", "").partition("/")[2] or None,
         total=described["TotalInstanceCount"],
         available=described["AvailableInstanceCount"],
         start=described.get("StartDate"),

@@ -76,6 +76,33 @@ def reservation_group_in_region(environment: Environment, path: Path, queue: Que
         yield from other_region((*path, "capacity_reservation_resource_group_arn"), arn, environment.region, fix)
 
 
+@queue_rule
+def placement_group_of_reservation(environment: Environment, path: Path, queue: Queue) -> Iterator[Finding]:
+    """A queue's placement group is that of its reservation; nodes on demand get one of the queue's own with EFA."""
+    if queue.placement_group is not None:
+        yield from unreserved_placement((*path, "placement_group"), queue.capacity_type, reserved=queue.reserved)
+
+
+def unreserved_placement(path: Path, capacity_type: str, *, reserved: bool) -> Iterator[Finding]:
+    """Yield a finding when nodes have no reservation that can have been made in a placement group.
+
+    A Capacity Block has none: EC2 places its instances close together itself (EC2 User Guide, Capacity Blocks for ML),
+    and may find no capacity inside another group (aws-parallelcluster 3.16.1, PlacementGroupCapacityTypeValidator).
+
+    Args:
+        path: The field `placement_group`.
+        capacity_type: `on_demand`, `spot` or `capacity_block`.
+        reserved: Whether a reservation or a group of them is named.
+    """
+    if capacity_type == "capacity_block":
+        message = "a Capacity Block is in no placement group: EC2 places its nodes close together itself"
+        yield Finding(path, message, "Remove this line.")
+    elif not reserved:
+        message = "only nodes from a reservation start in a placement group that is there already"
+        fix = "Name the reservation, or remove this line: other nodes with EFA get a placement group of their own."
+        yield Finding(path, message, fix)
+
+
 @environment_rule
 def reservation_of_one_kind(environment: Environment) -> Iterator[Finding]:
     """A reservation id is used for one instance type and one capacity type only: it is one or the other."""

@@ -6,6 +6,7 @@ from slipway import facts
 from slipway.config.environment import Environment
 from slipway.config.kubernetes import NodeGroup
 from slipway.config.problems import Finding, Path, listed, shown
+from slipway.config.rules.capacity import unreserved_placement
 from slipway.config.rules.kubernetes import kubernetes_cluster
 from slipway.config.rules.offerings import no_efa, not_offered, not_sold, trains, unknown_type, unused_efa
 from slipway.config.rules.registry import environment_rule, node_group_notice, node_group_rule
@@ -136,6 +137,14 @@ def node_group_spot_without_reservation(environment: Environment, path: Path, gr
     if group.capacity_type == "spot" and group.capacity_reservation_id is not None:
         fix = "Remove this line, or set the node group's capacity_type to on_demand."
         yield Finding((*path, "capacity_reservation_id"), "Spot capacity cannot come from a reservation", fix)
+
+
+@node_group_rule
+def node_group_placement_of_reservation(environment: Environment, path: Path, group: NodeGroup) -> Iterator[Finding]:
+    """A node group's placement group is that of its reservation; nodes on demand get one of their own with EFA."""
+    if group.placement_group is not None:
+        reserved = group.capacity_reservation_id is not None
+        yield from unreserved_placement((*path, "placement_group"), group.capacity_type, reserved=reserved)
 
 
 @environment_rule

@@ -243,3 +243,28 @@ def test_a_refused_reservation_leaves_the_others_checked(code: str, needs: Needs
 def test_an_environment_without_reservations_asks_nothing(needs_of: NeedsFactory, aws: Aws, ask: Ask) -> None:
     assert ask("PF09", needs_of("default"), aws) == []
     assert not aws.calls
+
+
+@pytest.mark.parametrize(
+    ("made_in", "said"),
+    [
+        ("trn1-reserved", None),
+        (
+            "other",
+            "it was made in other, but queue reserved, trn1-32xl starts nodes in the placement group trn1-reserved",
+        ),
+        (None, "it was made in no placement group, but queue reserved"),
+    ],
+)
+def test_a_placement_group_is_that_of_the_reservation(
+    made_in: str | None, said: str | None, needs: Needs, aws: Aws, ask: Ask
+) -> None:
+    arn = {"PlacementGroupArn": f"arn:aws:ec2:us-west-2:123456789012:placement-group/{made_in}"} if made_in else {}
+    aws.replies["ec2.DescribeCapacityReservations"] = reservations(reservation(ON_DEMAND, **arn), reservation(BLOCK))
+    placed = tuple(
+        replace(group, placement_group="trn1-reserved") if group.capacity_reservation == ON_DEMAND else group
+        for group in needs.instance_groups
+    )
+    (answer,) = about(ask("PF09", replace(needs, instance_groups=placed), aws), f"{ON_DEMAND} for")
+    assert answer.status == ("failed" if said else "passed")
+    assert said is None or said in answer.message

@@ -18,6 +18,7 @@ CAPACITY = {
     "on demand": "on-demand",
     "spot": "spot",
     "reservation": "on-demand",
+    "reservation in a placement group": "on-demand",
     "reservation group": "on-demand",
     "capacity block": "capacity-block",
 }
@@ -77,8 +78,10 @@ class Site:
             queue["training_stack"] = kind.training_stack
         if kind.capacity == "reservation group":
             queue["capacity_reservation_resource_group_arn"] = group_arn(self.region, number)
-        elif kind.capacity in ("reservation", "capacity block"):
+        elif "reservation" in kind.capacity or block:
             queue["capacity_reservation_id"] = reservation_id(number)
+        if kind.capacity == "reservation in a placement group":
+            queue["placement_group"] = placement_group(number)
         return queue
 
     @property
@@ -92,6 +95,7 @@ class Site:
                 availability_zone_id=self.zone,
                 instances=1,
                 resource_group=f"group-{number}" if kind.capacity == "reservation group" else None,
+                placement_group=placement_group(number) if "placement group" in kind.capacity else None,
             )
             for number, kind in enumerate(self.kinds)
             if "reservation" in kind.capacity or kind.capacity == "capacity block"
@@ -101,6 +105,11 @@ class Site:
 def reservation_id(number: int) -> str:
     """The reservation of the queue with this number."""
     return f"cr-{number:017x}"
+
+
+def placement_group(number: int) -> str:
+    """The placement group of the reservation of the queue with this number."""
+    return f"placement-{number}"
 
 
 def group_arn(region: str, number: int) -> str:

@@ -35,4 +35,12 @@ def test_the_other_side_is_told_every_row(tmp_path: Path, monkeypatch: pytest.Mo
         ask_parallelcluster({"stacks": [], "uploads": {}}, tmp_path)
     told = json.loads((tmp_path / "request.json").read_text(encoding="utf-8"))["capacity_reservations"]
     assert told == [reservation.model_dump() for reservation in capacity_reservations()]
-    assert {"id", "type", "instance_type", "availability_zone_id", "instances", "resource_group"} == set(told[0])
+    assert {
+        "id",
+        "type",
+        "instance_type",
+        "availability_zone_id",
+        "instances",
+        "resource_group",
+        "placement_group",
+    } == set(told[0])

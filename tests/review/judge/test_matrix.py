@@ -13,7 +13,7 @@ from slipway.review.judge.inside_parallelcluster.answer import Answer, Level
 from slipway.review.judge.proceedings import ask_parallelcluster
 from tests.assembly import synthesize
 from tests.config.files import load
-from tests.review.judge.matrix import Kind, Site, group_arn, reservation_id, sites
+from tests.review.judge.matrix import Kind, Site, group_arn, placement_group, reservation_id, sites
 
 pytestmark = pytest.mark.judge
 
@@ -89,11 +89,15 @@ def assert_bought_as(kind: Kind, region: str, number: int, launched: Mapping[str
     assert launched.get("InstanceMarketOptions", {}).get("MarketType") == MARKETS.get(kind.capacity)
     targets = {
         "reservation": {"CapacityReservationId": reservation_id(number)},
+        "reservation in a placement group": {"CapacityReservationId": reservation_id(number)},
         "capacity block": {"CapacityReservationId": reservation_id(number)},
         "reservation group": {"CapacityReservationResourceGroupArn": group_arn(region, number)},
     }
     specification = launched.get("CapacityReservationSpecification", {})
     assert specification.get("CapacityReservationTarget") == targets.get(kind.capacity)
+    if kind.capacity == "reservation in a placement group":
+        assert launched["Placement"]["GroupName"] == placement_group(number)
+        return
     # A reservation has its place already; without EFA nodes need none.
     has_efa = facts.instance_type(kind.instance_type).efa_interfaces > 0
     assert ("GroupName" in launched["Placement"]) is (has_efa and kind.capacity not in targets)

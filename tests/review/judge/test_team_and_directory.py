@@ -45,6 +45,7 @@ RESERVATION = CapacityReservation(
     availability_zone_id="use2-az3",
     instances=4,
     resource_group="trainium",
+    placement_group="trn2-reserved",
 )
 
 

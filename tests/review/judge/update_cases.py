@@ -37,6 +37,7 @@ _CPU_QUEUE = {"name": "cpu", "compute_resources": [{"name": "c6i", "instance_typ
 _RESERVATION = "cr-0123456789abcdef0"
 _OTHER_RESERVATION = "cr-0123456789abcdef1"
 _GROUP = "arn:aws:resource-groups:us-west-2:111122223333:group/trn1"
+_PLACEMENT_GROUP = "trn1-reserved"
 _AMI, _OTHER_AMI = "ami-0123456789abcdef0", "ami-0123456789abcdef1"
 _LOGIN_NODES = {"training.login_nodes": {"count": 1}}
 _STOPPED_LOGIN_NODES = {"training.login_nodes": {"count": 0}}
@@ -155,6 +156,16 @@ QUEUES = [
     Edit(
         "add `capacity_reservation_resource_group_arn` to a queue without EFA",
         {"training.queues.1.capacity_reservation_resource_group_arn": _GROUP},
+    ),
+    Edit(
+        "add `placement_group` to a queue with a reservation",
+        {f"{_QUEUE}.placement_group": _PLACEMENT_GROUP},
+        {f"{_QUEUE}.capacity_reservation_id": _RESERVATION},
+    ),
+    Edit(
+        "another `placement_group`",
+        {f"{_QUEUE}.placement_group": f"{_PLACEMENT_GROUP}-2"},
+        {f"{_QUEUE}.capacity_reservation_id": _RESERVATION, f"{_QUEUE}.placement_group": _PLACEMENT_GROUP},
     ),
     Edit("add `custom_ami_id`", {f"{_QUEUE}.custom_ami_id": _AMI}),
     Edit("another `custom_ami_id`", {f"{_QUEUE}.custom_ami_id": _OTHER_AMI}, {f"{_QUEUE}.custom_ami_id": _AMI}),

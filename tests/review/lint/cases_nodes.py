@@ -61,6 +61,12 @@ NODES = [
         "a new placement group around a capacity reservation",
         {**RESERVED, **UNGROUPED},
     ),
+    Case(
+        "no-placement-group-around-reservation",
+        RESERVED,
+        "a new placement group around a capacity reservation",
+        {**RESERVED, f"{QUEUE}.Networking.PlacementGroup": {"Enabled": True, "Name": "ours"}},
+    ),
     Case("types-offered", {"Region": "eu-west-1"}, "eu-west-1 does not offer trn1.32xlarge"),
     Case(
         "types-offered",

@@ -220,6 +220,16 @@ def _wrong_use(reservation: Reservation, user: InstanceGroup, region: str) -> It
             f"write `training_availability_zone_id: {reservation.zone_id}` (`slipway az` does it), or another "
             "reservation",
         )
+    if user.placement_group is not None and user.placement_group != reservation.placement_group:
+        made_in = f"in {reservation.placement_group}" if reservation.placement_group else "in no placement group"
+        right = (
+            f"write `placement_group: {reservation.placement_group}`" if reservation.placement_group else "remove it"
+        )
+        yield _Found(
+            "failed",
+            f"it was made {made_in}, but {user.purpose} starts nodes in the placement group {user.placement_group}",
+            f"{right} where the file says `placement_group`, or name another reservation",
+        )
     sold = "capacity_block" if reservation.kind == "capacity-block" else "on_demand"
     if user.purchase != sold:
         kind = "a Capacity Block" if sold == "capacity_block" else "an On-Demand Capacity Reservation"

@@ -31,6 +31,7 @@ def bridge(capacity_reservations: Sequence[Mapping[str, Any]]) -> list[MotoPatch
         _instance_store_volumes(),
         _bucket_policies(),
         _capacity_reservations(capacity_reservations),
+        _placement_groups(capacity_reservations),
         resource_groups.bridge(capacity_reservations),
     ]
 
@@ -110,4 +111,27 @@ def _described(reservation: Mapping[str, Any], zones: Mapping[str, str], arn: st
         "AvailableInstanceCount": reservation["instances"],
         "State": "active",
         "InstanceMatchCriteria": "targeted" if block else "open",
+        **_made_in(reservation, arn.removesuffix("capacity-reservation")),
     }
+
+
+def _made_in(reservation: Mapping[str, Any], arn: str) -> dict[str, str]:
+    group = reservation["placement_group"]
+    return {"PlacementGroupArn": f"{arn}placement-group/{group}"} if group else {}
+
+
+def _placement_groups(reservations: Sequence[Mapping[str, Any]]) -> MotoPatch:
+    there = {reservation["placement_group"] for reservation in reservations} - {None}
+
+    def describe_placement_groups(self: EC2Response) -> ActionResult:
+        wanted = self._get_param("GroupNames", []) or sorted(there)
+        for unknown in set(wanted) - there:
+            raise EC2ClientError("InvalidPlacementGroup.Unknown", f"The Placement Group '{unknown}' is unknown.")
+        groups = [{"GroupName": name, "State": "available", "Strategy": "cluster"} for name in wanted]
+        return ActionResult({"PlacementGroups": groups})
+
+    EC2Response.describe_placement_groups = describe_placement_groups  # type: ignore[attr-defined]
+    return MotoPatch(
+        "placement groups",
+        "moto has no DescribePlacementGroups; the groups are those that emulator/capacity_reservations.yaml names",
+    )

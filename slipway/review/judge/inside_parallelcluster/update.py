@@ -44,7 +44,7 @@ def update_of(deployed: Configuration, wanted: Configuration) -> Update:
     without_strategy = _Comparison(meant.deployed, _without_strategy(meant.wanted))
     return Update(
         tuple(
-            _decided(change, meant, meant.stop_of(change), as_text.stop_of(text), without_strategy.stop_of(change))
+            _decided(change, text, meant, as_text, without_strategy)
             for change, text in zip(meant.changes, as_text.changes, strict=True)
         )
     )
@@ -52,12 +52,18 @@ def update_of(deployed: Configuration, wanted: Configuration) -> Update:
 
 def _decided(
     change: FieldChange,
-    comparison: "_Comparison",
-    stop: tuple[Stop, ...] | None,
-    stop_for_provider: tuple[Stop, ...] | None,
-    stop_without_strategy: tuple[Stop, ...] | None,
+    text: FieldChange,
+    meant: "_Comparison",
+    as_text: "_Comparison",
+    without_strategy: "_Comparison",
 ) -> Change:
-    reason, action = comparison.refusal_of(change)
+    stop, stop_for_provider = meant.stop_of(change), as_text.stop_of(text)
+    passes_provider = bool(stop) and stop_for_provider == ()
+    reason, action = meant.refusal_of(change)
+    if stop == () and stop_for_provider != ():
+        # The provider takes the text "false" for a group that ParallelCluster made: where it goes, nodes must stop.
+        stop = stop_for_provider
+        reason, action = as_text.refusal_of(text)
     return Change(
         path=ConfigPatch.build_config_param_path(change.path, change.key),
         old=_absent_as_none(change.old_value),
@@ -65,8 +71,8 @@ def _decided(
         policy=change.update_policy.name,
         allowed=stop is not None,
         stop=stop or (),
-        by_strategy=stop == () and stop_without_strategy != (),
-        passes_provider=bool(stop) and stop_for_provider == (),
+        by_strategy=stop == () and without_strategy.stop_of(change) != (),
+        passes_provider=passes_provider,
         reason=reason,
         action=action,
     )

@@ -10,6 +10,7 @@ from slipway.assembly.cluster import (
     capacity_type,
     instance_types,
     max_count,
+    placement_group,
     queue_of,
     reservation,
     subnets,
@@ -67,7 +68,7 @@ def placement_group_with_efa(cluster: Cluster, resource: Section) -> Iterator[Fi
     """On-demand and Spot nodes with EFA stand in a placement group."""
     if reservation(resource).value or not _wants_placement_group(resource) or max_count(cluster, resource) < 2:
         return
-    group = _placement_group(resource)
+    group = placement_group(resource)
     if group.has("Enabled") and not _named(group) and not group.flag("Enabled", default=False):
         yield group.finding("nodes with EFA have no placement group", "Enabled")
 
@@ -84,7 +85,7 @@ def placement_group_with_efa(cluster: Cluster, resource: Section) -> Iterator[Fi
 )
 def placement_group_chosen_with_efa(cluster: Cluster, resource: Section) -> Iterator[Finding]:
     """A queue with EFA says whether its nodes stand in a placement group; Capacity Blocks and two zones need not."""
-    group = _placement_group(resource)
+    group = placement_group(resource)
     if _wants_placement_group(resource) and not _named(group) and not group.has("Enabled"):
         message = "nodes with EFA, and nothing says whether they stand in a placement group"
         yield queue_of(resource).finding(message, "Networking", "PlacementGroup")
@@ -97,13 +98,13 @@ def placement_group_chosen_with_efa(cluster: Cluster, resource: Section) -> Iter
         "The reserved machines stand where they stand: inside a new placement group EC2 answers "
         "InsufficientInstanceCapacity although they are free, and paid."
     ),
-    fix="Write `PlacementGroup: {Enabled: false}`; name a group by Id only when the reservation was made in it.",
+    fix="Write `PlacementGroup: {Enabled: false}`; name a group only when the reservation was made in it.",
     source="awslabs/awsome-distributed-ai issue 353; aws/aws-parallelcluster issue 4342",
 )
 def no_placement_group_around_reservation(cluster: Cluster, resource: Section) -> Iterator[Finding]:
     """Reserved nodes are not put into a placement group that ParallelCluster makes."""
-    group = _placement_group(resource)
-    if reservation(resource).value and not group.has("Id") and group.flag("Enabled", default=False):
+    group = placement_group(resource)
+    if reservation(resource).value and not _named(group) and group.flag("Enabled", default=False):
         yield group.finding("a new placement group around a capacity reservation", "Enabled")
 
 
@@ -116,11 +117,6 @@ def _wants_placement_group(resource: Section) -> bool:
 
 def _named(group: Section) -> bool:
     return group.has("Id") or group.has("Name")
-
-
-def _placement_group(resource: Section) -> Section:
-    own = resource.section("Networking", "PlacementGroup")
-    return own if own.value else queue_of(resource).section("Networking", "PlacementGroup")
 
 
 @rule(
