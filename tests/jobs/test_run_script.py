@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -187,6 +188,26 @@ def test_its_scripts_please_shellcheck_and_hand_over_what_was_said(
     )
     assert shown.stdout == "-O1 'x'\n"
     assert f"{tmp_path}/train.py --rate 1e-4 'two words'" in node
+
+
+def test_what_a_compile_job_saves_is_not_what_the_training_begins_with(tmp_path: Path) -> None:
+    (tmp_path / "train.py").touch()
+    environment = environment_below(tmp_path, "trn1")
+    run = resolved(environment, tmp_path / "train.py", ())
+    [node] = (text for file, text in render(run, environment).items() if file.name == "node.sh")
+    [workers] = re.findall(r"^workers\(\) \{\n.*?^\}\n", node, re.MULTILINE | re.DOTALL)
+    job = f"""
+        set -euo pipefail
+        {workers}
+        workers compile; echo "$SLIPWAY_CHECKPOINTS"; touch "$SLIPWAY_CHECKPOINTS/of-no-use"
+        workers train; echo "$SLIPWAY_CHECKPOINTS"
+    """
+    places = {"NODES": "4", "NODE_RANK": "3", "MASTER_ADDRESS": "node-1", "PATH": os.environ["PATH"]}
+    saved = subprocess.run(["bash", "-c", job], env=places, capture_output=True, text=True, check=True).stdout
+    compiling, training = map(Path, saved.split())
+    assert training == run.model_directory
+    assert compiling != training
+    assert not compiling.exists()
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
