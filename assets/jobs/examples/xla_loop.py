@@ -20,8 +20,6 @@ options = parser.parse_args()
 stopping: list[bool] = []
 signal.signal(signal.SIGUSR1, lambda *_: stopping.append(True))
 saved = Path(os.environ["SLIPWAY_CHECKPOINTS"]) / "latest.pt"
-# The compile job takes a few steps on no particular data: what it learns is not the training's.
-trains = os.environ["SLIPWAY_PURPOSE"] == "train"
 
 torch.distributed.init_process_group("xla")
 device, rank = xm.xla_device(), torch.distributed.get_rank()
@@ -29,7 +27,7 @@ torch.manual_seed(0)
 model = torch.nn.Sequential(torch.nn.Linear(16, 64), torch.nn.ReLU(), torch.nn.Linear(64, 1)).to(device)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
 step = 0
-if trains and saved.exists():
+if saved.exists():
     state = torch.load(saved, map_location="cpu")
     model.load_state_dict(state["model"])
     optimizer.load_state_dict(state["optimizer"])
@@ -56,7 +54,7 @@ while step < options.steps:
     if rank == 0:
         print(f"step {step} loss {loss.item()!r}", flush=True)
     stopped = bool(stop.item())
-    if trains and (stopped or step % options.save_every == 0 or step == options.steps):
+    if stopped or step % options.save_every == 0 or step == options.steps:
         # Written by worker 0, in one move: a job may be killed at any moment.
         new = saved.with_suffix(".new")
         xm.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}, new)
