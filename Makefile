@@ -116,7 +116,7 @@ test-browser: setup .tools/chromium/.installed ## Open the plan's page in a real
 	python -m pytest tests/browser -m browser
 
 .PHONY: test-contracts
-test-contracts: setup .tools/contracts/.installed .tools/slurm/.installed ## Compare the tests' stand-ins with the real packages of other projects
+test-contracts: setup .tools/contracts/.installed .tools/slurm/.installed .tools/training/.installed ## Compare the tests' stand-ins with the real packages of other projects
 	python -m pytest $(SIDE_BY_SIDE) tests/contracts -m contract
 
 .PHONY: test-xla

@@ -322,7 +322,7 @@ def test_an_unknown_licence_is_told(tmp_path: Path, hub: HubServer) -> None:
 @pytest.mark.usefixtures("hub", "slurm")
 def test_files_that_are_not_read_are_told(tmp_path: Path) -> None:
     result = call(SOURCE, "--to", f"{tmp_path}/data/wiki", "--include", "*", "--yes")
-    assert "2 of them the prepare stage does not read: it reads .jsonl, .parquet, .txt" in words(result)
+    assert "2 of them the prepare stage does not read: it reads .jsonl, .parquet, .txt, .bin, .idx" in words(result)
 
 
 @pytest.mark.usefixtures("slurm")

@@ -100,7 +100,7 @@ def test_parquet_has_a_part_for_each_row_group_and_processes_give_the_same(tmp_p
         ({"model": {**LLAMA, "eos_token_id": 2}}, "has eos_token_id 1, the model 2: write model.eos_token_id: 1"),
         ({"data": {"tokenizer": "/nowhere"}}, "data.tokenizer: cannot read /nowhere"),
         ({"data": {"text_field": "body"}}, "text.jsonl:1: the line has no field 'body'"),
-        ({"data": {"source": "/nowhere/*.txt"}}, "no .jsonl, .parquet or .txt file at /nowhere/*.txt"),
+        ({"data": {"source": "/nowhere/*.txt"}}, "no .jsonl, .parquet, .txt or .bin file at /nowhere/*.txt"),
     ],
 )
 def test_what_cannot_be_used_is_refused_and_leaves_nothing(

@@ -24,7 +24,7 @@ from slipway_jobs.importing.data_set import HUB, READ, S3, DataRefused, DataSet,
 from slipway_jobs.importing.hub import GatedError, HubError, Repository, hub_here, require_access
 from slipway_jobs.importing.presets import Preset, presets
 from slipway_jobs.importing.s3_objects import S3Refused
-from slipway_jobs.recipe.source_files import SUFFIXES
+from slipway_jobs.recipe.source_files import INDEX, SUFFIXES, TOKENS
 from slipway_jobs.run import DataRun, FetchedData
 from slipway_jobs.submit.command import carry_out, run_name
 from slipway_jobs.submit.scheduler_choice import scheduler_of
@@ -219,8 +219,9 @@ def _facts(run: DataRun, found: DataSet, wish: _Wish, environment: Environment, 
     rows.append(("licence", f"{license_}; read it: {found.page}" if found.page else license_))
     kinds = ", ".join(f"{number} {ending}" for ending, number in endings(names))
     rows.append(("files", f"{len(names)} ({kinds}), {_gib(size)}"))
-    if unread := sum(Path(name).suffix not in SUFFIXES for name in names):
-        rows.append(("", f"{unread} of them the prepare stage does not read: it reads {', '.join(SUFFIXES)}"))
+    read = (*SUFFIXES, TOKENS, INDEX)
+    if unread := sum(Path(name).suffix not in read for name in names):
+        rows.append(("", f"{unread} of them the prepare stage does not read: it reads {', '.join(read)}"))
     rows.append(
         ("to", f"{run.data.directory}, which has {_gib(free)} free; FSx copies it to s3://{environment.data_bucket}")
     )

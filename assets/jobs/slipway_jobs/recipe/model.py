@@ -55,8 +55,8 @@ class Data(Section):
     """The text to train on."""
 
     source: str
-    """File, folder or pattern (`/fsx/data/wiki/*.jsonl`) of .jsonl, .parquet or .txt files; a relative path counts from
-    the recipe's folder."""
+    """File, folder or pattern (`/fsx/data/wiki/*.jsonl`) of .jsonl, .parquet or .txt files, or of .bin files with token
+    ids (Megatron's, with an .idx file beside each); a relative path counts from the recipe's folder."""
 
     text_field: str = "text"
     """Field of a JSON line or Parquet row that holds the text."""

@@ -23,12 +23,18 @@ _NOT_OF_THE_WEIGHTS = {
 SUFFIXES = (".jsonl", ".parquet", ".txt")
 """Kinds of file that text is read from."""
 
+TOKENS = ".bin"
+"""Files of token ids that were made before, in Megatron's format. Beside each is its index."""
+
+INDEX = ".idx"
+"""The index's ending."""
+
 FETCHED = "slipway-data.json"
 """File that says what was fetched into a folder; the folder is complete once `done` is beside it."""
 
 _OTHER_SUFFIXES = (
-    *(".json", ".csv", ".tsv", ".gz", ".zst", ".xz", ".bz2", ".zip", ".tar", ".arrow", ".hdf5", ".h5", ".npy", ".bin"),
-    *(".idx", ".tfrecord", ".pdf", ".html", ".md"),
+    *(".json", ".csv", ".tsv", ".gz", ".zst", ".xz", ".bz2", ".zip", ".tar", ".arrow", ".hdf5", ".h5", ".npy"),
+    *(INDEX, ".tfrecord", ".pdf", ".html", ".md"),
 )
 """Kinds of file that people keep text in and that are not read. A folder's name may end in anything else."""
 
@@ -39,10 +45,13 @@ def absolute(path: str, folder: Path) -> str:
 
 
 def source_files(source: str) -> list[Path]:
-    """List the files of text at a source, by name; none when there are none, or when this machine does not see them."""
+    """List the files of text or tokens at a source, by name.
+
+    None when there are none, or when this machine does not see them.
+    """
     folder = Path(source)
     files = folder.rglob("*") if folder.is_dir() else map(Path, glob.glob(source, recursive=True))  # noqa: PTH207 (an absolute pattern)
-    return sorted(file for file in files if file.suffix in SUFFIXES and file.is_file())
+    return sorted(file for file in files if file.suffix in (*SUFFIXES, TOKENS) and file.is_file())
 
 
 def missing_files(recipe: Recipe) -> Iterator[Finding]:
@@ -50,10 +59,10 @@ def missing_files(recipe: Recipe) -> Iterator[Finding]:
 
     A path whose first folder this machine does not have (`/fsx` on a laptop) tells nothing and is passed over.
     """
-    yield from _missing_text(("data", "source"), recipe.data.source)
+    yield from missing_text(("data", "source"), recipe.data.source, recipe)
     if validation := recipe.data.validation:
         key = ("data", "validation", "source")
-        yield from _missing_text(key, validation.source)
+        yield from missing_text(key, validation.source, recipe)
         if both := sorted({*source_files(recipe.data.source)} & {*source_files(validation.source)}):
             fix = "Name other files, or take them out of data.source."
             yield Finding(key, f"{both[0]} is trained on, too: a loss over it validates nothing", fix)
@@ -63,13 +72,24 @@ def missing_files(recipe: Recipe) -> Iterator[Finding]:
         yield Finding(("initial_weights",), f"no model is at {weights} (it has no config.json)", fix)
 
 
-def _missing_text(key: Key, source: str) -> Iterator[Finding]:
-    kinds = ", ".join(SUFFIXES)
+def missing_text(key: Key, source: str, recipe: Recipe) -> Iterator[Finding]:
+    """Yield a finding for each thing that is wrong with the files of a source, which stands at a key of the recipe."""
+    files, kinds = source_files(source), ", ".join((*SUFFIXES, TOKENS))
     fix = f"Name a file, folder or pattern of {kinds} files; on the cluster, put or fetch them below /fsx/data."
     if Path(source).suffix in _OTHER_SUFFIXES and not Path(source).is_dir():
         yield Finding(key, f"{source}: {Path(source).suffix} files are not read", fix)
-    elif _visible(source) and not source_files(source):
+    elif _visible(source) and not files:
         yield Finding(key, f"no file of text is at {source}", fix)
+    tokens = [file for file in files if file.suffix == TOKENS]
+    if tokens and len(tokens) < len(files):
+        yield Finding(
+            key, f"{source} holds text and tokens ({tokens[0].name})", f"Write a pattern, as {source}/*{TOKENS}."
+        )
+    if tokens and recipe.model.architecture == "bert":
+        yield Finding(key, f"{tokens[0]}: BERT's pairs are made of sentences, not of token ids", "Name text.")
+    for file in tokens:
+        if not file.with_suffix(INDEX).is_file():
+            yield Finding(key, f"{file} has no {INDEX} file beside it, which says what it holds", "Copy both.")
     for folder in _incomplete(Path(source)):
         fix = "Wait until `slipway-job status` shows the end of its fetch, or submit the fetch again."
         yield Finding(key, f"{folder} is not complete: a fetch fills it", fix)

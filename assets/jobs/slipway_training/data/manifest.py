@@ -35,13 +35,16 @@ class SourceFile(Section):
 
 
 class Shard(Section):
-    """A file of samples: a NumPy array, one row for each sample."""
+    """A file of samples, one row for each: a NumPy array, or nothing but token ids."""
 
     file: str
-    """Its name."""
+    """Its name; the absolute path of one outside of the folder."""
 
     samples: int
     """Its rows."""
+
+    tokens_of: str | None = None
+    """Type of the token ids, as NumPy names it; None for an array."""
 
 
 class SpecialTokens(Section):

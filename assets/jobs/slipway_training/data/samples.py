@@ -5,13 +5,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from slipway_jobs.run import TrainingRun
-from slipway_training.data.manifest import PAIR_HEADER, Manifest, SpecialTokens, read_manifest
+from slipway_training.data.manifest import PAIR_HEADER, Manifest, Shard, SpecialTokens, read_manifest
 from slipway_training.data.masking import mask_tokens
 from slipway_training.data.order import sample_at
 from slipway_training.strategy import MicroBatch
@@ -39,7 +40,7 @@ class Samples:
         self._first = data_parallel_rank * self._own
         self._manifest = read_manifest(directory)
         _check_fit(run, self._manifest)
-        self._shards = [np.load(directory / shard.file, mmap_mode="r") for shard in self._manifest.shards]
+        self._shards = [_rows(directory, shard, recipe.data.sequence_length) for shard in self._manifest.shards]
         self._ends = list(accumulate(shard.samples for shard in self._manifest.shards))
 
     def of_step(self, step: int) -> list[MicroBatch]:
@@ -66,6 +67,12 @@ class Samples:
         first = self._ends[shard - 1] if shard else 0
         row: npt.NDArray[np.int64] = self._shards[shard][sample - first].astype(np.int64)
         return row
+
+
+def _rows(directory: Path, shard: Shard, length: int) -> Any:
+    if shard.tokens_of is None:
+        return np.load(directory / shard.file, mmap_mode="r")
+    return np.memmap(shard.file, dtype=shard.tokens_of, mode="r", shape=(shard.samples, length))
 
 
 def _pair(

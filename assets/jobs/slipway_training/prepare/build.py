@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from slipway_jobs.recipe.model import Recipe
-from slipway_jobs.recipe.source_files import source_files
+from slipway_jobs.recipe.source_files import SUFFIXES, TOKENS, missing_text, source_files
 from slipway_jobs.run import TrainingRun
 from slipway_training.data.manifest import (
     DONE,
@@ -32,6 +32,7 @@ from slipway_training.prepare.pairs import pair_samples
 from slipway_training.prepare.shard import ShardWriter
 from slipway_training.prepare.sources import Part, changes, describe, parts_of
 from slipway_training.prepare.text import text_samples
+from slipway_training.prepare.token_files import token_shard
 
 
 class PrepareError(Exception):
@@ -62,7 +63,9 @@ def prepare(run: TrainingRun, processes: int) -> Manifest:
     recipe, directory = run.recipe, Path(run.prepared_directory)
     files = source_files(recipe.data.source)
     if not files:
-        raise PrepareError(f"there is no .jsonl, .parquet or .txt file at {recipe.data.source}")
+        raise PrepareError(f"there is no {', '.join(SUFFIXES)} or {TOKENS} file at {recipe.data.source}")
+    if wrong := [f"{one.message}. {one.fix}" for one in missing_text(("data", "source"), recipe.data.source, recipe)]:
+        raise PrepareError("\n".join(wrong))
     sources = tuple(describe(file) for file in files)
     if (directory / DONE).is_file():
         manifest = read_manifest(directory)
@@ -89,7 +92,10 @@ def _fill(work: Path, recipe: Recipe, files: list[Path], sources: Any, processes
     tokenizer = load_tokenizer(recipe)
     tokenizer.model_max_length = recipe.model.max_position_embeddings  # what a published model says
     tokenizer.save_pretrained(work / TOKENIZER)
-    made = list(_make_shards(work, recipe, files, processes))
+    if files[0].suffix == TOKENS:
+        made = list(_token_shards(recipe, files, processes))
+    else:
+        made = list(_make_shards(work, recipe, files, processes))
     encoder = recipe.model.architecture == "bert"
     special = (tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.mask_token_id, tokenizer.pad_token_id)
     manifest = Manifest(
@@ -110,6 +116,14 @@ def _fill(work: Path, recipe: Recipe, files: list[Path], sources: Any, processes
     write_text(work / MANIFEST_FILE, manifest.model_dump_json(indent=2) + "\n")
     write_text(work / DONE, "")
     return manifest
+
+
+def _token_shards(recipe: Recipe, files: list[Path], processes: int) -> Iterator[_Made]:
+    """Check files of token ids: they are read where they are, so that a large data set is not there twice."""
+    for number, file in enumerate(files, start=1):
+        shard, documents = token_shard(file, recipe, processes)
+        print(f"{number}/{len(files)} files of token ids: {shard.samples:,} samples in {file}", flush=True)
+        yield _Made(shard, documents, shard.samples * recipe.data.sequence_length)
 
 
 def _make_shards(work: Path, recipe: Recipe, files: list[Path], processes: int) -> Iterator[_Made]:
