@@ -91,6 +91,9 @@ class Training(Section):
     scaledown_idletime_minutes: Annotated[int, Field(ge=1, le=1440)] = 10
     """Minutes without a job after which Slurm terminates a node."""
 
+    kill_wait_seconds: Annotated[int, Field(ge=30, le=3600)] = 600
+    """Seconds that a job has to save a checkpoint and end, at `scancel`, `scontrol requeue` and its time limit."""
+
     queue_update_strategy: Literal["DRAIN", "TERMINATE", "COMPUTE_FLEET_STOP"] = "DRAIN"
     """What an update that changes a queue does to its running nodes, in ParallelCluster's words."""
 

@@ -59,6 +59,7 @@ def cluster_settings(
             apps=_shared_volume(training.apps, environment),
         ),
         scaledown_idletime_minutes=training.scaledown_idletime_minutes,
+        kill_wait_seconds=training.kill_wait_seconds,
         queue_update_strategy=training.queue_update_strategy,
         log_retention_days=environment.operations.log_retention_days,
         permissions_boundary_arn=environment.permissions_boundary_arn,

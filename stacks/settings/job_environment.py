@@ -31,7 +31,10 @@ def slurm_job_environment(environment: Environment, training: Training, storage:
         for queue in training.queues
     ]
     content = _job_environment(environment, storage, training.cluster_name, queues, training.training_stacks)
-    return content | {"publisher_role_arn": storage.publisher_role.role_arn if storage.publisher_role else None}
+    return content | {
+        "publisher_role_arn": storage.publisher_role.role_arn if storage.publisher_role else None,
+        "kill_wait_seconds": training.kill_wait_seconds,
+    }
 
 
 def kubernetes_job_environment(

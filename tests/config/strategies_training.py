@@ -91,6 +91,7 @@ def trainings(draw: st.DrawFn, region: str, zone: str, addresses: int, *, home_o
             "longest_write_seconds": draw(st.integers(1, 86_400)),
         },
         "scaledown_idletime_minutes": draw(st.integers(1, 1440)),
+        "kill_wait_seconds": draw(st.integers(30, 3600)),
         "queue_update_strategy": draw(st.sampled_from(["DRAIN", "TERMINATE", "COMPUTE_FLEET_STOP"])),
         "parallelcluster_version": _RELEASE.version,
     }

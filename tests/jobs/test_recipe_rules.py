@@ -443,6 +443,27 @@ def test_tells_what_works_and_a_person_should_know(recipe: str, overrides: list[
     assert estimate_of(recipe).notices == ()
 
 
+@pytest.mark.parametrize(
+    ("recipe", "seconds", "told"),
+    [
+        (
+            "llama-3-70b",
+            3600,
+            "a step and two checkpoints before the end take up to 4682 s, and Slurm kills the job 3600 s",
+        ),
+        ("llama-3-70b", 4800, None),
+        ("llama-3-70b", None, None),
+        ("tiny-llama", 30, None),
+    ],
+)
+def test_tells_when_slurm_kills_a_job_before_it_has_saved(recipe: str, seconds: int | None, told: str | None) -> None:
+    where = environment("cpu" if recipe == "tiny-llama" else "trn1").model_copy(update={"kill_wait_seconds": seconds})
+
+    notices = estimate_of(recipe, where=where).notices
+
+    assert [notice.startswith(f"checkpoint: {told}") for notice in notices] == ([True] if told else [])
+
+
 def test_the_mlp_computed_again_saves_memory_and_costs_time() -> None:
     kept, again = (estimate_of("llama-3-70b", f"{RECOMPUTED}={value}") for value in ("selective", "selective_mlp"))
     assert kept.device_memory is not None

@@ -33,17 +33,6 @@ for node in $(scontrol show hostnames "$1"); do
 done
 """
 
-EPILOG = """#!/bin/sh
-# With proctrack/cgroup the SIGKILL at a job's end reaches all its processes; with proctrack/pgid one process group.
-for file in $(grep -lszxF "SLURM_JOB_ID=$SLURM_JOB_ID" /proc/[0-9]*/environ); do
-  if grep -qszxF "SLURM_CONF={configuration}" "$file" && grep -qszxF "SLURMD_NODENAME=$SLURMD_NODENAME" "$file" &&
-    grep -qsz "^SLURM_PROCID=" "$file"; then
-    kill -KILL "$(echo "$file" | tr -dc 0-9)"
-  fi
-done
-exit 0
-"""
-
 
 @dataclass(frozen=True)
 class SlurmFiles:
@@ -135,7 +124,7 @@ class SlurmFiles:
         key.touch(mode=0o600)
         key.write_bytes(munge_key)
         self.configuration.write_text(configuration, encoding="utf-8")
-        for name, text in {"resume": RESUME, "suspend": SUSPEND, "epilog": EPILOG}.items():
+        for name, text in {"resume": RESUME, "suspend": SUSPEND}.items():
             self._script(self.directory / name, text.format(**self._script_values()))
         for command in COMMANDS:
             self._script(
@@ -153,7 +142,6 @@ class SlurmFiles:
     def _script_values(self) -> dict[str, str | Path]:
         return {
             "commands": self.commands,
-            "configuration": self.configuration,
             "environment": self._environment_words(),
             "slurmd": self._program("slurmd-wlm"),
             "slurmstepd": self._program("slurmstepd-wlm"),
@@ -207,7 +195,6 @@ def slurm_configuration(
         # src/plugins/proctrack/cgroup/proctrack_cgroup.c, "they will get all signals, inherited processes will only get
         # SIGKILL"). No cgroups here: this one gives them to one process group, and torchrun's workers are in others.
         "ProctrackType": "proctrack/pgid",
-        "Epilog": directory / "epilog",
         "TaskPlugin": "task/none",
         "JobAcctGatherType": "jobacct_gather/none",
         "SelectType": "select/cons_tres",

@@ -4,11 +4,13 @@ The real slipway_jobs, with stand-ins for slipway_training, slipway_conversion a
 What goes wrong and where a worker waits is said by files in the user's home, which each process looks for:
 
 * `die-RANK-STEP`: that worker ends with status 13 after the step; the file is removed, so it happens once.
+* `slow-save`: a checkpoint after a signal takes 10 seconds.
 * `die-always`: worker 1 ends with status 13 before its first step, each time.
 * `hold-STEP`: workers wait after the step until the file is removed, or until they are asked to stop; each that waits
   makes a file `holding-RANK`.
 
-A worker ends by itself after 15 minutes, and when its run's folder is gone: an interrupted test leaves none behind.
+A worker ends by itself after 15 minutes, without its torchrun, and when its run's folder is gone: an interrupted test
+leaves none behind.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ checkpoints, folder = Path(run["checkpoint_directory"]), Path(run["directory"])
 start = f"at-{os.environ['SLURM_JOB_ID']}-{os.environ.get('SLURM_RESTART_COUNT', '0')}"
 stop = folder / f"{start}-stop"
 latest_end = time.monotonic() + 900
+torchrun = os.getppid()
 
 
 def at(other):
@@ -55,12 +58,20 @@ def save(step):
         (place / "done").touch()
 
 
-def agree():
-    if time.monotonic() > latest_end or not folder.is_dir():
+def live():
+    # Slurm's SIGKILL reaches workers with proctrack/cgroup; with proctrack/pgid it reaches torchrun, and they follow.
+    if time.monotonic() > latest_end or not folder.is_dir() or os.getppid() != torchrun:
         os._exit(14)
+
+
+def agree():
+    live()
     if asked:
         stop.touch()
     if stop.exists():
+        for _ in range(200 if (home / "slow-save").exists() else 0):
+            live()
+            time.sleep(0.05)
         save(step)
         print(f"worker {rank} stopped after step {step}", flush=True)
         sys.exit(0)

@@ -124,6 +124,21 @@ def test_a_job_that_is_told_to_stop_saves_and_is_queued_again(jobs_with_torchrun
     assert "goes on after step 7" in log
 
 
+def test_a_requeued_job_has_time_to_save(short_path: Path) -> None:
+    with LocalSlurm(short_path / "c", nodes=NODES, settings={"KillWait": "600"}) as cluster:
+        jobs = TrainingJobs(cluster, short_path / "u", kit=write_stand_in_kit(short_path / "kit", torchrun=False))
+        say(jobs, "hold-7", "slow-save")
+        run = jobs.submit(RECIPE, restarts__limit=0)
+        wait_until_workers_hold(jobs)
+
+        cluster.run("scontrol", "requeue", jobs.job(run, "train"))
+
+        jobs.wait_for_step(run, 7)
+        (jobs.home / "hold-7").unlink()
+        assert jobs.wait_for(run, "publish") == "COMPLETED", jobs.log(run, "train")
+        assert "goes on after step 7" in jobs.log(run, "train")
+
+
 def test_a_job_whose_node_is_lost_is_queued_again_by_slurm(jobs: TrainingJobs) -> None:
     say(jobs, "hold-7")
     run = jobs.submit(RECIPE, restarts__limit=0)

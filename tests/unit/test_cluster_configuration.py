@@ -51,6 +51,7 @@ PROPS = ClusterConfigurationProps(
     access=ACCESS,
     shared_storage=SharedStorage(lustre_file_system_id="fs-1", home=VOLUME, apps=VOLUME),
     scaledown_idletime_minutes=10,
+    kill_wait_seconds=900,
     queue_update_strategy="DRAIN",
     log_retention_days=30,
     tags={},
@@ -218,7 +219,7 @@ def test_accounting_is_reached_by_the_head_node_alone() -> None:
     assert "sg-1" not in str(configuration["Scheduling"]["SlurmQueues"])
 
 
-def test_slurm_looks_at_idle_nodes_by_itself() -> None:
+def test_slurm_looks_at_idle_nodes_by_itself_and_gives_jobs_time_to_save() -> None:
     settings = cluster_configuration(PROPS)["Scheduling"]["SlurmSettings"]["CustomSlurmSettings"]
 
     assert {key: value for setting in settings for key, value in setting.items()} == {
@@ -226,6 +227,7 @@ def test_slurm_looks_at_idle_nodes_by_itself() -> None:
         "HealthCheckInterval": 300,
         "HealthCheckNodeState": "IDLE",
         "PrologFlags": "Alloc",
+        "KillWait": 900,
     }
 
 

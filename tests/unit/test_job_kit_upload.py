@@ -50,6 +50,7 @@ def test_nodes_prices_and_bandwidth_of_the_default_environment(default: Assembly
     assert told.training_stacks["xla-2.28.1"].compiler == "2.23.6484.0"
     # 4,800 GiB are 4.6875 TiB of 250 MB/s each.
     assert (told.lustre_capacity_gib, told.lustre_throughput_mb_s) == (4800, 1172)
+    assert told.kill_wait_seconds == 600
 
 
 @pytest.mark.parametrize(

@@ -233,6 +233,9 @@ class Environment(Section):
     lustre_throughput_mb_s: int
     """Throughput of /fsx in MB/s: capacity times tier."""
 
+    kill_wait_seconds: int | None = None
+    """Seconds that Slurm gives a job between SIGTERM and SIGKILL; none on Kubernetes."""
+
     inference: tuple[Service, ...] = ()
     """The services of the endpoint; none where the environment has no endpoint."""
 

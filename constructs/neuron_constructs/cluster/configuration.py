@@ -95,6 +95,9 @@ class ClusterConfigurationProps:
     scaledown_idletime_minutes: int
     """Minutes without a job after which a node is terminated."""
 
+    kill_wait_seconds: int
+    """Seconds between Slurm's SIGTERM and its SIGKILL."""
+
     queue_update_strategy: Literal["DRAIN", "TERMINATE", "COMPUTE_FLEET_STOP"]
     """What an update does to running nodes of a changed queue."""
 
@@ -164,6 +167,8 @@ def _scheduling(props: ClusterConfigurationProps) -> dict[str, Any]:
             {"HealthCheckNodeState": "IDLE"},
             # All nodes of a job run the prolog when they are allocated, not each with its first step.
             {"PrologFlags": "Alloc"},
+            # ParallelCluster's 30 s are too short for a checkpoint.
+            {"KillWait": props.kill_wait_seconds},
         ],
     }
     if props.accounting_database:

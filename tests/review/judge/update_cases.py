@@ -180,6 +180,7 @@ QUEUES = [
 SLURM = [
     Edit("`training_stack` of the cluster", {"training.training_stack": "seed-2.20"}),
     Edit("`scaledown_idletime_minutes`", {"training.scaledown_idletime_minutes": 20}),
+    Edit("`kill_wait_seconds`", {"training.kill_wait_seconds": 1200}),
     Edit("`queue_update_strategy` alone", templates=_other_strategy),
     Edit("the interval of the health check (`HealthCheckInterval`)", templates=_health_check_interval),
     Edit("add `storage.accounting_database`", {"storage.accounting_database": {}}),

@@ -96,10 +96,26 @@ def short_time_limit(placement: Placement) -> Iterator[Finding]:
     limit = placement.recipe.restarts.time_limit_hours * 3600
     needed = stop_seconds(placement)
     if needed > limit / 2:
-        what = "two checkpoints" if placement.recipe.checkpoint.asynchronous else "a checkpoint"
-        message = f"a step and {what} before the end take up to {needed:.0f} s of {limit} s"
+        message = f"{_before_the_end(placement)} take up to {needed:.0f} s of {limit} s"
         fix = f"Write {int(4 * needed / 3600) + 1} or more."
         yield Finding(("restarts", "time_limit_hours"), message, fix)
+
+
+def short_kill_wait(placement: Placement) -> Iterator[Finding]:
+    """Notice: Slurm kills a cancelled or requeued job before it has saved."""
+    limit, needed = placement.environment.kill_wait_seconds, stop_seconds(placement)
+    if limit is not None and needed > limit:
+        message = (
+            f"{_before_the_end(placement)} take up to {needed:.0f} s, and Slurm kills the job {limit} s after scancel "
+            "or scontrol requeue (training.kill_wait_seconds)"
+        )
+        yield Finding(("checkpoint",), message, "Save first: scancel --batch --signal=USR1 JOB.")
+
+
+def _before_the_end(placement: Placement) -> str:
+    """Name what `stop_seconds` counts."""
+    checkpoints = "two checkpoints" if placement.recipe.checkpoint.asynchronous else "a checkpoint"
+    return f"a step and {checkpoints} before the end"
 
 
 def short_hang_limit(placement: Placement) -> Iterator[Finding]:

@@ -52,6 +52,7 @@ NOTICES: tuple[Callable[[Placement], Iterator[Finding]], ...] = (
     memory.tight_host,
     checkpoints.slow,
     checkpoints.short_time_limit,
+    checkpoints.short_kill_wait,
     checkpoints.short_hang_limit,
     publication.uncompiled,
     publication.tight_serving_host,
