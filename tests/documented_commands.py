@@ -36,6 +36,8 @@ OTHERS = {
         "systemctl",
         "tr",
     ),
+    # tests/jobs/test_run_script.py runs the example.
+    "bash",
     *(".", "lfs", "readlink", "scontrol", "sinfo", "squeue", "torchrun", "xargs"),
     # tests/training/test_own_environment.py runs them.
     *("/apps/neuron/current/bin/python", "/fsx/envs/mine/bin/pip"),

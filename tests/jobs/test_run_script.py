@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
+import slipway_jobs
 from slipway_jobs.chain.scripts import render
 from slipway_jobs.cli import app
 from slipway_jobs.environment import Environment
@@ -22,6 +24,7 @@ from tests.jobs.kubernetes.manifest_case import LAUNCHERS, OWNER, on_kubernetes
 from tests.kubernetes.manifest_validation import errors_of
 
 TRN1 = ("--queue", "trn1")
+KIT = Path(slipway_jobs.__file__).parents[1]
 CPU = ("--queue", "cpu", "--workers-per-node", "2")
 
 
@@ -144,6 +147,29 @@ def test_a_queue_of_several_types_needs_one_to_be_named(tmp_path: Path) -> None:
     assert call(*TRN1, "--instance-type", "trn1.2xlarge", "train.py").exit_code == 0
     script = (tmp_path / "runs" / "train" / "scripts" / "train.sbatch").read_text()
     assert "#SBATCH --constraint=trn1.2xlarge" in script
+
+
+@pytest.mark.usefixtures("slurm")
+def test_it_takes_what_the_example_of_neuronx_distributed_gives(tmp_path: Path) -> None:
+    folder = tmp_path / "checkout" / "examples" / "training" / "llama" / "tp_zero1_llama_hf_pretrain"
+    folder.mkdir(parents=True)
+    (folder / "tp_zero1_llama_hf_pretrain.py").touch()
+    program = tmp_path / "slipway-job"
+    program.write_text(f'#!/bin/bash\nPYTHONPATH={KIT} exec {sys.executable} -m slipway_jobs "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    words = (KIT / "examples" / "nxd_llama.sh", tmp_path / "checkout", sys.executable, "/fsx/data/mine")
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+
+    asked = subprocess.run(
+        ["bash", *words, "--nodes", "4", "--dry-run"], env=environment, capture_output=True, text=True, check=False
+    )
+
+    assert asked.returncode == 0, asked.stderr
+    assert '[[ "$1" != compile ]] || command+=(--steps_this_run 2)' in asked.stdout
+    assert f"  export PYTHONPATH={folder.parent}\n" in asked.stdout
+    assert f"  cd {folder}\n" in asked.stdout
+    assert "#SBATCH --nodes=4" in asked.stdout
+    assert "--checkpoint_dir /fsx/checkpoints/nxd-llama " in asked.stdout
 
 
 def test_a_script_that_others_can_write_is_refused(tmp_path: Path, slurm: FakeSlurm) -> None:
