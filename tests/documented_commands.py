@@ -36,8 +36,8 @@ OTHERS = {
         "systemctl",
         "tr",
     ),
-    # tests/jobs/test_run_script.py runs the example.
-    "bash",
+    # tests/jobs/test_run_script.py runs the example, tests/slurm/test_shell.py the shell.
+    *("bash", "srun"),
     *(".", "lfs", "readlink", "scontrol", "sinfo", "squeue", "torchrun", "xargs"),
     # tests/training/test_own_environment.py runs them.
     *("/apps/neuron/current/bin/python", "/fsx/envs/mine/bin/pip"),
