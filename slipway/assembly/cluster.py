@@ -90,7 +90,7 @@ def instance_types(resource: Section) -> list[str]:
 
 def accelerated(resource: Section) -> bool:
     """Whether a compute resource has Neuron devices."""
-    return any(facts.instance_type(name).neuron_devices for name in instance_types(resource))
+    return any(facts.devices(name).neuron_devices for name in instance_types(resource))
 
 
 def accelerated_resources(queue: Section) -> list[Section]:

@@ -35,7 +35,7 @@ class LoginNodes(Section):
     """A pool of nodes for people behind a network load balancer, so that the head node only schedules."""
 
     instance_type: str = "m6i.large"
-    """EC2 instance type, x86_64 like the other nodes."""
+    """EC2 instance type, x86_64 like the other nodes. Any CPU type is taken; one without facts is unpriced."""
 
     count: Annotated[int, Field(ge=0, le=10)] = 1
     """How many login nodes run, and are paid, all the time; 0 stops them, which a change of the pool needs first."""

@@ -38,7 +38,7 @@ class ComputeResource(Section):
     """Name of the compute resource; part of the node names that Slurm shows."""
 
     instance_type: str
-    """EC2 instance type of the nodes."""
+    """EC2 instance type of the nodes. Any x86_64 CPU type is taken; one without facts is unpriced."""
 
     min_count: Annotated[int, Field(ge=0)] = 0
     """Nodes that always run, and are paid, from the first minute. Creation fails when EC2 does not have them."""
@@ -56,7 +56,7 @@ class ComputeResource(Section):
         Raises:
             UnknownFact: `efa` is left out and there are no facts about the instance type.
         """
-        return facts.instance_type(self.instance_type).efa_interfaces > 0 if self.efa is None else self.efa
+        return facts.devices(self.instance_type).efa_interfaces > 0 if self.efa is None else self.efa
 
     @property
     def accelerated(self) -> bool:
@@ -65,7 +65,7 @@ class ComputeResource(Section):
         Raises:
             UnknownFact: there are no facts about the instance type.
         """
-        return facts.instance_type(self.instance_type).neuron_devices > 0
+        return facts.devices(self.instance_type).neuron_devices > 0
 
 
 class Queue(Section):

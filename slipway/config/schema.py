@@ -35,6 +35,7 @@ def schema_text() -> str:
 def _keywords_from_facts() -> dict[tuple[str, str], dict[str, Any]]:
     """Return what the facts add to a field's schema, by section and field: an editor offers the values."""
     plain = _one_of(row.name for row in plain_types())
+    any_plain = _or_cpu_type(plain)
     stacks = _one_of(facts.training_stacks())
     open_zfs = facts.open_zfs_deployment(OPEN_ZFS_DEPLOYMENT)
     release = facts.parallelcluster_release(Training.model_fields["parallelcluster_version"].default)
@@ -57,15 +58,21 @@ def _keywords_from_facts() -> dict[tuple[str, str], dict[str, Any]]:
         ("Training", "parallelcluster_version"): _one_of(facts.parallelcluster_releases()),
         ("Training", "operating_system"): _one_of(release.operating_systems),
         ("Training", "training_stack"): stacks,
-        ("HeadNode", "instance_type"): plain,
-        ("LoginNodes", "instance_type"): plain,
+        ("HeadNode", "instance_type"): any_plain,
+        ("LoginNodes", "instance_type"): any_plain,
         ("Queue", "name"): queue_name,
         ("Queue", "training_stack"): stacks,
         ("ComputeResource", "name"): queue_name,
-        ("ComputeResource", "instance_type"): _one_of(row.name for row in node_types()),
+        ("ComputeResource", "instance_type"): _or_cpu_type(_one_of(row.name for row in node_types())),
         ("ServedModel", "engine"): _one_of(facts.inference_engines()),
         ("ServedModel", "instance_type"): _one_of(row.name for row in serving_types()),
     }
+
+
+def _or_cpu_type(known: dict[str, Any]) -> dict[str, Any]:
+    """Return what an editor offers, and beside it any CPU type."""
+    letters = "|".join(facts.quota(facts.instance_family("cpu").on_demand_quota).instance_letters)
+    return {"anyOf": [known, {"pattern": rf"^({letters})[0-9]+[a-z-]*\.[0-9a-z]+$"}]}
 
 
 def _one_of(values: Iterable[object]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ class HeadNode(Section):
     """The node that runs slurmctld. It cannot be resized without replacing the cluster."""
 
     instance_type: str = "m6i.2xlarge"
-    """EC2 instance type, x86_64 like the Trainium nodes."""
+    """EC2 instance type, x86_64 like the Trainium nodes. Any CPU type is taken; one without facts is unpriced."""
 
     root_volume_gib: Annotated[int, Field(ge=50, le=16384)] = 200
     """Size of the encrypted gp3 root volume in GiB."""

@@ -27,10 +27,12 @@ from slipway.facts.engine_settings import CompiledShape, EngineSettings
 from slipway.facts.hardware import (
     InstanceFamily,
     InstanceType,
+    devices,
     instance_families,
     instance_family,
     instance_type,
     instance_types,
+    unpriced_architecture,
 )
 from slipway.facts.inference import (
     InferenceEngine,
@@ -135,6 +137,7 @@ __all__ = [
     "database_engines",
     "database_instance_type",
     "database_instance_types",
+    "devices",
     "driver_problem",
     "drivers_for",
     "efa_installer",
@@ -180,4 +183,5 @@ __all__ = [
     "system_names",
     "training_stack",
     "training_stacks",
+    "unpriced_architecture",
 ]

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
+from slipway.facts.quotas import quota
 from slipway.facts.rows import FrozenList, Row, Text, find, load_rows
 
 UsageClass = Literal["on-demand", "spot", "capacity-block"]
+Architecture = Literal["x86_64", "arm64"]
 _Count = Annotated[int, Field(ge=0)]
 _PositiveCount = Annotated[int, Field(ge=1)]
+
+# Family, generation, processor and further options, size: EC2 instance types guide, "Amazon EC2 instance type naming
+# conventions". Bare metal is left out: it boots for a quarter of an hour, and nothing here was tried on it.
+_NAME = re.compile(r"([a-z]+)[0-9]+([a-z-]*)\.(nano|micro|small|medium|large|[0-9]*xlarge)")
 
 # Disk makers' gigabytes, as EC2 states them, against the binary ones that Linux shows.
 _BYTES_PER_GB = 1000**3
@@ -145,3 +152,44 @@ def instance_type(name: str) -> InstanceType:
         UnknownFact: Slipway knows no such type; the error names similar ones.
     """
     return find("instance type", name, instance_types())
+
+
+def unpriced_architecture(name: str) -> Architecture | None:
+    """Return the processor architecture of a CPU instance type that has no row: its name says it, and no more.
+
+    CPU types are those of EC2's quota on Standard instances; all others have accelerators or a quota of their own.
+
+    Returns:
+        ``arm64`` where the first letter behind the generation is the ``g`` of Graviton, and for ``a1``; else
+        ``x86_64``. None for a type with a row, and for what is not a CPU type's name.
+    """
+    parts = _NAME.fullmatch(name)
+    if name in instance_types() or parts is None:
+        return None
+    family, options, _ = parts.groups()
+    if family not in quota(instance_family("cpu").on_demand_quota).instance_letters:
+        return None
+    return "arm64" if options.startswith("g") or family == "a" else "x86_64"
+
+
+class Devices(NamedTuple):
+    """What of an instance type a set-up depends on."""
+
+    neuron_devices: int
+    efa_interfaces: int
+    network_cards: int
+    nvme_volumes: int
+
+
+def devices(name: str) -> Devices:
+    """Return the devices of an instance type; of a CPU type without a row one network card, and nothing else.
+
+    A second card have 23 of the largest of 1,068 such types (EC2 DescribeInstanceTypes, as shipped in moto 5.2.5).
+
+    Raises:
+        UnknownFact: Slipway knows no such type, and its name is not a CPU type's.
+    """
+    if unpriced_architecture(name):
+        return Devices(neuron_devices=0, efa_interfaces=0, network_cards=1, nvme_volumes=0)
+    row = instance_type(name)
+    return Devices(row.neuron_devices, row.efa_interfaces, row.network_cards, row.nvme_volumes)

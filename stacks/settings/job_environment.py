@@ -118,7 +118,24 @@ def _pod(instance_type: str) -> dict[str, int]:
 
 
 def _instance_types(names: Iterable[str], region: str) -> dict[str, Any]:
-    return {name: _instance_type(facts.instance_type(name), region) for name in sorted(names)}
+    return {
+        name: _UNPRICED if facts.unpriced_architecture(name) else _instance_type(facts.instance_type(name), region)
+        for name in sorted(names)
+    }
+
+
+_UNPRICED: dict[str, Any] = {
+    "vcpus": None,
+    "memory_gib": None,
+    "neuron_devices": 0,
+    "logical_neuron_cores": 0,
+    "neuron_memory_gib": 0,
+    "efa_interfaces": 0,
+    "nvme_gib": 0,
+    "usd_per_hour": None,
+    "price_as_of": None,
+}
+"""What the kit learns of a CPU type without facts."""
 
 
 def _instance_type(row: facts.InstanceType, region: str) -> dict[str, Any]:

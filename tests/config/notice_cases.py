@@ -31,7 +31,30 @@ def checkpoint(billions: int, capacity_gib: int, throughput: int, seconds: int =
     }
 
 
+UNPRICED = "Slipway has no facts about m7i.8xlarge: no sum has its price, and its memory and zones are not checked."
+
 NOTICE_CASES = [
+    Case(
+        "head-node-type-unpriced",
+        {"training.head_node.instance_type": "m7i.8xlarge"},
+        "training.head_node.instance_type",
+        UNPRICED,
+        {"training.head_node.instance_type": "m6i.8xlarge"},
+    ),
+    Case(
+        "login-node-type-unpriced",
+        {"training.login_nodes": {"count": 1, "instance_type": "m7i.8xlarge"}},
+        "training.login_nodes.instance_type",
+        UNPRICED,
+        {"training.login_nodes": {"count": 1, "instance_type": "m6i.8xlarge"}},
+    ),
+    Case(
+        "node-type-unpriced",
+        {f"{RESOURCE}.instance_type": "m7i.8xlarge"},
+        "training.queues[0].compute_resources[0].instance_type",
+        UNPRICED,
+        {f"{RESOURCE}.instance_type": "m6i.8xlarge"},
+    ),
     Case(
         "ssh-range-reachable",
         ssh("203.0.113.0/24"),

@@ -105,6 +105,13 @@ CLUSTER = [
         {"training.head_node.instance_type": "m6i.4xlarge"},
     ),
     Case(
+        "head-node-type-known",
+        {"training.head_node.instance_type": "m7g.2xlarge"},
+        "training.head_node.instance_type",
+        "m7g.2xlarge has an arm64 processor, and the images of all nodes are for x86_64. Write a type with",
+        {"training.head_node.instance_type": "m7i.2xlarge"},
+    ),
+    Case(
         "head-node-without-accelerator",
         {"training.head_node.instance_type": "trn1.2xlarge"},
         "training.head_node.instance_type",
@@ -166,6 +173,13 @@ NODES = [
         {f"{RESOURCE}.instance_type": "trn1.2xlarge"},
     ),
     Case(
+        "node-type-known",
+        {f"{RESOURCE}.instance_type": "c7gn.8xlarge"},
+        "training.queues[0].compute_resources[0].instance_type",
+        "c7gn.8xlarge has an arm64 processor",
+        {f"{RESOURCE}.instance_type": "c7i.8xlarge"},
+    ),
+    Case(
         "node-type-offered",
         {"network.training_availability_zone_id": "usw2-az3"},
         "training.queues[0].compute_resources[0].instance_type",
@@ -208,6 +222,13 @@ NODES = [
         {f"{RESOURCE}.efa": True},
     ),
     Case(
+        "efa-available",
+        {f"{RESOURCE}.instance_type": "m7i.48xlarge", f"{RESOURCE}.efa": True},
+        "training.queues[0].compute_resources[0].efa",
+        "Slipway has no facts about EFA of m7i.48xlarge. Remove this line",
+        {f"{RESOURCE}.instance_type": "m7i.48xlarge", f"{RESOURCE}.efa": False},
+    ),
+    Case(
         "efa-between-nodes",
         {f"{RESOURCE}.efa": False, f"{RESOURCE}.max_count": 2},
         "training.queues[0].compute_resources[0].efa",
@@ -239,6 +260,13 @@ CAPACITY = [
         "training.queues[0].compute_resources[0].instance_type",
         "trn1.2xlarge is not sold as capacity_block",
         {**BLOCK, f"{QUEUE}.capacity_reservation_id": RESERVATION},
+    ),
+    Case(
+        "capacity-type-sold",
+        {**BLOCK, f"{QUEUE}.capacity_reservation_id": RESERVATION, f"{RESOURCE}.instance_type": "m7i.8xlarge"},
+        "training.queues[0].compute_resources[0].instance_type",
+        "EC2 sells types with accelerators in Capacity Blocks, not m7i.8xlarge. Set the queue's capacity_type",
+        {f"{QUEUE}.capacity_type": "spot", f"{RESOURCE}.instance_type": "m7i.8xlarge"},
     ),
     Case(
         "capacity-block-has-reservation",

@@ -48,6 +48,25 @@ def test_instance_type_is_as_ec2_describes_it(name: str) -> None:
     assert {facts.instance_family(row.family).accelerator} - {None} == {device["Name"] for device in devices}
 
 
+def test_the_name_of_a_cpu_type_says_its_architecture() -> None:
+    answers: Mapping[str, Mapping[str, Any]] = ec2_answer("instance_types.json.gz")
+    taken = {name: found for name in answers if (found := facts.unpriced_architecture(name))}
+    assert {"m7i.8xlarge": "x86_64", "m7a.large": "x86_64", "c7gn.xlarge": "arm64", "a1.large": "arm64"}.items() <= (
+        taken.items()
+    )
+    for name, architecture in taken.items():
+        assert architecture in answers[name]["ProcessorInfo"]["SupportedArchitectures"], name
+        assert not {"GpuInfo", "NeuronInfo", "FpgaInfo", "InferenceAcceleratorInfo"} & answers[name].keys(), name
+    assert not taken.keys() & facts.instance_types().keys()
+
+
+@pytest.mark.parametrize("name", ["trn1.64xlarge", "inf1.xlarge", "p5.48xlarge", "g5.xlarge", "m7i.8xlarg", "m7i", ""])
+def test_what_has_accelerators_or_no_name_of_a_type_is_no_cpu_type(name: str) -> None:
+    assert facts.unpriced_architecture(name) is None
+    with pytest.raises(facts.UnknownFact):
+        facts.devices(name)
+
+
 def test_device_memory_is_as_ec2_states_it_but_for_trainium_2() -> None:
     differing = {
         name for name, row in facts.instance_types().items() if row.neuron_memory_gib != device_memory_gib(name)

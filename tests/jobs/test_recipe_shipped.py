@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
+from io import StringIO
 
 import pytest
+from rich.console import Console
 
 from slipway_jobs.arithmetic.device_memory import GIB
+from slipway_jobs.arithmetic.estimate_table import render
 from slipway_jobs.arithmetic.model_size import model_size
 from slipway_jobs.arithmetic.speed import peak_tokens_per_second
 from slipway_jobs.recipe.architecture import Llama
 from slipway_jobs.recipe.load import load_recipe
 from slipway_jobs.recipe.shipped import shipped_recipes
 from tests.assembly import PROJECT
-from tests.jobs.recipe_case import estimate_of, problems_of
+from tests.jobs.recipe_case import environment, estimate_of, problems_of
 
 WHERE = {
     "bert-large-phase-1": "trn1",
@@ -184,3 +187,12 @@ def test_asynchronous_checkpoints_pay_for_a_large_model() -> None:
 def test_the_size_of_a_checkpoint() -> None:
     assert estimate_of("llama-2-7b").checkpoint_bytes == 6_738_415_616 * (2 + 12)
     assert estimate_of("llama-3-8b-native", where="trn2").checkpoint_bytes == 8_030_261_248 * 12
+
+
+def test_a_node_whose_memory_nobody_knows_is_estimated_without_a_limit() -> None:
+    cpu = environment("cpu")
+    types = {name: row.model_copy(update={"memory_gib": None}) for name, row in cpu.instance_types.items()}
+    estimated = estimate_of("tiny-llama", where=cpu.model_copy(update={"instance_types": types}))
+    console = Console(width=200, record=True, file=StringIO())
+    console.print(render(estimated))
+    assert "of an unknown number of GiB (a node, train job)" in console.export_text()

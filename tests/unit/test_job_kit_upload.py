@@ -1,6 +1,7 @@
 """What is uploaded for the job kit."""
 
 import hashlib
+import math
 import re
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from slipway import facts
 from slipway_jobs.environment import Environment
 from slipway_jobs.recipe.attention_order import attention_order
 from slipway_jobs.recipe.model import Hardware
-from tests.assembly import PROJECT, Assembly
+from tests.assembly import PROJECT, Assembly, synthesize
+from tests.config.files import MINIMAL, changed, load
 
 KIT = PROJECT / "assets" / "jobs"
 
@@ -51,6 +53,17 @@ def test_nodes_prices_and_bandwidth_of_the_default_environment(default: Assembly
     # 4,800 GiB are 4.6875 TiB of 250 MB/s each.
     assert (told.lustre_capacity_gib, told.lustre_throughput_mb_s) == (4800, 1172)
     assert told.kill_wait_seconds == 600
+
+
+def test_of_a_cpu_type_without_facts_the_kit_knows_that_it_has_no_accelerator(tmp_path: Path) -> None:
+    path = "training.queues.0.compute_resources.0"
+    small = {f"{path}.instance_type": "m7i.8xlarge", "training.head_node.instance_type": "m7a.xlarge"}
+    told = kit_environment(synthesize(load(tmp_path, changed(MINIMAL, small)), tmp_path / "assembly"))
+
+    unpriced = told.instance_types["m7i.8xlarge"]
+    assert (unpriced.vcpus, unpriced.memory_gib, unpriced.usd_per_hour) == (None, None, None)
+    assert (unpriced.neuron_devices, unpriced.memory_bytes) == (0, math.inf)
+    assert told.queues[0].training_stack is None
 
 
 @pytest.mark.parametrize(

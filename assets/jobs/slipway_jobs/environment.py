@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from typing import Literal
@@ -14,12 +15,6 @@ ENVIRONMENT_FILE = Path("/apps/slipway/jobs/environment.json")
 
 class InstanceType(Section):
     """One EC2 instance type of the cluster's queues, or of the endpoint's hosts."""
-
-    vcpus: int
-    """Virtual CPUs."""
-
-    memory_gib: int
-    """Host memory."""
 
     neuron_devices: int
     """Neuron chips; 0 without."""
@@ -36,11 +31,22 @@ class InstanceType(Section):
     nvme_gib: int
     """Local disks, mounted as /scratch."""
 
+    vcpus: int | None = None
+    """Virtual CPUs; none where they are not known."""
+
+    memory_gib: int | None = None
+    """Host memory; none where it is not known."""
+
     usd_per_hour: float | None = None
     """On-demand list price in the environment's Region; none where none is published."""
 
     price_as_of: str | None = None
     """Date of the price, YYYY-MM-DD."""
+
+    @property
+    def memory_bytes(self) -> float:
+        """Host memory in bytes: no limit where it is not known."""
+        return math.inf if self.memory_gib is None else float(self.memory_gib * 2**30)
 
 
 class Queue(Section):

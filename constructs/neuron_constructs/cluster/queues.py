@@ -21,7 +21,7 @@ class ComputeResource:
     """Name, unique in the queue."""
 
     instance_type: str
-    """EC2 instance type; a row of the facts."""
+    """EC2 instance type: a row of the facts, or any CPU type."""
 
     min_count: int
     """Nodes that always run."""
@@ -106,7 +106,7 @@ def _placement_group(queue: Queue) -> dict[str, Any]:
 
 def _local_storage(queue: Queue) -> dict[str, Any]:
     storage: dict[str, Any] = {"RootVolume": {"Size": 200, "VolumeType": "gp3", "Encrypted": True}}
-    if any(facts.instance_type(resource.instance_type).nvme_volumes for resource in queue.compute_resources):
+    if any(facts.devices(resource.instance_type).nvme_volumes for resource in queue.compute_resources):
         storage["EphemeralVolume"] = {"MountDir": SCRATCH_MOUNT_DIR}
     return storage
 
@@ -124,8 +124,8 @@ def _compute_resource_configuration(resource: ComputeResource) -> dict[str, Any]
 def _compute_node_action(queue: Queue, access: NodeAccess) -> dict[str, Any]:
     """The script learns what each instance type of the queue must show before a job may run on it."""
     expectations = (
-        f"{kind.name}={kind.neuron_devices}:{kind.efa_interfaces if resource.efa else 0}"
+        f"{resource.instance_type}={kind.neuron_devices}:{kind.efa_interfaces if resource.efa else 0}"
         for resource in queue.compute_resources
-        for kind in [facts.instance_type(resource.instance_type)]
+        for kind in [facts.devices(resource.instance_type)]
     )
     return access.node_set_up("compute", queue.training_stack or NO_TRAINING_STACK, *dict.fromkeys(expectations))

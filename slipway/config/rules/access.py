@@ -9,7 +9,7 @@ from slipway.config.environment import Environment
 from slipway.config.problems import Finding, listed, shown
 from slipway.config.ranges import PRIVATE_RANGES, parse_range, range_finding, too_wide
 from slipway.config.rules.arns import other_region
-from slipway.config.rules.offerings import not_offered, plain_types, unknown_type
+from slipway.config.rules.offerings import not_offered, plain_types, unknown_type, unpriced_type
 from slipway.config.rules.registry import environment_notice, environment_rule
 from slipway.config.rules.slurm import slurm_cluster
 from slipway.config.rules.user_ids import shared_names_and_ids
@@ -89,7 +89,13 @@ def ssh_range_reachable(environment: Environment) -> Iterator[Finding]:
 @environment_rule
 def login_node_type_known(environment: Environment) -> Iterator[Finding]:
     """The login nodes' instance type is one that Slipway knows."""
-    yield from unknown_type(_LOGIN_NODE_TYPE, _login_nodes(environment).instance_type, plain_types())
+    yield from unknown_type(_LOGIN_NODE_TYPE, _login_nodes(environment).instance_type, plain_types(), any_cpu_type=True)
+
+
+@environment_notice
+def login_node_type_unpriced(environment: Environment) -> Iterator[Finding]:
+    """The login nodes' instance type is one without facts."""
+    yield from unpriced_type(_LOGIN_NODE_TYPE, _login_nodes(environment).instance_type)
 
 
 @environment_rule

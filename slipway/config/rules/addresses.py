@@ -100,10 +100,10 @@ def _addresses_per_efa_node(training: Training) -> int:
 
 def _interfaces(resource: ComputeResource, training: Training) -> int:
     """Count a node's interfaces: EFA-only ones beside those with an address, without EFA one on each network card."""
-    instance_type = facts.instance_type(resource.instance_type)
+    devices = facts.devices(resource.instance_type)
     if resource.uses_efa:
-        return _addresses_per_efa_node(training) + instance_type.efa_interfaces
-    return instance_type.network_cards
+        return _addresses_per_efa_node(training) + devices.efa_interfaces
+    return devices.network_cards
 
 
 def _cluster_addresses(training: Training) -> dict[str, int]:
@@ -121,7 +121,7 @@ def _node_addresses(training: Training) -> int:
     total = 0
     for queue in training.queues:
         for resource in queue.compute_resources:
-            network_cards = facts.instance_type(resource.instance_type).network_cards
+            network_cards = facts.devices(resource.instance_type).network_cards
             each = _addresses_per_efa_node(training) if resource.uses_efa else network_cards
             total += resource.max_count * each
     return total

@@ -8,8 +8,8 @@ from slipway import facts
 from slipway.config.environment import Environment
 from slipway.config.problems import Finding, Path, listed, shown
 from slipway.config.queues import ComputeResource, Queue
-from slipway.config.rules.offerings import not_offered, plain_types, unknown_type
-from slipway.config.rules.registry import compute_resource_rule, environment_rule, queue_rule
+from slipway.config.rules.offerings import not_offered, plain_types, unknown_type, unpriced_type
+from slipway.config.rules.registry import compute_resource_rule, environment_notice, environment_rule, queue_rule
 from slipway.config.rules.slurm import slurm_cluster
 from slipway.facts import ParallelClusterRelease
 
@@ -120,7 +120,15 @@ def compute_resource_names_distinct(environment: Environment, path: Path, queue:
 @environment_rule
 def head_node_type_known(environment: Environment) -> Iterator[Finding]:
     """The head node's instance type is one that Slipway knows."""
-    yield from unknown_type(_HEAD_NODE_TYPE, slurm_cluster(environment).head_node.instance_type, plain_types())
+    yield from unknown_type(
+        _HEAD_NODE_TYPE, slurm_cluster(environment).head_node.instance_type, plain_types(), any_cpu_type=True
+    )
+
+
+@environment_notice
+def head_node_type_unpriced(environment: Environment) -> Iterator[Finding]:
+    """The head node's instance type is one without facts."""
+    yield from unpriced_type(_HEAD_NODE_TYPE, slurm_cluster(environment).head_node.instance_type)
 
 
 @environment_rule

@@ -6,14 +6,22 @@ from slipway import facts
 from slipway.config.environment import Environment
 from slipway.config.problems import Finding, Path, listed
 from slipway.config.queues import ComputeResource, Queue
-from slipway.config.rules.offerings import no_efa, node_types, not_offered, trains, unknown_type, unused_efa
+from slipway.config.rules.offerings import (
+    no_efa,
+    node_types,
+    not_offered,
+    trains,
+    unknown_type,
+    unpriced_type,
+    unused_efa,
+)
 from slipway.config.rules.registry import compute_resource_notice, compute_resource_rule, queue_rule
 
 
 @compute_resource_rule
 def node_type_known(environment: Environment, path: Path, queue: Queue, resource: ComputeResource) -> Iterator[Finding]:
     """The nodes' instance type is one that Slipway knows."""
-    yield from unknown_type((*path, "instance_type"), resource.instance_type, node_types())
+    yield from unknown_type((*path, "instance_type"), resource.instance_type, node_types(), any_cpu_type=True)
 
 
 @compute_resource_rule
@@ -93,6 +101,14 @@ def counts_in_order(environment: Environment, path: Path, queue: Queue, resource
     if resource.min_count > resource.max_count:
         message = f"is larger than max_count (got {resource.min_count}, max_count is {resource.max_count})"
         yield Finding((*path, "min_count"), message, f"Write {resource.max_count} or less, or raise max_count.")
+
+
+@compute_resource_notice
+def node_type_unpriced(
+    environment: Environment, path: Path, queue: Queue, resource: ComputeResource
+) -> Iterator[Finding]:
+    """The nodes' instance type is one without facts."""
+    yield from unpriced_type((*path, "instance_type"), resource.instance_type)
 
 
 @compute_resource_notice

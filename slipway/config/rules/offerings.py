@@ -8,6 +8,7 @@ from slipway.facts import InstanceType
 
 # Instance types all look alike: p4d.24xlarge is not a misspelled inf2.24xlarge.
 _LIKENESS = 0.8
+_SUCH_AS = "m6i.2xlarge"
 
 
 def serving_types() -> list[InstanceType]:
@@ -31,9 +32,22 @@ def trains(instance_type: InstanceType) -> bool:
     return facts.instance_family(instance_type.family).trains
 
 
-def unknown_type(path: Path, name: str, suitable: Iterable[InstanceType]) -> Iterator[Finding]:
-    """Yield a finding when the facts have no such instance type; it names the suitable ones."""
-    if name not in facts.instance_types():
+def unknown_type(
+    path: Path, name: str, suitable: Iterable[InstanceType], *, any_cpu_type: bool = False
+) -> Iterator[Finding]:
+    """Yield a finding when the facts have no such instance type; it names the suitable ones.
+
+    Args:
+        path: Field with the instance type.
+        name: The instance type.
+        suitable: Those that may stand there.
+        any_cpu_type: Whether a CPU type without facts may, too, as long as its processor is of the images' kind.
+    """
+    architecture = facts.unpriced_architecture(name) if any_cpu_type else None
+    if architecture == "arm64":
+        message = f"{name} has an arm64 processor, and the images of all nodes are for x86_64"
+        yield Finding(path, message, f"Write a type with a processor of Intel or AMD, such as {_SUCH_AS}.")
+    elif architecture is None and name not in facts.instance_types():
         possible = [row.name for row in suitable]
         family, _, size = name.lower().partition(".")
         of_family = [other for other in possible if other.startswith(f"{family}.")]
@@ -43,6 +57,13 @@ def unknown_type(path: Path, name: str, suitable: Iterable[InstanceType]) -> Ite
         yield Finding(
             path, f"Slipway does not know the instance type {shown(name)}", meant or f"Write {listed(possible)}."
         )
+
+
+def unpriced_type(path: Path, name: str) -> Iterator[Finding]:
+    """Yield a notice of a CPU type without facts."""
+    if facts.unpriced_architecture(name):
+        message = f"Slipway has no facts about {name}: no sum has its price, and its memory and zones are not checked"
+        yield Finding(path, message, "Ask EC2 before you deploy: `slipway preflight`, PF04 to PF06.")
 
 
 def not_offered(path: Path, name: str, region: str, zones: tuple[str, ...]) -> Iterator[Finding]:
@@ -85,6 +106,11 @@ def not_sold(path: Path, name: str, capacity_type: str, whose: str) -> Iterator[
     Raises:
         UnknownFact: There are no facts about the instance type.
     """
+    if facts.unpriced_architecture(name):
+        if capacity_type == "capacity_block":
+            message = f"EC2 sells types with accelerators in Capacity Blocks, not {name}"
+            yield Finding(path, message, f"Set {whose} capacity_type to on_demand or spot.")
+        return
     instance_type = facts.instance_type(name)
     sold = [usage_class.replace("-", "_") for usage_class in instance_type.usage_classes]
     if capacity_type not in sold:
@@ -94,9 +120,9 @@ def not_sold(path: Path, name: str, capacity_type: str, whose: str) -> Iterator[
 
 def no_efa(path: Path, name: str, *, efa: bool | None) -> Iterator[Finding]:
     """Yield a finding when EFA is asked for and an instance type does not have it; `path` is the field `efa`."""
-    instance_type = facts.instance_type(name)
-    if efa and not instance_type.efa_interfaces:
-        message = f"{name} has no EFA (facts of {instance_type.as_of})"
+    if efa and not facts.devices(name).efa_interfaces:
+        row = facts.instance_types().get(name)
+        message = f"{name} has no EFA (facts of {row.as_of})" if row else f"Slipway has no facts about EFA of {name}"
         yield Finding(path, message, "Remove this line, or take a type with EFA such as trn1.32xlarge.")
 
 

@@ -80,7 +80,8 @@ def _price(bill: Bill, region: str) -> tuple[facts.Price | None, str | None]:
     try:
         price = facts.price(bill.item, region)
     except facts.UnknownFact as error:
-        return None, str(error)
+        unpriced = f"unpriced: Slipway has no price of {bill.item}"
+        return None, unpriced if facts.unpriced_architecture(bill.item) else str(error)
     if price is None:
         return None, f"no prices of {region}"
     return price, bill.note if price.usd is not None else price.note

@@ -1,6 +1,7 @@
 """What holds for every check there is: refused, throttled, and asked for no more than it says."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +41,10 @@ def _no_registry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def all_needs(needs_of: NeedsFactory, tmp_path: Path) -> tuple[Needs, ...]:
-    """What the environments need, and one with what none of them has."""
-    return (*(needs_of(name) for name in ENVIRONMENTS), handmade(tmp_path, OTHERS))
+    """What the environments need, one with what none of them has, and one with a CPU type without facts."""
+    first, *others = needs_of("default").instance_groups
+    unpriced = replace(needs_of("default"), instance_groups=(replace(first, instance_type="m7i.8xlarge"), *others))
+    return (*(needs_of(name) for name in ENVIRONMENTS), handmade(tmp_path, OTHERS), unpriced)
 
 
 def action(call: Call) -> str:

@@ -1,5 +1,6 @@
 """PF21 and PF23."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,3 +70,15 @@ def test_a_difference_of_more_than_a_hundredth_warns(
     aws.replies["pricing.GetProducts"] = price_list(today)
     answers = {answer.subject: answer for answer in ask("PF23", needs_of("default"), aws)}
     assert answers["trn1.32xlarge on demand in us-west-2"].status == status
+
+
+def test_a_type_without_a_price_is_told_with_that_of_today(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
+    first, *others = needs_of("default").instance_groups
+    needs = replace(needs_of("default"), instance_groups=(replace(first, instance_type="m7i.8xlarge"), *others))
+    aws.replies["pricing.GetProducts"] = price_list(1.6128)
+    answers = {answer.subject: answer for answer in ask("PF23", needs, aws)}
+    unpriced = answers["m7i.8xlarge on demand in us-west-2"]
+    assert (unpriced.status, "AWS lists 1.6128 USD an hour; Slipway has no price" in unpriced.message) == (
+        "warning",
+        True,
+    )

@@ -187,3 +187,23 @@ def test_every_instance_type_counts_against_the_quota_of_its_family() -> None:
             assert letters.group() in facts.quota(key).instance_letters, f"{name} counts against {key}"
     assert facts.quota(facts.instance_type("trn1.32xlarge").on_demand_quota).quota_code == "L-2C3B7624"
     assert facts.quota(facts.instance_type("inf2.xlarge").on_demand_quota).quota_code == "L-1945791B"
+
+
+def test_ec2_is_asked_for_the_vcpus_of_a_cpu_type_without_facts(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
+    groups = tuple(
+        replace(group, instance_type="m7i.8xlarge") if group.purpose == "head node" else group
+        for group in needs_of("default").instance_groups
+    )
+    needs = replace(needs_of("default"), instance_groups=groups)
+    described = {"InstanceType": "m7i.8xlarge", "VCpuInfo": {"DefaultVCpus": 32}}
+    aws.replies |= {
+        "service-quotas.GetServiceQuota": limits({"on_demand_standard": 31}),
+        "ec2.DescribeInstanceTypes": {"InstanceTypes": [described]},
+    }
+    answers = {answer.subject: answer for answer in ask("PF06", needs, aws)}
+    assert "1 x m7i.8xlarge (32 vCPU)" in answers[STANDARD].message
+    assert answers[STANDARD].status == "failed"
+
+    aws.replies["ec2.DescribeInstanceTypes"] = {"InstanceTypes": []}
+    answers = {answer.subject: answer for answer in ask("PF06", needs, aws)}
+    assert answers["m7i.8xlarge for head node"].status == "not_checked"

@@ -1,6 +1,9 @@
 """PF03, PF04 and PF05."""
 
+from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from slipway import facts
 from tests.check.preflight.aws import Aws
@@ -110,3 +113,21 @@ def test_the_facts_agree_with_what_ec2_said_last(aws: Aws, ask: Ask, needs_of: N
     """moto ships an answer of EC2's DescribeInstanceTypes."""
     answers = [answer for name in ("default", "kubernetes") for answer in ask("PF05", needs_of(name), aws)]
     assert {answer.status for answer in answers} == {"passed"}, answers
+
+
+@pytest.mark.parametrize(("architecture", "status"), [("x86_64", "passed"), ("arm64", "failed")])
+def test_what_ec2_says_of_a_cpu_type_without_facts_is_told(
+    architecture: str, status: str, aws: Aws, ask: Ask, needs_of: NeedsFactory
+) -> None:
+    first, *others = needs_of("default").instance_groups
+    needs = replace(needs_of("default"), instance_groups=(replace(first, instance_type="m7i.8xlarge"), *others))
+    told = {
+        "InstanceType": "m7i.8xlarge",
+        "VCpuInfo": {"DefaultVCpus": 32},
+        "MemoryInfo": {"SizeInMiB": 131072},
+        "ProcessorInfo": {"SupportedArchitectures": [architecture]},
+    }
+    aws.replies["ec2.DescribeInstanceTypes"] = {"InstanceTypes": [told, *(described(name) for name in NAMES)]}
+    answers = {answer.subject: answer for answer in ask("PF05", needs, aws)}
+    assert answers["m7i.8xlarge"].status == status
+    assert f"EC2 says 32 vCPU, 128 GiB of memory, {architecture}" in answers["m7i.8xlarge"].message

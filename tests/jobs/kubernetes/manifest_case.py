@@ -36,7 +36,7 @@ def on_kubernetes(
 ) -> Environment:
     """Return an environment whose queues are node groups. What a pod has of a node is made up."""
     nodes = {
-        name: PodResources(cpu_millicores=row.vcpus * 950, memory_mib=row.memory_gib * 900)
+        name: PodResources(cpu_millicores=(row.vcpus or 0) * 950, memory_mib=(row.memory_gib or 0) * 900)
         for name, row in environment.instance_types.items()
     }
     kubernetes = Kubernetes(

@@ -42,7 +42,7 @@ def alone(resource_type: str, properties: dict[str, Any], region: str = "us-west
     return estimate((Stack("alone", region, template, {}, termination_protection=False),))
 
 
-def with_queue(stacks: tuple[Stack, ...], **changes: int) -> tuple[Stack, ...]:
+def with_queue(stacks: tuple[Stack, ...], **changes: int | str) -> tuple[Stack, ...]:
     """The same stacks with another first compute resource."""
     changed = []
     for stack in stacks:
@@ -187,6 +187,16 @@ def test_a_capacity_block_is_named_without_a_price(ultracluster: Assembly) -> No
     assert (line.billing, line.idle_quantity, line.peak_quantity) == ("unknown", 16, 16)
     assert line.note == "paid when the Capacity Block is bought, at the price of the offer"
     assert line_of(ultracluster, "volumes of queue block").idle_usd_per_hour
+
+
+def test_a_cpu_type_without_facts_is_unpriced(default: Assembly) -> None:
+    before = estimate(read_stacks(default.directory))
+    cost = estimate(with_queue(read_stacks(default.directory), InstanceType="m7i.8xlarge"))
+    [line] = [line for line in cost.unknown if "m7i.8xlarge" in line.what]
+
+    assert (line.idle_usd_per_hour, line.peak_usd_per_hour, line.peak_quantity) == (None, None, 4)
+    assert line.note == "unpriced: Slipway has no price of m7i.8xlarge"
+    assert cost.peak_usd_per_hour == pytest.approx(before.peak_usd_per_hour - 4 * 21.50)
 
 
 def test_a_reservation_bills_whether_nodes_run_or_not(ultracluster: Assembly) -> None:

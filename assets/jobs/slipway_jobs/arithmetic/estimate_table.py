@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
@@ -81,7 +82,8 @@ def _memories(estimate: Estimate) -> list[tuple[str, str]]:
 
 
 def _memory(whose: str, memory: Memory) -> str:
-    return f"{gib(memory.total)} of {memory.limit / GIB:.0f} GiB ({whose}): {memory.breakdown()}"
+    limit = "an unknown number of" if math.isinf(memory.limit) else f"{memory.limit / GIB:.0f}"
+    return f"{gib(memory.total)} of {limit} GiB ({whose}): {memory.breakdown()}"
 
 
 def _time(estimate: Estimate) -> list[tuple[str, str]]:

@@ -21,7 +21,7 @@ def training_host_memory(placement: Placement) -> Memory:
         # Of data parallelism worker 0 alone saves.
         copies = 1 if placement.recipe.parallelism.strategy == "data_parallel" else workers
         parts["a checkpoint on its way"] = exactly(checkpoint_bytes_of_a_worker(placement) * copies)
-    return Memory(parts, float(placement.instance.memory_gib * GIB))
+    return Memory(parts, placement.instance.memory_bytes)
 
 
 def compile_host_memory(placement: Placement) -> Memory | None:
@@ -36,7 +36,7 @@ def compile_host_memory(placement: Placement) -> Memory | None:
             high=table.compiler_process_gib.high * table.compiler_processes * GIB,
         ),
     }
-    return Memory(parts, float(placement.instance.memory_gib * GIB))
+    return Memory(parts, placement.instance.memory_bytes)
 
 
 def checkpoint_bytes(placement: Placement) -> int:

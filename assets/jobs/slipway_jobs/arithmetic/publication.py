@@ -101,7 +101,7 @@ def tight_host(weight_bytes: int, service: Service, environment: Environment) ->
         service: the service.
         environment: the environment.
     """
-    memory = environment.instance_types[service.instance_type].memory_gib * GIB
+    memory = environment.instance_types[service.instance_type].memory_bytes
     if weight_bytes <= memory * HOST_SHARE:
         return None
     return (
@@ -120,7 +120,7 @@ def larger_host(weight_bytes: int, service: Service, environment: Environment) -
         environment: the environment.
     """
     known = environment.instance_types
-    enough = [name for name in service.larger_hosts if weight_bytes <= known[name].memory_gib * GIB * HOST_SHARE]
+    enough = [name for name in service.larger_hosts if weight_bytes <= known[name].memory_bytes * HOST_SHARE]
     cheapest = {name.partition(".")[0]: name for name in reversed(enough)}.values()
     hosts = [f"{name} ({_price(known[name])})" for name in sorted(cheapest, key=enough.index)]
     if not hosts:

@@ -97,7 +97,7 @@ def _memory_problems(export: Export, model: Model, service: Service, environment
             f"which {device * _DEVICE_SHARE / _GIB:.1f} GiB are free for them: more cores, a smaller batch_size or "
             "sequence_length"
         )
-    if weights > host.memory_gib * _GIB:
+    if weights > host.memory_bytes:
         yield (
             f"the weights ({weights / _GIB:.1f} GiB) do not fit into the {host.memory_gib} GiB of host memory that "
             f"{service.instance_type} loads them through. {larger_host(weights, service, environment)}"

@@ -77,7 +77,7 @@ def _spending(limit: float, idle: float, peak: float, unpriced: list[str]) -> st
 def prices(needs: Needs, account: Account) -> Iterator[Answer]:
     """Compare the facts' hourly prices of the instance types on demand with AWS's price list."""
     bought = {group.instance_type for group in needs.instance_groups if group.purchase == "on_demand"}
-    for name in sorted(bought & set(facts.instance_types())):
+    for name in sorted(name for name in bought if name in facts.instance_types() or facts.unpriced_architecture(name)):
         stacks = tuple(sorted({group.stack for group in needs.instance_groups if group.instance_type == name}))
         yield _compared(name, needs.region, _list_price(name, needs.region, account)).model_copy(
             update={"stacks": stacks}
@@ -85,6 +85,14 @@ def prices(needs: Needs, account: Account) -> Iterator[Answer]:
 
 
 def _compared(name: str, region: str, today: float | None) -> Answer:
+    if name not in facts.instance_types():
+        return Answer(
+            check="PF23",
+            status="warning",
+            subject=f"{name} on demand in {region}",
+            message=f"AWS lists {_usd(today)}; Slipway has no price, and its sums are without this type",
+            fix="add it to the sums of `slipway plan` by hand, or a row to slipway/facts/data/prices.yaml",
+        )
     row = facts.on_demand_price(name, region)
     ours = row.usd if row else None
     same = today == ours if today is None or ours is None else abs(today - ours) <= _TOLERANCE * today

@@ -80,7 +80,7 @@ def _nat_gateways_of_others(needs: Needs, account: Account) -> Counter[str]:
 
 def _interfaces(needs: Needs, account: Account) -> Iterator[Answer]:
     """Yield whether all nodes together find network interfaces; each EFA interface of a node is one."""
-    known = [group for group in needs.instance_groups if group.instance_type in facts.instance_types()]
+    known = [group for group in needs.instance_groups if _known(group.instance_type)]
     needed = sum(group.peak_count * _interfaces_of(group.instance_type) for group in known)
     if not needed:
         return
@@ -100,8 +100,12 @@ def _interfaces(needs: Needs, account: Account) -> Iterator[Answer]:
     yield headroom.answer(allowed, needs.region, what="all nodes at their highest counts", worst="warning")
 
 
+def _known(instance_type: str) -> bool:
+    return instance_type in facts.instance_types() or facts.unpriced_architecture(instance_type) is not None
+
+
 def _interfaces_of(instance_type: str) -> int:
-    found = facts.instance_type(instance_type)
+    found = facts.devices(instance_type)
     return max(found.network_cards, found.efa_interfaces)
 
 

@@ -10,6 +10,7 @@ from slipway.assembly.instances import InstanceGroup
 from slipway.aws.account import Account
 from slipway.check.preflight.answer import Answer
 from slipway.check.preflight.check import check
+from slipway.check.preflight.described_types import describe_types
 from slipway.check.preflight.needs import Needs
 from slipway.check.preflight.quota_headroom import LIMIT_ACTIONS, QuotaHeadroom, UnknownLimitError, limit, unknown_limit
 from slipway.check.preflight.reservations import live_reservations
@@ -18,6 +19,9 @@ from slipway.check.preflight.running import RUNNING_ACTIONS, is_ours, running_in
 _LETTERS = re.compile(r"[a-z]+")
 _RESERVED = "a reservation counts from the day it is made on, used or not: what runs in it needs no more than it has"
 """EC2 User Guide, "On-Demand Capacity Reservation concepts", limits."""
+
+Vcpus = Mapping[str, int]
+"""By instance type."""
 
 _BLOCK = "capacity-block"
 """Lifecycle of an instance in a Capacity Block: "Instances in a Capacity Block don't count against your On-Demand
@@ -29,7 +33,7 @@ Instances limits" (EC2 User Guide, "Capacity Blocks for ML", considerations)."""
     "vCPU quotas of EC2",
     stage="quota",
     prevents="Nodes never start: in a new account the quotas of Trainium and Inferentia instances are 0.",
-    actions=(*LIMIT_ACTIONS, *RUNNING_ACTIONS, "ec2:DescribeCapacityReservations"),
+    actions=(*LIMIT_ACTIONS, *RUNNING_ACTIONS, "ec2:DescribeCapacityReservations", "ec2:DescribeInstanceTypes"),
 )
 def vcpu_quotas(needs: Needs, account: Account) -> Iterator[Answer]:
     """Add up what everything that can be launched takes of each quota, and what runs now.
@@ -39,10 +43,11 @@ def vcpu_quotas(needs: Needs, account: Account) -> Iterator[Answer]:
     Nodes of Capacity Blocks count against no quota.
     """
     by_quota: dict[str, list[InstanceGroup]] = defaultdict(list)
+    vcpus = _vcpus_of_types(needs, account)
     for group in needs.instance_groups:
         if group.purchase == "capacity_block":
             continue
-        if group.instance_type in facts.instance_types():
+        if group.instance_type in vcpus:
             by_quota[_quota_key(group)].append(group)
         else:
             yield _unknown_type(group)
@@ -56,18 +61,18 @@ def vcpu_quotas(needs: Needs, account: Account) -> Iterator[Answer]:
             yield unknown_limit("PF06", subject, error, stacks)
             continue
         used = _used_by_others(quota, needs, account) + _unused_places(quota, needs, account)
-        headroom = QuotaHeadroom("PF06", quota, subject, _vcpus(launched, "peak_count"), used, stacks)
-        yield _answer(headroom, launched, allowed, needs.region)
+        headroom = QuotaHeadroom("PF06", quota, subject, _sum(launched, "peak_count", vcpus), used, stacks)
+        yield _answer(headroom, launched, allowed, needs.region, vcpus)
 
 
-def _answer(headroom: QuotaHeadroom, launched: list[InstanceGroup], allowed: int, region: str) -> Answer:
+def _answer(headroom: QuotaHeadroom, launched: list[InstanceGroup], allowed: int, region: str, vcpus: Vcpus) -> Answer:
     """Return whether the instance_groups of one quota fit."""
     bought = [group for group in launched if not group.capacity_reservation]
     now_and_then = (group for group in bought if group.peak_count and not group.idle_count)
-    least = _vcpus(bought, "idle_count") + max(map(_vcpu_of, now_and_then), default=0)
+    least = _sum(bought, "idle_count", vcpus) + max((vcpus[group.instance_type] for group in now_and_then), default=0)
     never_starts = least > 0 and least + headroom.used > allowed
     answer = headroom.answer(allowed, region, what="peak", worst="failed" if never_starts else "warning")
-    said = [f"{_listed(launched)}; {answer.message}"]
+    said = [f"{_listed(launched, vcpus)}; {answer.message}"]
     if answer.status == "failed":
         said.append(f"not even the {least:,} vCPU that must always fit do")
     if answer.status != "passed" and len(bought) < len(launched):
@@ -75,25 +80,32 @@ def _answer(headroom: QuotaHeadroom, launched: list[InstanceGroup], allowed: int
     return answer.model_copy(update={"message": ". ".join(said)})
 
 
-def _listed(launched: list[InstanceGroup]) -> str:
+def _listed(launched: list[InstanceGroup], vcpus: Vcpus) -> str:
     """Return the sum that makes the peak, for example `4 x trn1.32xlarge (128 vCPU)`."""
     counts: dict[str, int] = defaultdict(int)
     for group in launched:
         counts[group.instance_type] += group.peak_count
-    return " + ".join(f"{count} x {name} ({facts.instance_type(name).vcpus} vCPU)" for name, count in counts.items())
+    return " + ".join(f"{count} x {name} ({vcpus[name]} vCPU)" for name, count in counts.items())
 
 
 def _quota_key(group: InstanceGroup) -> str:
-    instance_type = facts.instance_type(group.instance_type)
-    return instance_type.spot_quota if group.purchase == "spot" else instance_type.on_demand_quota
+    row = facts.instance_types().get(group.instance_type)
+    # Of types without facts, those of the quota of types without accelerator are taken.
+    family = facts.instance_family(row.family if row else "cpu")
+    return family.spot_quota if group.purchase == "spot" else family.on_demand_quota
 
 
-def _vcpu_of(group: InstanceGroup) -> int:
-    return facts.instance_type(group.instance_type).vcpus
+def _vcpus_of_types(needs: Needs, account: Account) -> Vcpus:
+    """Return the vCPUs of each instance type: EC2's word for CPU types without facts, where it knows them here."""
+    launched = {group.instance_type for group in needs.instance_groups}
+    found = {name: facts.instance_type(name).vcpus for name in launched & set(facts.instance_types())}
+    unpriced = sorted(name for name in launched if facts.unpriced_architecture(name))
+    described = describe_types(unpriced, account)
+    return found | {name: int(type_["VCpuInfo"]["DefaultVCpus"]) for name, type_ in described.items()}
 
 
-def _vcpus(launched: list[InstanceGroup], count: str) -> int:
-    return sum(getattr(group, count) * _vcpu_of(group) for group in launched)
+def _sum(launched: list[InstanceGroup], count: str, vcpus: Vcpus) -> int:
+    return sum(getattr(group, count) * vcpus[group.instance_type] for group in launched)
 
 
 def _used_by_others(quota: facts.Quota, needs: Needs, account: Account) -> int:
@@ -149,7 +161,7 @@ def _unknown_type(group: InstanceGroup) -> Answer:
         check="PF06",
         status="not_checked",
         subject=f"{group.instance_type} for {group.purpose}",
-        message="the facts do not have this instance type, so not its vCPUs and its quota",
+        message="neither the facts nor EC2 in this Region know this instance type, so not its vCPUs and its quota",
         fix=f"add a row {group.instance_type} to slipway/facts/data/instance_types.yaml",
         stacks=(group.stack,),
     )

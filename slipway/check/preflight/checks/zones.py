@@ -1,12 +1,14 @@
 """Availability Zones, what EC2 offers in them, and whether the facts about instance types still hold."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from slipway import facts
 from slipway.aws.account import Account
 from slipway.check.preflight.answer import Answer
 from slipway.check.preflight.check import check
+from slipway.check.preflight.described_types import describe_types
 from slipway.check.preflight.needs import Needs
 
 _AVAILABLE, _UNAVAILABLE = "available", "unavailable"
@@ -104,35 +106,41 @@ def _choose_zones(needs: Needs) -> str:
 )
 def instance_facts(needs: Needs, account: Account) -> Iterator[Answer]:
     """Compare what Slipway believes of the instance types with what EC2 says of them."""
-    wanted = sorted({group.instance_type for group in needs.instance_groups} & set(facts.instance_types()))
-    if not wanted:
-        return
-    # A filter, because asking for a type that the Region does not know is an error.
-    filters = [{"Name": "instance-type", "Values": wanted}]
-    described = {
-        found["InstanceType"]: found
-        for found in account.listing("ec2", "describe_instance_types", "InstanceTypes", Filters=filters)
-    }
-    for name in wanted:
-        differences = list(_differences(facts.instance_type(name), described[name])) if name in described else []
-        yield Answer(
-            check="PF05",
-            status="failed" if differences or name not in described else "passed",
-            subject=name,
-            message=_facts_message(name, differences, described),
-            fix=f"correct the row {name} in slipway/facts/data/instance_types.yaml"
-            if differences
-            else f"choose another instance type than {name}, or another Region"
-            if name not in described
-            else None,
-            stacks=tuple(sorted({group.stack for group in needs.instance_groups if group.instance_type == name})),
+    wanted = sorted({group.instance_type for group in needs.instance_groups})
+    asked = [name for name in wanted if name in facts.instance_types() or facts.unpriced_architecture(name)]
+    described = describe_types(asked, account)
+    for name in asked:
+        yield _compared(name, described.get(name)).model_copy(
+            update={
+                "stacks": tuple(sorted({group.stack for group in needs.instance_groups if group.instance_type == name}))
+            }
         )
 
 
-def _facts_message(name: str, differences: list[str], described: dict[str, Any]) -> str:
-    if name not in described:
-        return "EC2 does not know it in this Region"
-    return "; ".join(differences) or "processors, EFA interfaces and Neuron devices are as Slipway believes"
+def _compared(name: str, said: dict[str, Any] | None) -> Answer:
+    row = facts.instance_types().get(name)
+    answer = partial(Answer, check="PF05", subject=name)
+    if said is None:
+        fix = f"choose another instance type than {name}, or another Region"
+        return answer(status="failed", message="EC2 does not know it in this Region", fix=fix)
+    if row is None:
+        return _told(answer, said)
+    if differences := list(_differences(row, said)):
+        fix = f"correct the row {name} in slipway/facts/data/instance_types.yaml"
+        return answer(status="failed", message="; ".join(differences), fix=fix)
+    return answer(status="passed", message="processors, EFA interfaces and Neuron devices are as Slipway believes")
+
+
+def _told(answer: Callable[..., Answer], said: dict[str, Any]) -> Answer:
+    """Say what EC2 knows of a CPU type without facts, and whether the nodes' images boot on it."""
+    architectures = said["ProcessorInfo"]["SupportedArchitectures"]
+    told = (
+        f"Slipway has no facts about it; EC2 says {said['VCpuInfo']['DefaultVCpus']} vCPU, "
+        f"{said['MemoryInfo']['SizeInMiB'] / 1024:g} GiB of memory, {', '.join(architectures)}"
+    )
+    if "x86_64" in architectures:
+        return answer(status="passed", message=told)
+    return answer(status="failed", message=told, fix="choose a type for x86_64: the images of all nodes are")
 
 
 def _differences(believed: facts.InstanceType, said: dict[str, Any]) -> Iterator[str]:

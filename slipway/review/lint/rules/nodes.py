@@ -36,7 +36,7 @@ def efa_between_trainium_nodes(cluster: Cluster, resource: Section) -> Iterator[
     if max_count(cluster, resource) < 2 or resource.section("Efa").flag("Enabled", default=False):
         return
     for name in instance_types(resource):
-        kind = facts.instance_type(name)
+        kind = facts.devices(name)
         if kind.neuron_devices and kind.network_cards > 1:
             yield resource.finding(f"{name} has {kind.efa_interfaces} EFA interfaces, and they are off", "Efa")
 
@@ -240,4 +240,4 @@ def _addresses(cluster: Cluster, resource: Section) -> int:
     """Count a node's addresses: with EFA the other interfaces have none, without it each network card has one."""
     if resource.section("Efa").flag("Enabled", default=False):
         return cluster.release.addresses_per_efa_node
-    return max(facts.instance_type(name).network_cards for name in instance_types(resource))
+    return max(facts.devices(name).network_cards for name in instance_types(resource))
