@@ -68,8 +68,8 @@ node_modules/.installed: package.json package-lock.json .npmrc | $(VENV)/.runtim
 	.tools/$*/bin/python $(INSTALL) $(LOCKED) $<
 	@touch $@
 
-# Without hashes: PyTorch for the CPU alone is another file on each index. No job that reaches AWS installs it.
-.tools/training/.installed .tools/xla/.installed: .tools/%/.installed: requirements-%.txt | python-found
+# Without hashes: PyTorch for the CPU alone is another file on each index. No job that reaches AWS installs them.
+.tools/training/.installed .tools/xla/.installed .tools/mlflow/.installed: .tools/%/.installed: requirements-%.txt | python-found
 	@echo "set-up: $* into .tools/$* (once, one or two minutes; xla takes 8 GB)"
 	"$$PYTHON" -m venv .tools/$*
 	.tools/$*/bin/python $(INSTALL) --requirement $<
@@ -116,7 +116,7 @@ test-browser: setup .tools/chromium/.installed ## Open the plan's page in a real
 	python -m pytest tests/browser -m browser
 
 .PHONY: test-contracts
-test-contracts: setup .tools/contracts/.installed .tools/slurm/.installed .tools/training/.installed ## Compare the tests' stand-ins with the real packages of other projects
+test-contracts: setup .tools/contracts/.installed .tools/slurm/.installed .tools/training/.installed .tools/mlflow/.installed ## Compare the tests' stand-ins with the real packages of other projects
 	python -m pytest $(SIDE_BY_SIDE) tests/contracts -m contract
 
 .PHONY: test-xla

@@ -10,6 +10,7 @@ from slipway_jobs.running.command import run
 from slipway_jobs.submit.command import cancel, submit
 from slipway_jobs.watching.command import logs, status, tensorboard
 from slipway_jobs.watching.neuron_top import top
+from slipway_jobs.watching.tracking import track
 
 app = typer.Typer(
     name="slipway-job",
@@ -23,7 +24,7 @@ app = typer.Typer(
     callback=close_to_others,
 )
 
-for command in (recipes, check, submit, status, logs, top, tensorboard, cancel):
+for command in (recipes, check, submit, status, logs, top, tensorboard, track, cancel):
     app.command()(command)
 app.command(name="import")(import_model)
 app.command()(fetch)

@@ -42,7 +42,7 @@ SCRIPT_WORK = ("program", "arguments", "compile_arguments", "nodes", "python")
 
 def differences(old: Recipe, new: Recipe) -> dict[str, tuple[Any, Any]]:
     """Return the keys whose values differ, with both values."""
-    before, after = dict(_flat(old.model_dump())), dict(_flat(new.model_dump()))
+    before, after = dict(flat(old.model_dump())), dict(flat(new.model_dump()))
     return {
         key: (before.get(key), after.get(key))
         for key in sorted(before.keys() | after.keys())
@@ -93,10 +93,11 @@ def _consequence(key: str, recipe: Recipe) -> tuple[Stage, ...] | None:
     return next((undone for prefix, undone in CHANGEABLE.items() if f"{key}.".startswith(f"{prefix}.")), None)
 
 
-def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield a recipe's values by their dotted keys; what is left out is not there."""
     for name, value in values.items():
         if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{name}.")
+            yield from flat(value, f"{prefix}{name}.")
         elif value is not None:
             yield f"{prefix}{name}", value
 
