@@ -60,8 +60,8 @@ def make_run(folder: Path, model: dict[str, Any], **sections: Any) -> TrainingRu
     for key, value in sections.items():
         recipe[key] = {**recipe.get(key, {}), **value} if isinstance(value, dict) else value
     recipe["data"] = {"source": str(folder / "text.jsonl"), **recipe["data"]}
-    paths = ("checkpoint_directory", "prepared_directory", "converted_directory", "scratch_directory")
-    paths += ("validation_directory",)
+    parts = ("checkpoint", "prepared", "validation", "converted", "scratch")
+    paths = [f"{part}_directory" for part in parts]
     values = {
         "name": "tiny",
         "recipe": recipe,

@@ -70,8 +70,8 @@ def _index(file: Path) -> tuple[np.dtype[np.integer], int, int]:
         raise DocumentError(f"{file}: version {version} with type {code} is not known; token ids are whole numbers")
     if file.stat().st_size < _HEADER.size + sequences * (4 + 8) + documents * 8:
         raise DocumentError(f"{file}: it ends early: it should name {sequences} sequences")
-    lengths = np.memmap(file, dtype=np.int32, mode="r", offset=_HEADER.size, shape=(sequences,)) if sequences else []
-    return np.dtype(_TYPES[code]), max(0, documents - 1), int(np.sum(lengths, dtype=np.int64))
+    lengths = np.fromfile(file, dtype=np.int32, count=sequences, offset=_HEADER.size)
+    return np.dtype(_TYPES[code]), max(0, documents - 1), int(lengths.sum(dtype=np.int64))
 
 
 def _bounds(file: Path, kind: np.dtype[np.integer], start: int) -> tuple[int, int, int]:
