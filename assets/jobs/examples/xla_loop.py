@@ -46,7 +46,7 @@ while step < options.steps:
     samples, wanted = batch()
     optimizer.zero_grad()
     loss = torch.nn.functional.mse_loss(model(samples), wanted)
-    loss.backward()
+    loss.backward()  # type: ignore[no-untyped-call]
     xm.optimizer_step(optimizer)
     # All workers stop at the same step: the signal may reach one before a step and another one after it.
     stop = xm.all_reduce(xm.REDUCE_MAX, torch.tensor(float(bool(stopping))).to(device))
