@@ -32,7 +32,7 @@ from slipway import facts
 from slipway.config import inference as spec
 from slipway.config.environment import Environment
 from stacks.settings.lifetimes import log_retention
-from stacks.settings.served_model import model_source, rolled_out_service, scales
+from stacks.settings.served_model import host_zones, model_source, rolled_out_service, scales
 from stacks.storage import StorageStack
 
 SCRIPTS = Path(__file__).parent.parent / "assets" / "inference"
@@ -217,7 +217,7 @@ class ServedModel(Construct):
     ) -> ModelService:
         """Create the model's service, or that of a candidate: one task, no spare host."""
         wanted, around = self.spec, self._context
-        offered = facts.offered_zone_ids(wanted.instance_type, around.environment.region)
+        zones, reservation = host_zones(wanted, around.environment.region), wanted.capacity_reservation
         targets = self.route.candidate_target_group if candidate else self.route.target_group
         assert targets is not None
         return ModelService(
@@ -227,7 +227,7 @@ class ServedModel(Construct):
                 name=self._candidate_name if candidate else self.service_name,
                 cluster=around.cluster,
                 vpc=around.vpc,
-                subnets=tuple(subnet for zone, subnet in around.private_subnets.items() if zone in offered),
+                subnets=tuple(subnet for zone, subnet in around.private_subnets.items() if zone in zones),
                 target_group=targets,
                 load_balancer_security_group=around.endpoint.security_group,
                 engine=self.engine,
@@ -237,6 +237,8 @@ class ServedModel(Construct):
                 ami_id=wanted.host_image.ami_id if wanted.host_image else None,
                 neuron_runtime=self.engine.runtime_in(wanted.image),
                 instance_type=wanted.instance_type,
+                capacity_reservation_id=reservation.id if reservation else None,
+                capacity_block=reservation is not None and reservation.capacity_type == "capacity_block",
                 model=model,
                 compiled=facts.CompiledShape(**wanted.compiled.model_dump()) if wanted.compiled else None,
                 limits=wanted.limits.model_dump(exclude_none=True),

@@ -206,7 +206,6 @@ def _node_group(
     stack: str, logical_id: str, group: Section, launch_templates: Mapping[str, Section], zones: _Zones
 ) -> InstanceGroup:
     launched = launch_templates.get(group.section("LaunchTemplate").written("Id") or "", _NOTHING_SAID)
-    target = launched.section("CapacityReservationSpecification", "CapacityReservationTarget")
     scaling = group.section("ScalingConfig")
     return InstanceGroup(
         stack=stack,
@@ -217,12 +216,16 @@ def _node_group(
         idle_count=scaling.number("MinSize", default=0),
         peak_count=scaling.number("MaxSize", default=0),
         availability_zone_ids=_zone_ids(group.texts("Subnets"), zones),
-        capacity_reservation=_reservation(target),
+        capacity_reservation=_reservation(_target(launched)),
         placement_group=_named(launched.section("Placement"), "GroupName"),
         volume_gib=_volumes(launched, "VolumeSize", 0) or group.number("DiskSize", default=_EKS_DISK_GIB),
         extra_iops=_volumes(launched, "Iops", _GP3_IOPS),
         extra_throughput_mib_s=_volumes(launched, "Throughput", _GP3_THROUGHPUT_MIB_S),
     )
+
+
+def _target(launched: Section) -> Section:
+    return launched.section("CapacityReservationSpecification", "CapacityReservationTarget")
 
 
 def _volumes(launched: Section, setting: str, included: int) -> int:
@@ -256,12 +259,14 @@ def _of_models(templates: Templates, launch_templates: Mapping[str, Section], zo
                 logical_id=logical_id,
                 purpose=purpose,
                 instance_type=_one_type(launched.hint("InstanceType")),
-                purchase="on_demand",
+                purchase="capacity_block"
+                if launched.section("InstanceMarketOptions").has("MarketType")
+                else "on_demand",
                 # One task is on each host.
                 idle_count=max(tasks, group.number("MinSize", default=0)),
                 peak_count=group.number("MaxSize", default=0),
                 availability_zone_ids=_zone_ids(group.texts("VPCZoneIdentifier"), zones),
-                capacity_reservation=None,
+                capacity_reservation=_reservation(_target(launched)),
                 volume_gib=_volumes(launched, "VolumeSize", 0),
                 extra_iops=_volumes(launched, "Iops", _GP3_IOPS),
                 extra_throughput_mib_s=_volumes(launched, "Throughput", _GP3_THROUGHPUT_MIB_S),

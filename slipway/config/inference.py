@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from slipway.config.endpoint import Claim, Endpoint
-from slipway.config.queues import AmiId
+from slipway.config.queues import AmiId, CapacityReservationId
 from slipway.config.scaling import Scaling
-from slipway.config.section import HOST_NAME_PATTERN, Form, Section
+from slipway.config.section import HOST_NAME_PATTERN, AvailabilityZoneId, Form, Section
 
 MOST_SERVICES = 12
 """Models and canaries of one endpoint. CloudFormation takes a million bytes and 500 resources in a stack, and each of
@@ -112,6 +112,19 @@ class HostImage(Section):
     runtime library of the engine's image at synth, and each host compares the one it loads."""
 
 
+class HostReservation(Section):
+    """Where all hosts of a model start; when it is used up or over, there are no others."""
+
+    id: CapacityReservationId
+    """An On-Demand Capacity Reservation or a Capacity Block (`cr-` and 17 hexadecimal digits)."""
+
+    availability_zone_id: AvailabilityZoneId
+    """Its zone, one of the environment's."""
+
+    capacity_type: Literal["on_demand", "capacity_block"]
+    """What it is."""
+
+
 class ServedModel(Section):
     """One model: its engine, its hosts, and how many of them."""
 
@@ -166,6 +179,9 @@ class ServedModel(Section):
 
     instance_type: str = "inf2.xlarge"
     """EC2 instance type of the hosts. One task runs on each and has all of its Neuron devices."""
+
+    capacity_reservation: HostReservation | None = None
+    """Capacity that is reserved for the hosts: Trainium2 is seldom to be had otherwise."""
 
     weights_gib: Annotated[float, Field(gt=0, le=4096)] | None = None
     """Size of the model's weights in GiB, if you know it: two bytes for each parameter in bfloat16, so about 15 for

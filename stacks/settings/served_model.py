@@ -36,6 +36,13 @@ def model_source(
             )
 
 
+def host_zones(wanted: spec.ServedModel, region: str) -> frozenset[str]:
+    """Return the ids of the zones where a model's hosts can be: all that offer them, or that of their reservation."""
+    if wanted.capacity_reservation is not None:
+        return frozenset({wanted.capacity_reservation.availability_zone_id})
+    return facts.offered_zone_ids(wanted.instance_type, region)
+
+
 def scales(scaling: Scaling) -> bool:
     """Return whether Application Auto Scaling changes the number of tasks."""
     return bool(scaling.schedules) or scaling.max_count not in {None, scaling.min_count}

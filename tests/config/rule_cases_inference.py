@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.config.rule_cases import ENDPOINT, Case
+from tests.config.rule_cases import ENDPOINT, QUEUE, RESERVATION, RESOURCE, Case
 
 MODELS = "inference.models"
 MODEL = f"{MODELS}.0"
@@ -11,6 +11,20 @@ SECOND = "inference.models[1]"
 ECR_IMAGE = "111122223333.dkr.ecr.us-west-2.amazonaws.com/engine:0.4.5"
 COMPILED = {"batch_size": 4, "sequence_length": 4096, "tensor_parallel_size": 2}
 RECORD = {"name": "llm.example.com", "zone_name": "example.com", "zone_id": "Z0123456789ABCDEFGHIJ"}
+RESERVED = {"id": RESERVATION, "availability_zone_id": "usw2-az4", "capacity_type": "on_demand"}
+BLOCK = {"id": RESERVATION, "availability_zone_id": "sae1-az1", "capacity_type": "capacity_block"}
+SAO_PAULO: dict[str, Any] = {
+    "region": "sa-east-1",
+    "network.training_availability_zone_id": "sae1-az1",
+    "network.other_availability_zone_ids": ["sae1-az3"],
+    f"{RESOURCE}.instance_type": "c6i.4xlarge",
+}
+TRAINIUM2: dict[str, Any] = {
+    **SAO_PAULO,
+    f"{MODEL}.engine": "vllm-neuron",
+    f"{MODEL}.compiled": {**COMPILED, "tensor_parallel_size": 4},
+    f"{MODEL}.instance_type": "trn2.3xlarge",
+}
 
 
 def second(name: str = "llama", **keys: Any) -> dict[str, Any]:
@@ -163,6 +177,42 @@ INFERENCE = [
             f"{MODEL}.instance_type": "trn1.2xlarge",
         },
         also=frozenset({"engine-on-host"}),
+    ),
+    Case(
+        "host-type-offered",
+        # The other zone offers it, and is not the reservation's.
+        {**SAO_PAULO, f"{MODEL}.capacity_reservation": {**RESERVED, "availability_zone_id": "sae1-az1"}},
+        f"{FIRST}.instance_type",
+        "inf2.xlarge is not offered in sae1-az1",
+        {**SAO_PAULO, f"{MODEL}.capacity_reservation": {**RESERVED, "availability_zone_id": "sae1-az3"}},
+    ),
+    Case(
+        "reserved-hosts-in-zone",
+        {**TRAINIUM2, f"{MODEL}.capacity_reservation": {**BLOCK, "availability_zone_id": "sae1-az2"}},
+        f"{FIRST}.capacity_reservation.availability_zone_id",
+        "sae1-az2 is not a zone of the environment. Write sae1-az1 or sae1-az3, or add it",
+        {**TRAINIUM2, f"{MODEL}.capacity_reservation": BLOCK},
+    ),
+    Case(
+        "reserved-hosts-sold",
+        {f"{MODEL}.capacity_reservation": RESERVED | {"capacity_type": "capacity_block"}},
+        f"{FIRST}.instance_type",
+        "inf2.xlarge is not sold as capacity_block",
+        {f"{MODEL}.capacity_reservation": RESERVED},
+    ),
+    Case(
+        "reservation-of-hosts-their-own",
+        {f"{MODEL}.capacity_reservation": RESERVED, f"{QUEUE}.capacity_reservation_id": RESERVATION},
+        f"{FIRST}.capacity_reservation.id",
+        f"queue trn1 uses {RESERVATION} already",
+        {f"{MODEL}.capacity_reservation": RESERVED},
+    ),
+    Case(
+        "warm-pool-saves",
+        {**TRAINIUM2, f"{MODEL}.capacity_reservation": BLOCK, f"{MODEL}.scaling": {"warm_pool_count": 1}},
+        f"{FIRST}.scaling.warm_pool_count",
+        "a Capacity Block is paid whether its hosts run or not, so hosts that wait stopped save nothing",
+        {f"{MODEL}.capacity_reservation": RESERVED, f"{MODEL}.scaling": {"warm_pool_count": 1}},
     ),
 ]
 

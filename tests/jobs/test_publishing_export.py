@@ -12,6 +12,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
+from slipway import facts
 from slipway_jobs.exporters import Exporter, exporters
 from slipway_jobs.publishing.bounded_process import run_bounded
 from slipway_jobs.publishing.exporter_environment import exporter_environment
@@ -207,9 +208,14 @@ def test_a_model_that_no_service_is_for_is_published_uncompiled(
     assert f"not compiled: {reason}. No engine serves the model as it is" in case.told
 
 
-def test_no_exporter_compiles_for_the_containers_of_aws(s3: Any, case: PublishCase) -> None:
-    case.service = {**(case.service or {}), "engine": "vllm-aws", "engine_release": "2.31.1"}
-    assert "engine vllm-aws has Neuron SDK 2.31.1, and there is an exporter for" in refusal(case, s3)
+@pytest.mark.parametrize(("engine", "release"), [("vllm-aws", "2.31.1"), ("vllm-neuron", "2.32.0")])
+def test_no_exporter_compiles_for_the_containers_of_aws(s3: Any, case: PublishCase, engine: str, release: str) -> None:
+    # The kit is told the release that the engine's row names.
+    assert facts.inference_engine(engine).release_in(None) == release
+    case.service = {**(case.service or {}), "engine": engine, "engine_release": release}
+    refused = refusal(case, s3)
+    assert f"engine {engine} has Neuron SDK {release}, and there is an exporter for" in refused
+    assert "compile the model by hand" in refused
 
 
 def test_another_batch_under_the_same_version_is_refused(s3: Any, case: PublishCase) -> None:

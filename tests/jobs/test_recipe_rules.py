@@ -287,6 +287,7 @@ def test_refuses_an_export_for_which_the_service_is_not_made() -> None:
     ("engine", "release", "reason"),
     [
         ("vllm-aws", "2.31.1", "engine vllm-aws has Neuron SDK 2.31.1, and there is an exporter for"),
+        ("vllm-neuron", "2.32.0", "engine vllm-neuron has Neuron SDK 2.32.0, and there is an exporter for"),
         ("tgi", None, "the Neuron release in the image of engine tgi is not known"),
     ],
 )

@@ -248,3 +248,15 @@ def test_the_packs_find_nothing_in_the_hosts(source: str, tmp_path: Path) -> Non
 
     # The rest of this stack is no example.
     assert [finding for finding in found if finding[1].startswith("Inference/Hosts")] == []
+
+
+@pytest.mark.parametrize(("capacity_block", "market"), [(True, {"MarketType": "capacity-block"}), (False, None)])
+def test_reserved_hosts_start_in_their_reservation_alone(capacity_block: bool, market: Any) -> None:
+    found = hosts(capacity_reservation_id="cr-0123456789abcdef0", capacity_block=capacity_block).launch_template
+
+    assert found["CapacityReservationSpecification"] == {
+        "CapacityReservationTarget": {"CapacityReservationId": "cr-0123456789abcdef0"}
+    }
+    assert found.get("InstanceMarketOptions") == market
+    others = with_source("sync").launch_template
+    assert not {"CapacityReservationSpecification", "InstanceMarketOptions"} & others.keys()

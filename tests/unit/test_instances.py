@@ -198,3 +198,8 @@ def test_an_assembly_without_machines_has_none(stacks: tuple[Stack, ...]) -> Non
 
 def test_the_label_is_the_one_that_the_constructs_write() -> None:
     assert NODE_GROUP_LABEL == names.NODE_GROUP_LABEL
+
+
+def test_hosts_in_a_capacity_block_are_in_its_zone(trainium2: Assembly) -> None:
+    found = rows(trainium2)["inference hosts of llama-3-8b"]
+    assert found == ("trn2.3xlarge", "capacity_block", 1, 2, "sae1-az1", "cr-0123456789abcdef0", 100)

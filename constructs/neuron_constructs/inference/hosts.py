@@ -13,6 +13,7 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from neuron_constructs.acknowledgements import acknowledge, skip_checkov
+from neuron_constructs.capacity_reservation import reserve
 from neuron_constructs.inference.host_permissions import HostPermissions, host_role
 from neuron_constructs.inference.host_user_data import (
     HOLD_SECONDS,
@@ -22,18 +23,13 @@ from neuron_constructs.inference.host_user_data import (
     model_variables,
     set_up_seconds,
 )
-from neuron_constructs.inference.model import LocalCopy, Model, MountedLustre
+from neuron_constructs.inference.host_volumes import host_volumes
+from neuron_constructs.inference.model import Model, MountedLustre
 from neuron_constructs.log_groups import stack_log_group
 from slipway import facts
 
-ROOT_VOLUME_GIB = 100
-"""Size of a host's root volume: the engine's image is tens of GiB unpacked."""
-
 _LIFECYCLE_HOOK = "slipway-set-up"
 """The hosts' scripts know it by this name; names of hooks are a group's own."""
-
-_GP3_IOPS = 3000
-"""What a gp3 volume has at no charge. A MiB/s of throughput needs 4 of them, as requests have 256 KiB."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +50,12 @@ class InferentiaHostsProps:
 
     instance_type: str
     """EC2 instance type; a row of the facts with Neuron devices."""
+
+    capacity_reservation_id: str | None = None
+    """The On-Demand Capacity Reservation or Capacity Block that all hosts start in, in the zone of the subnets."""
+
+    capacity_block: bool = False
+    """Whether it is a Capacity Block."""
 
     machine_image: ec2.IMachineImage
     """Image of the hosts: an ECS-optimized Amazon Linux 2023 image for Neuron, one release of it or a copy."""
@@ -217,13 +219,14 @@ class InferentiaHosts(Construct):
             role=role,
             security_group=self._security_group(props),
             user_data=host_user_data(scripts, props.set_up_scripts / "user_data.sh", self._variables(props)),
-            block_devices=_volumes(props.model),
+            block_devices=host_volumes(props.model),
             http_tokens=ec2.LaunchTemplateHttpTokens.REQUIRED,
             # Containers are one hop further: they cannot take the host's role.
             http_put_response_hop_limit=1,
             detailed_monitoring=True,
             associate_public_ip_address=False,
         )
+        reserve(template, props.capacity_reservation_id, capacity_block=props.capacity_block)
         source = props.model.source
         if isinstance(source, MountedLustre):
             clients = ec2.SecurityGroup.from_security_group_id(
@@ -260,27 +263,3 @@ class InferentiaHosts(Construct):
 
     def _pulls_from_ecr(self, props: InferentiaHostsProps) -> bool:
         return props.image_needs_log_in and props.warm_pool_count > 0
-
-
-def _volumes(model: Model) -> list[ec2.BlockDevice]:
-    """Return the root volume, and the one for a host's own copy of the model."""
-    volumes = [_volume("/dev/xvda", ROOT_VOLUME_GIB)]
-    if isinstance(model.source, LocalCopy):
-        throughput = model.source.throughput_mib_s
-        iops = max(_GP3_IOPS, 4 * throughput)
-        volumes.append(_volume("/dev/xvdb", model.source.volume_gib, throughput=throughput, iops=iops))
-    return volumes
-
-
-def _volume(device: str, size_gib: int, *, throughput: int | None = None, iops: int | None = None) -> ec2.BlockDevice:
-    return ec2.BlockDevice(
-        device_name=device,
-        volume=ec2.BlockDeviceVolume.ebs(
-            size_gib,
-            volume_type=ec2.EbsDeviceVolumeType.GP3,
-            throughput=throughput,
-            iops=iops,
-            encrypted=True,
-            delete_on_termination=True,
-        ),
-    )

@@ -62,6 +62,12 @@ class ModelServiceProps:
     neuron_runtime: str | None
     """Version of the Neuron runtime library in the container image, or None if it is not known."""
 
+    capacity_reservation_id: str | None
+    """The reservation or Capacity Block that all hosts start in, in the zone of the subnets; none without one."""
+
+    capacity_block: bool
+    """Whether it is a Capacity Block."""
+
     instance_type: str
     """EC2 instance type of the hosts."""
 
@@ -187,6 +193,8 @@ class ModelService(Construct):
                 cluster=props.cluster,
                 service_name=props.name,
                 instance_type=props.instance_type,
+                capacity_reservation_id=props.capacity_reservation_id,
+                capacity_block=props.capacity_block,
                 machine_image=self._machine_image(props),
                 neuron_runtime=props.neuron_runtime,
                 image=props.image_uri,

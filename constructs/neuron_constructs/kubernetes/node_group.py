@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import aws_cdk as cdk
 from aws_cdk import aws_ec2 as ec2
@@ -10,6 +10,7 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from neuron_constructs.capacity_reservation import reserve
 from neuron_constructs.kubernetes.names import NEURON_TAINT, NODE_GROUP_LABEL
 from neuron_constructs.kubernetes.node_interfaces import network_interfaces
 from neuron_constructs.kubernetes.node_user_data import node_user_data
@@ -163,26 +164,16 @@ class NodeGroup(Construct):
         )
         resource = template.node.default_child
         assert isinstance(resource, ec2.CfnLaunchTemplate)
-        # Escape hatch: the L2 launch template has no network cards and no reservations.
-        for name, value in self._data(props, instance).items():
-            resource.add_property_override(f"LaunchTemplateData.{name}", value)
+        groups = (props.cluster.cluster_security_group_id, props.lustre_client_group_id)
+        # Escape hatch: the L2 launch template has no network cards.
+        resource.add_property_override(
+            "LaunchTemplateData.NetworkInterfaces",
+            network_interfaces(instance, efa=props.efa, security_group_ids=groups),
+        )
+        reserve(template, props.capacity_reservation_id, capacity_block=props.capacity_type == "capacity_block")
         for key, value in props.tags.items():
             cdk.Tags.of(template).add(key, value)
         return template
-
-    def _data(self, props: NodeGroupProps, instance: facts.InstanceType) -> dict[str, Any]:
-        """Return what the L2 launch template leaves out, by its name in the template."""
-        groups = (props.cluster.cluster_security_group_id, props.lustre_client_group_id)
-        data: dict[str, Any] = {
-            "NetworkInterfaces": network_interfaces(instance, efa=props.efa, security_group_ids=groups)
-        }
-        if props.capacity_reservation_id is not None:
-            data["CapacityReservationSpecification"] = {
-                "CapacityReservationTarget": {"CapacityReservationId": props.capacity_reservation_id}
-            }
-        if props.capacity_type == "capacity_block":
-            data["InstanceMarketOptions"] = {"MarketType": "capacity-block"}
-        return data
 
     def _placement_group(self, props: NodeGroupProps) -> ec2.IPlacementGroup | None:
         """Return where nodes are close to each other, for those that talk to each other.

@@ -7,7 +7,7 @@ from slipway import facts
 from slipway.config.environment import Environment
 from slipway.config.inference import MOST_SERVICES, Compiled, Inference, ServedModel
 from slipway.config.problems import Finding, Path, listed, near_names, shown
-from slipway.config.rules.offerings import not_offered, serving_types, unknown_type
+from slipway.config.rules.offerings import not_offered, not_sold, serving_types, unknown_type
 from slipway.config.rules.region import zones
 from slipway.config.rules.registry import environment_notice, environment_rule, model_notice, model_rule
 from slipway.config.section import InvalidPart
@@ -207,7 +207,42 @@ def host_driver_fits_engine(environment: Environment, path: Path, model: ServedM
 
 
 @model_rule
+def reserved_hosts_in_zone(environment: Environment, path: Path, model: ServedModel) -> Iterator[Finding]:
+    """The reservation of a model's hosts is in one of the environment's zones."""
+    zone_ids = [zone for _, zone in zones(environment)]
+    reservation = model.capacity_reservation
+    if reservation is not None and reservation.availability_zone_id not in zone_ids:
+        message = f"{reservation.availability_zone_id} is not a zone of the environment"
+        fix = f"Write {listed(zone_ids)}, or add it to network.other_availability_zone_ids."
+        yield Finding((*path, "capacity_reservation", "availability_zone_id"), message, fix)
+
+
+@model_rule
+def reserved_hosts_sold(environment: Environment, path: Path, model: ServedModel) -> Iterator[Finding]:
+    """EC2 sells the hosts' instance type in the way that their reservation says."""
+    if model.capacity_reservation is not None:
+        capacity_type = model.capacity_reservation.capacity_type
+        yield from not_sold((*path, "instance_type"), model.instance_type, capacity_type, "the reservation's")
+
+
+@environment_rule
+def reservation_of_hosts_their_own(environment: Environment) -> Iterator[Finding]:
+    """The reservation of a model's hosts is used by no other model and by no nodes: they would take its slots."""
+    queues = environment.training.queues if environment.training else ()
+    groups = environment.kubernetes.node_groups if environment.kubernetes else ()
+    users = {queue.capacity_reservation_id: f"queue {queue.name}" for queue in queues}
+    users |= {group.capacity_reservation_id: f"node group {group.name}" for group in groups}
+    for index, model in enumerate(inference_of(environment).models):
+        reserved = model.capacity_reservation.id if model.capacity_reservation else None
+        if reserved is not None and reserved in users:
+            message = f"{users[reserved]} uses {reserved} already"
+            yield Finding((*MODELS, index, "capacity_reservation", "id"), message, "Name another reservation.")
+        users.setdefault(reserved, f"model {model.name}")
+
+
+@model_rule
 def host_type_offered(environment: Environment, path: Path, model: ServedModel) -> Iterator[Finding]:
-    """At least one of the environment's zones offers the hosts' instance type."""
-    zone_ids = tuple(zone for _, zone in zones(environment))
+    """At least one of the environment's zones offers the hosts' instance type; that of their reservation if any."""
+    reservation = model.capacity_reservation
+    zone_ids = (reservation.availability_zone_id,) if reservation else tuple(zone for _, zone in zones(environment))
     yield from not_offered((*path, "instance_type"), model.instance_type, environment.region, zone_ids)

@@ -136,6 +136,15 @@ def warm_pool_within_hosts(environment: Environment, path: Path, model: ServedMo
         yield Finding((*path, "scaling", "warm_pool_count"), message, f"Write {model.host_limit} or less.")
 
 
+@model_rule
+def warm_pool_saves(environment: Environment, path: Path, model: ServedModel) -> Iterator[Finding]:
+    """There is no warm pool in a Capacity Block: it is paid when it is bought, so stopped hosts save nothing."""
+    reservation = model.capacity_reservation
+    if model.scaling.warm_pool_count and reservation and reservation.capacity_type == "capacity_block":
+        message = "a Capacity Block is paid whether its hosts run or not, so hosts that wait stopped save nothing"
+        yield Finding((*path, "scaling", "warm_pool_count"), message, "Remove this line, or raise `min_count`.")
+
+
 @model_notice
 def model_wakes(environment: Environment, path: Path, model: ServedModel) -> Iterator[Finding]:
     """A model can be left without a task, and no schedule gives it one again: an empty queue asks for nothing."""

@@ -24,7 +24,8 @@ def _nodes(logical_id: str, properties: Mapping[str, Any], launched: Launched) -
 
 def _hosts(logical_id: str, properties: Mapping[str, Any], launched: Launched) -> Iterable[Bill]:
     for group in _known(logical_id, launched):
-        yield from _bills(group, _SERVED if group.serves_a_model else None)
+        note = _RESERVED if group.capacity_reservation else _SERVED if group.serves_a_model else None
+        yield from _bills(group, note)
 
 
 def _stopped_hosts(logical_id: str, properties: Mapping[str, Any], launched: Launched) -> Iterable[Bill]:

@@ -217,7 +217,9 @@ def _wrong_use(reservation: Reservation, user: InstanceGroup, region: str) -> It
         yield _Found(
             "failed",
             f"it is in {reservation.zone_id}, but {user.purpose} is in {', '.join(user.availability_zone_ids)}",
-            f"write `training_availability_zone_id: {reservation.zone_id}` (`slipway az` does it), or another "
+            f"write `capacity_reservation.availability_zone_id: {reservation.zone_id}`, or another reservation"
+            if user.serves_a_model
+            else f"write `training_availability_zone_id: {reservation.zone_id}` (`slipway az` does it), or another "
             "reservation",
         )
     if user.placement_group is not None and user.placement_group != reservation.placement_group:
