@@ -101,6 +101,20 @@ correct_hosts_file() {
   rm "${hosts}.slipway"
 }
 
+# On Spot capacity: has jobs save before EC2 takes the node. A node without it can train: nothing here ends the set-up.
+start_spot_notice() {
+  local life_cycle unit=slipway-spot-notice.service
+  life_cycle="$(instance_metadata instance-life-cycle)" || life_cycle=unknown
+  if [[ "$life_cycle" == unknown ]]; then
+    say "NO SPOT NOTICE: the instance metadata does not say whether this is a Spot instance" >&2
+  elif [[ "$life_cycle" == spot ]]; then
+    put_file "${ROOT}/etc/systemd/system/${unit}" <"${SCRIPT_DIRECTORY}/${unit}"
+    if ! { systemctl daemon-reload && systemctl enable --quiet --now "$unit"; }; then
+      say "NO SPOT NOTICE: ${unit} does not start" >&2
+    fi
+  fi
+}
+
 set_up_node_without_accelerator() {
   step "check the operating system" check_operating_system
   step "stop unattended upgrades" stop_unattended_upgrades
@@ -142,6 +156,7 @@ step "count the EFA interfaces" check_efa_interfaces
 step "check /fsx" check_fsx
 step "limit dirty pages" limit_dirty_pages
 step "check /scratch" check_scratch
+step "listen for Spot notices" start_spot_notice
 # What Slurm will ask before every job: a node that would be drained then had better fail now, where ParallelCluster
 # counts it. The head node has put the program onto the shared /opt/slurm.
 step "check the node's health" bash "${ROOT}/opt/slurm/etc/slipway/health_check.sh"

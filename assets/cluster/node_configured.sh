@@ -49,7 +49,8 @@ if [[ "${1:-}" == head && $# -eq 3 ]]; then
 elif [[ "${1:-}" == login && $# -eq 3 ]]; then
   files+=(job_kit.sh "${patching[@]}" login_node.sh)
 elif [[ "${1:-}" == compute && $# -ge 5 && "$4" =~ ^[a-z0-9][a-z0-9.-]*$ ]]; then
-  files+=(neuron_packages.sh baked_image.sh neuron_checks.sh neuron_monitor.sh compute_node.sh)
+  files+=(neuron_packages.sh baked_image.sh neuron_checks.sh neuron_monitor.sh spot_notice.sh
+    slipway-spot-notice.service compute_node.sh)
   if [[ "$4" != none ]]; then
     stacks+=("$4")
   fi

@@ -128,6 +128,8 @@ case "$*" in
   *latest/api/token) printf token ;;
   *"aws-ec2-metadata-token: token"*latest/meta-data/local-ipv4) printf '{ADDRESS}' ;;
   *"aws-ec2-metadata-token: token"*latest/meta-data/instance-type) printf '{INSTANCE_TYPE}' ;;
+  *"aws-ec2-metadata-token: token"*latest/meta-data/instance-life-cycle)
+    cat "$STATE/life_cycle" 2>/dev/null || printf on-demand ;;
   *--output*GPG-PUB-KEY*) while [[ "$1" != --output ]]; do shift; done; printf key >"$2" ;;
   *--head*/dists/*) exit 0 ;;
   *) exit 99 ;;
