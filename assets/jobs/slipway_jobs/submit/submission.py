@@ -79,7 +79,7 @@ def plan(run: Run, environment: Environment) -> Plan:
         raise Refused(f"{message}Give this one another name (--name), or take these changes back.")
     if isinstance(run, TrainingRun) and isinstance(old, TrainingRun) and _is_own_data(old):
         # The same recipe over files that were touched: the run stays with the data it began with.
-        kept = {"prepared_directory": old.prepared_directory}
+        kept: dict[str, str | None] = {"prepared_directory": old.prepared_directory}
         if old.recipe.data.validation == run.recipe.data.validation:
             kept["validation_directory"] = old.validation_directory
         run = run.model_copy(update=kept)
