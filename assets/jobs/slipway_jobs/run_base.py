@@ -80,6 +80,11 @@ class Run(Section):
         """Return the folder that a stage makes beside the run's own, complete once it holds `done`; None without."""
 
     @property
+    def device_samples(self) -> Path:
+        """Folder with a file for each node of the train job on Neuron devices: use and memory of its NeuronCores."""
+        return Path(self.directory) / "devices"
+
+    @property
     def restart_limit(self) -> int:
         """Failures after which the run is still started again."""
         return 0

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from slipway_jobs.arithmetic.model_size import training_flops_per_token
+from slipway_jobs.chain.device_sampler import DeviceSample
 from slipway_jobs.cli import app
 from slipway_jobs.watching.report import RunReport
 from tests.jobs.watching.run_folder import ENVIRONMENT, JOB_IDS, Cluster, RunFolder, metrics_line, put_on_neuron
@@ -313,3 +314,29 @@ def test_watching_ends_when_nothing_runs_any_more(cluster: Cluster, monkeypatch:
 
 def test_json_is_not_watched(cluster: Cluster) -> None:
     assert ask("--json", "--watch").exit_code == 2
+
+
+def test_training_shows_use_and_memory_of_the_neuron_devices(cluster: Cluster) -> None:
+    folder = training_run(cluster)
+    put_on_neuron(folder.run, nodes=2)
+    sample = DeviceSample(
+        node="trn1-dy-1",
+        sampled_at=time.time() - 12,
+        cores=32,
+        utilization_percent=87.4,
+        memory_used_gib=412.25,
+        memory_gib=512,
+    )
+    folder.run.device_samples.mkdir()
+    (folder.run.device_samples / "0.json").write_text(sample.model_dump_json(), encoding="utf-8")
+    # What a start before this one left on another node.
+    before = sample.model_copy(update={"node": "trn1-dy-9", "sampled_at": time.time() - 9000})
+    (folder.run.device_samples / "1.json").write_text(before.model_dump_json(), encoding="utf-8")
+
+    assert [one["node"] for one in report()["devices"]] == ["trn1-dy-1"]
+    shown = " ".join(ask("tiny").stdout.split())
+    assert "trn1-dy-1: 87 % of 32 NeuronCores, 412.2 of 512 GiB of device memory, 12 s ago" in shown
+    assert "trn1-dy-9" not in shown
+
+    cluster.queue({})
+    assert report()["devices"] == []

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from slipway_jobs.chain.device_sampler import DeviceSample
 from slipway_jobs.recipe.section import Section
 from slipway_jobs.run import Stage
 
@@ -184,6 +185,9 @@ class RunReport(Section):
 
     progress: Progress | None
     """The training; none before its first step."""
+
+    devices: tuple[DeviceSample, ...]
+    """The nodes' devices while the train job runs; empty without a sample of this start."""
 
     checkpoint: Checkpoint | None
     """The latest complete checkpoint; none before the first."""

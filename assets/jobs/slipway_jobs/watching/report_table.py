@@ -94,7 +94,7 @@ def _facts(report: RunReport, now: float) -> Table:
     # Paths break rather than lose their end.
     facts.add_column(no_wrap=True, style="bold")
     facts.add_column(overflow="fold")
-    for name, value in [*_training(report, now), *_places(report, now)]:
+    for name, value in [*_training(report, now), *_devices(report, now), *_places(report, now)]:
         facts.add_row(name, Text(value))
     return facts
 
@@ -122,6 +122,15 @@ def _training(report: RunReport, now: float) -> list[tuple[str, str]]:
         ("left", left),
         *rows,
     ]
+
+
+def _devices(report: RunReport, now: float) -> list[tuple[str, str]]:
+    told = [
+        f"{one.node}: {one.utilization_percent:.0f} % of {one.cores} NeuronCores, {one.memory_used_gib:.1f} of "
+        f"{one.memory_gib:.0f} GiB of device memory, {_ago(one.sampled_at, now)}"
+        for one in report.devices
+    ]
+    return [("" if number else "devices", line) for number, line in enumerate(told)]
 
 
 def _places(report: RunReport, now: float) -> list[tuple[str, str]]:

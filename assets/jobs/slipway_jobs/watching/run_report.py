@@ -9,10 +9,11 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from slipway_jobs.chain.device_sampler import DeviceSample, read_samples
 from slipway_jobs.chain.record import Chain, read_attempts, read_chain
 from slipway_jobs.chain.scheduler import Answer, Scheduler
 from slipway_jobs.environment import Environment, read_environment
-from slipway_jobs.run import STAGES, Run, Stage, TrainingRun
+from slipway_jobs.run import STAGES, Run, Stage, TrainingRun, WorkerRun
 from slipway_jobs.submit.submission import finished
 from slipway_jobs.watching.metrics import StepMetrics, read_metrics, read_validation
 from slipway_jobs.watching.price import Price, price_of
@@ -78,6 +79,7 @@ def _report(run: Run, chain: Chain, answer: Answer, now: float) -> RunReport:
         user=latest.user if latest else None,
         stages=reports,
         progress=None,
+        devices=_devices(run, reports),
         checkpoint=None,
         cost=_cost(reports, price),
         directory=run.directory,
@@ -114,6 +116,15 @@ def _with_training(
         "notices": tuple(notices),
     }
     return report.model_copy(update=told)
+
+
+def _devices(run: Run, reports: Sequence[StageReport]) -> tuple[DeviceSample, ...]:
+    """Return the nodes' devices while the train job runs, without what an earlier start of it has left."""
+    running = any(report.stage == "train" and report.state == "running" for report in reports)
+    attempts = read_attempts(run, "train")
+    if not (running and attempts and isinstance(run, WorkerRun)):
+        return ()
+    return tuple(read_samples(run.device_samples, since=attempts[-1].started))
 
 
 def _environment(run: Run) -> Environment | None:
