@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from slipway import facts
+from tests.assembly import PROJECT
 from tests.check.preflight.aws import ACCOUNT_ID, Aws, Refusal
 from tests.check.preflight.conftest import Ask, NeedsFactory
 from tests.check.preflight.well import limits
@@ -36,7 +37,10 @@ def test_quotas_with_room_pass_with_the_arithmetic(aws: Aws, ask: Ask, needs_of:
     assert answers[TRN].message == (
         "4 x trn1.32xlarge (128 vCPU); peak 512 vCPU, used by others now 0 vCPU, limit 512 vCPU: fits"
     )
+    assert "2 x inf2.8xlarge (32 vCPU); peak 64 vCPU" in answers[INF].message
     assert set(answers) == {TRN, INF, STANDARD}
+    told = (PROJECT / "docs" / "first-deploy.md").read_text(encoding="utf-8")
+    assert "`default` needs 512 vCPU of Trn instances and 64 of Inf instances" in told
 
 
 def test_a_new_account_fails_with_the_command_that_helps(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
