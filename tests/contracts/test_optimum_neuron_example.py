@@ -99,7 +99,7 @@ def test_what_it_imports_is_there() -> None:
 
 
 def test_it_still_resumes_nothing() -> None:
-    """When this fails, the example can resume, and what it and docs/training.md say of it is to be changed."""
+    """When this fails, the example can resume, and what it and docs/own-code.md say of it is to be changed."""
     trainer = ast.unparse(named(named(parsed(TRAINERS / "transformers.py"), "NeuronTrainer"), "_train"))
     assert "`resume_from_checkpoint` is not supported by the NeuronTrainer." in trainer
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,7 @@ from tests.unit.test_kubernetes_stack import told
 
 README = PROJECT / "README.md"
 TRAINING = PROJECT / "docs" / "training.md"
+SHORT = ("llama-2-7b", "llama-3-8b", "qwen3-8b")
 RECIPES = [file.stem for file in shipped_recipes()]
 
 ENVIRONMENT_OF_PAGE = {
@@ -131,9 +134,22 @@ def cpu(environment: Environment) -> Queue:
 
 def test_a_recipe_that_a_document_submits_or_checks_is_accepted_there(environments: dict[str, Environment]) -> None:
     typed = [command for command in commands() if command.words[:1] == ("slipway-job",) and command.whole]
-    recipes = [(command.page.name, command.words[2]) for command in typed if command.words[1] in {"submit", "check"}]
+    typed = [command for command in typed if command.words[1] in {"submit", "check"} and command.words[2] in RECIPES]
 
-    assert recipes
-    for page, recipe in recipes:
-        if recipe in RECIPES:
-            assert not list(problems_of(recipe, where=environments[ENVIRONMENT_OF_PAGE[page]])), (page, recipe)
+    assert typed
+    for command in typed:
+        environment = environments[ENVIRONMENT_OF_PAGE[command.page.name]]
+        assert not problems_of(command.words[2], *overrides(command.words), where=environment), command
+
+
+def overrides(words: Sequence[str]) -> list[str]:
+    return [value for option, value in pairwise(words) if option == "--set"]
+
+
+def test_a_short_run_of_the_documented_size_is_one_of_each_llama_recipe(environments: dict[str, Environment]) -> None:
+    text = TRAINING.read_text(encoding="utf-8")
+    low, high = map(int, re.findall(r"another Llama recipe on one node cost (\d+) to (\d+) USD", text)[0])
+    [short] = (overrides(command.words) for command in commands() if "hardware.nodes=1" in command.words)
+    runs = [estimate_of(recipe, *short, where=environments["default"]) for recipe in SHORT]
+    costs = [int(cost) for run in runs for cost in re.findall(r"\d+", dollars(run))]
+    assert (min(costs), max(costs)) == (low, high)

@@ -37,7 +37,7 @@ def jobs(short_path: Path) -> Iterator[TrainingJobs]:
 
 @pytest.fixture
 def python(short_path: Path) -> Path:
-    """An environment as docs/training.md makes it, with LLaMA-Factory from PyPI."""
+    """An environment as docs/own-code.md makes it, with LLaMA-Factory from PyPI."""
     environment = make_own_environment(short_path / "fsx", TRAINING_PYTHON.parents[1])
     foreign = short_path / "foreign.txt"
     foreign.write_text(FOREIGN, encoding="utf-8")

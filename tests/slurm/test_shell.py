@@ -1,4 +1,4 @@
-"""The commands of docs/training.md that open a shell with the Neuron environment on a node of a queue."""
+"""The commands of docs/own-code.md that open a shell with the Neuron environment on a node of a queue."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.slurm.training_jobs import TRAINING_PYTHON
 
 pytestmark = pytest.mark.slurm
 
-PAGE = ASSETS.parent / "docs" / "training.md"
+PAGE = ASSETS.parent / "docs" / "own-code.md"
 WRITE_PROFILE = """
 source steps.sh
 source training_stack.sh

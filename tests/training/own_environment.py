@@ -1,10 +1,10 @@
-"""The commands of docs/training.md that make an environment for a script over that of the training stack."""
+"""The commands of docs/own-code.md that make an environment for a script over that of the training stack."""
 
 import re
 import subprocess
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "training.md"
+PAGE = Path(__file__).parents[2] / "docs" / "own-code.md"
 
 
 def make_own_environment(folder: Path, stack: Path) -> Path:

@@ -1,4 +1,4 @@
-"""An environment for a script that docs/training.md's commands make over that of the training stack."""
+"""An environment for a script that docs/own-code.md's commands make over that of the training stack."""
 
 from __future__ import annotations
 

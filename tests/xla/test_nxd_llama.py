@@ -62,7 +62,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment as docs/training.md makes it, with what the example requires."""
+    """An environment as docs/own-code.md makes it, with what the example requires."""
     environment = make_own_environment(tmp_path_factory.mktemp("fsx"), KIT.parents[1] / ".tools" / "xla")
     wanted = ("--requirement", EXAMPLE / "requirements.txt", "requests")
     subprocess.run([environment / "bin" / "pip", "install", "--quiet", *wanted], check=True)

@@ -1,4 +1,4 @@
-"""A loop on PyTorch/XLA as AWS's article on Trn1 has it, and the two conventions that let a job stop and start again.
+"""A training loop on PyTorch/XLA, and the two conventions that let a job stop and start again.
 
 slipway-job run --queue trn1 --nodes 1 --restarts 3 --compile "--steps 3" xla_loop.py
 """
