@@ -75,20 +75,21 @@ class Node:
         monitor.chmod(0o755)
         self.path = f"{programs}:{os.environ['PATH']}"
 
-    def start(self, training: str) -> subprocess.Popen[str]:
-        """Start a training, a line of bash, as the script does."""
+    def script(self, training: str) -> str:
+        """Return what the script does for a training, a line of bash."""
         script = render(self.run, self.environment)[node_script(self.run)]
         functions = FUNCTIONS.findall(script)
         assert len(functions) == 3
         assert re.search(r"^  train\)\n    sample\n    workers train\n    lead ", script, re.MULTILINE)
-        body = [
+        settings = [
             "set -euo pipefail; trap '' USR1; NODE=trn1-1 NODE_RANK=3",
-            *functions,
-            "sample",
-            f"lead bash -c {shlex.quote(training)}",
+            f"export PATH={shlex.quote(self.path)} PYTHONPATH={PROJECT / 'assets' / 'jobs'}",
         ]
-        environment = {**os.environ, "PATH": self.path, "PYTHONPATH": str(PROJECT / "assets" / "jobs")}
-        return subprocess.Popen(["bash", "-c", "\n".join(body)], env=environment, stdout=subprocess.PIPE, text=True)
+        return "\n".join([*settings, *functions, "sample", f"lead bash -c {shlex.quote(training)}"])
+
+    def start(self, training: str) -> subprocess.Popen[str]:
+        """Start it."""
+        return subprocess.Popen(["bash", "-c", self.script(training)], stdout=subprocess.PIPE, text=True)
 
     @property
     def sample(self) -> Path:

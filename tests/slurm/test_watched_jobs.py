@@ -15,6 +15,7 @@ from slipway_jobs.chain.slurm_scheduler import SlurmScheduler
 from slipway_jobs.run import Stage
 from slipway_jobs.watching.report import RunReport
 from slipway_jobs.watching.run_report import run_reports
+from tests.jobs.test_device_sampler import Node
 from tests.jobs.watching.run_folder import Cluster, RunFolder, put_on_neuron
 from tests.slurm.local_slurm import LocalSlurm
 from tests.slurm.training_jobs import KIT
@@ -87,6 +88,29 @@ def test_slurm_that_has_stopped_is_told(slurm: LocalSlurm, folder: RunFolder) ->
     assert {stage.state for stage in report.stages} == {"unknown"}
     [notice] = report.general_notices
     assert notice.startswith("Slurm does not answer, so this is what the files tell: squeue: ")
+
+
+def test_the_sampler_of_neuron_devices_ends_with_the_job_and_leaves_its_status(
+    slurm: LocalSlurm, short_path: Path
+) -> None:
+    node = Node(short_path)
+    release, script = short_path / "release", short_path / "node.sh"
+    script.write_text(node.script(f"until test -e {release}; do sleep 0.1; done; exit 7"), encoding="utf-8")
+    job = slurm.submit("--exclusive", "--wrap", f"srun --ntasks-per-node=1 bash {script}")
+    slurm.wait("a sample", node.sample.exists)
+    assert node.monitor_runs()
+    release.touch()
+    slurm.wait_for_end(job)
+    assert slurm.job(job)["ExitCode"] == "7:0"
+    slurm.wait("neuron-monitor to end", lambda: not node.monitor_runs())
+
+    release.unlink()
+    job = slurm.submit("--exclusive", "--wrap", f"srun --ntasks-per-node=1 bash {script}")
+    node.sample.unlink()
+    slurm.wait("another sample", node.sample.exists)
+    slurm.run("scancel", job)
+    slurm.wait_for_end(job)
+    slurm.wait("neuron-monitor to end", lambda: not node.monitor_runs())
 
 
 def test_neuron_top_runs_beside_the_training_on_the_node_that_is_named(
