@@ -18,8 +18,19 @@ from tests.contracts.real_packages import unpacked
 pytestmark = pytest.mark.contract
 
 EXAMPLE = PROJECT / "assets" / "jobs" / "examples" / "finetune_lora.py"
-OPTIMUM, NEURON = unpacked("optimum-neuron", "0.4.5"), "optimum/neuron"
-TRAINERS, MODELS = OPTIMUM / NEURON / "trainers", OPTIMUM / NEURON / "models" / "training"
+CALLS = (
+    *("NeuronSFTConfig", "NeuronModelForCausalLM.from_pretrained", "NeuronSFTTrainer", "LoraConfig"),
+    "trainer.train",
+)
+
+
+def optimum(*names: str) -> Path:
+    """A file or folder of the published package; `make test` collects these tests and has no package."""
+    return unpacked("optimum-neuron", "0.4.5").joinpath("optimum", "neuron", *names)
+
+
+def trainers(file: str) -> Path:
+    return optimum("trainers", file)
 
 
 def parsed(file: Path) -> ast.Module:
@@ -55,16 +66,16 @@ def parameters(file: Path, owner: str, function: str) -> set[str]:
 def accepted() -> dict[str, set[str]]:
     """What each call of the example may name."""
     peft, trl = unpacked("peft"), unpacked("trl")
-    arguments = fields(TRAINERS / "training_args.py", "NeuronTrainingArguments")
+    arguments = fields(trainers("training_args.py"), "NeuronTrainingArguments")
     return {
         "NeuronSFTConfig": arguments | fields(trl / "trl" / "trainer" / "sft_config.py", "SFTConfig"),
         "NeuronModelForCausalLM.from_pretrained": parameters(
-            MODELS / "modeling_utils.py", "NeuronModelMixin", "from_pretrained"
+            optimum("models", "training", "modeling_utils.py"), "NeuronModelMixin", "from_pretrained"
         ),
-        "NeuronSFTTrainer": parameters(TRAINERS / "sft_trainer.py", "NeuronSFTTrainer", "__init__"),
+        "NeuronSFTTrainer": parameters(trainers("sft_trainer.py"), "NeuronSFTTrainer", "__init__"),
         "LoraConfig": fields(peft / "peft" / "tuners" / "lora" / "config.py", "LoraConfig")
         | fields(peft / "peft" / "config.py", "PeftConfig"),
-        "trainer.train": parameters(TRAINERS / "sft_trainer.py", "NeuronSFTTrainer", "train"),
+        "trainer.train": parameters(trainers("sft_trainer.py"), "NeuronSFTTrainer", "train"),
     }
 
 
@@ -74,8 +85,9 @@ def calls() -> Iterator[tuple[str, set[str | None]]]:
             yield ast.unparse(node.func), {keyword.arg for keyword in node.keywords}
 
 
-@pytest.mark.parametrize("call", accepted())
+@pytest.mark.parametrize("call", CALLS)
 def test_each_argument_has_a_parameter(call: str) -> None:
+    assert set(accepted()) == set(CALLS)
     [given] = [keywords for name, keywords in calls() if name == call]
     assert given <= accepted()[call]
 
@@ -89,24 +101,24 @@ def test_what_it_imports_is_there() -> None:
     lazily = ast.literal_eval(
         next(
             node.value
-            for node in parsed(OPTIMUM / NEURON / "__init__.py").body
+            for node in parsed(optimum("__init__.py")).body
             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_import_structure"
         )
     )
     assert imported["optimum.neuron"] <= set(lazily["trainers"])
-    assert "NeuronModelForCausalLM" in (MODELS / "__init__.py").read_text(encoding="utf-8")
-    assert "trn_config" in ast.unparse(named(parsed(TRAINERS / "training_args.py"), "__post_init__"))
+    assert "NeuronModelForCausalLM" in optimum("models", "training", "__init__.py").read_text(encoding="utf-8")
+    assert "trn_config" in ast.unparse(named(parsed(trainers("training_args.py")), "__post_init__"))
 
 
 def test_it_still_resumes_nothing() -> None:
     """When this fails, the example can resume, and what it and docs/own-code.md say of it is to be changed."""
-    trainer = ast.unparse(named(named(parsed(TRAINERS / "transformers.py"), "NeuronTrainer"), "_train"))
+    trainer = ast.unparse(named(named(parsed(trainers("transformers.py")), "NeuronTrainer"), "_train"))
     assert "`resume_from_checkpoint` is not supported by the NeuronTrainer." in trainer
 
 
 def test_it_still_saves_after_a_step_alone() -> None:
     """When this fails, `save_strategy="epoch"` saves, which the example warns of."""
-    training = named(named(parsed(TRAINERS / "transformers.py"), "NeuronTrainer"), "_train")
+    training = named(named(parsed(trainers("transformers.py")), "NeuronTrainer"), "_train")
     lines = {
         ast.unparse(node.func).rpartition(".")[2]: node.lineno
         for node in ast.walk(training)
@@ -116,7 +128,7 @@ def test_it_still_saves_after_a_step_alone() -> None:
 
 
 def test_it_names_the_versions_that_are_compared() -> None:
-    [metadata] = OPTIMUM.glob("*.dist-info/METADATA")
+    [metadata] = optimum().parents[1].glob("*.dist-info/METADATA")
     pins = metadata.read_text(encoding="utf-8")
     for name in ("peft", "trl"):
         version = unpacked(name).name.removeprefix(f"{name}-")
