@@ -1,5 +1,6 @@
 """The pickle in a torch.distributed.checkpoint folder is read without running it, and believed if it adds up."""
 
+import io
 import os
 import pickle
 import pickletools
@@ -13,7 +14,7 @@ from torch.distributed.checkpoint.filesystem import FileSystemReader, FileSystem
 from torch.distributed.checkpoint.metadata import ChunkStorageMetadata, Metadata, MetadataIndex
 from torch.distributed.checkpoint.state_dict_saver import save
 
-from slipway_conversion.dcp_metadata import StoredTensor, read_metadata, read_part
+from slipway_conversion.dcp_metadata import StoredTensor, _Unpickler, read_metadata, read_part
 
 VALUES = torch.arange(12, dtype=torch.float32).reshape(3, 4)
 Change = Callable[[Metadata], Any]
@@ -83,11 +84,15 @@ def test_nothing_in_the_pickle_is_run(tmp_path: Path, state: Path, place: str) -
     assert (tmp_path / "harm").exists()
 
 
+def test_getattr_gets_nothing() -> None:
+    """Python 3.11.0 to 3.11.3 have it in the pickle of an enumeration's member."""
+    assert _Unpickler(io.BytesIO(b"cbuiltins\ngetattr\n(ctorch\nSize\nVcount\ntR.")).load() is None
+
+
 @pytest.mark.parametrize(
     ("module", "name"),
     [
         ("builtins", "eval"),
-        ("builtins", "getattr"),
         ("torch", "load"),
         ("torch", "ops.load_library"),
         ("torch.distributed.checkpoint.metadata", "os.system"),

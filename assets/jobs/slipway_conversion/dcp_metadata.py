@@ -163,6 +163,7 @@ _RECORDS = {
 _CALLS: Mapping[tuple[str, str], Callable[..., object]] = {
     ("torch", "Size"): _dimensions,
     (_METADATA, "_MEM_FORMAT_ENCODING"): _nothing,
+    ("builtins", "getattr"): _nothing,  # Python 3.11.0 to 3.11.3: how the member of an enumeration is written
     ("torch.serialization", "_get_layout"): _nothing,
     ("pathlib", "Path"): _nothing,
     ("pathlib", "PosixPath"): _nothing,
