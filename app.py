@@ -8,9 +8,9 @@ from cdk_nag import AwsSolutionsChecks, HIPAASecurityChecks, NIST80053R5Checks, 
 
 from slipway.assembly.environment_files import WrongChoiceError, environment_file
 from slipway.config import InvalidEnvironment, Problem, load_with_notices
-from stacks.environment import build_environment
-from stacks.validation.clusters import ClusterRules
-from stacks.validation.cost_ceiling import CostCeiling
+from slipway_stacks.environment import build_environment
+from slipway_stacks.validation.clusters import ClusterRules
+from slipway_stacks.validation.cost_ceiling import CostCeiling
 
 DEFAULT = "default"
 """The environment of a `cdk` command without `-c environment=...`."""

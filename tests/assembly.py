@@ -84,7 +84,7 @@ def synthesize(environment: Environment, directory: Path) -> Assembly:
     # Imported here: most tests synthesize nothing, and the CDK starts a Node process.
     import aws_cdk as cdk  # noqa: PLC0415
 
-    from stacks.environment import build_environment  # noqa: PLC0415
+    from slipway_stacks.environment import build_environment  # noqa: PLC0415
 
     app = cdk.App(context=cdk_context(), outdir=str(directory))
     build_environment(app, environment)

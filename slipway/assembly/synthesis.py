@@ -99,7 +99,7 @@ def _surroundings(project: Path, temporary: Path) -> dict[str, str]:
         # Where programs look for credentials when no variable has them.
         "HOME": str(temporary.resolve()),
         # Before the finder of the editable install, which would find this project's packages.
-        "PYTHONPATH": os.pathsep.join((str(project), str(project / "constructs"))),
+        "PYTHONPATH": os.pathsep.join((str(project), str(project / "constructs"), str(project / "stacks"))),
         "JSII_RUNTIME_PACKAGE_CACHE_ROOT": str(_PACKAGES_OF_OTHERS),
     }
 

@@ -39,7 +39,7 @@ class Toolchain:
         return cls(
             project=project,
             cdk=project / "node_modules" / ".bin" / "cdk",
-            emulator=(sys.executable, "-m", "emulator"),
+            emulator=(sys.executable, "-m", "slipway_emulator"),
             # Not resolved: the link's folder is the virtual environment's, where Node.js may be as well.
             executables=Path(sys.executable).parent,
             parallelcluster_python=project / ".tools" / "parallelcluster" / "bin" / "python",

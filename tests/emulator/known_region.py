@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from emulator.failures import ProvisioningError
-from emulator.template.document import Template
-from emulator.template.intrinsics import Resolver, StackIdentity
+from slipway_emulator.failures import ProvisioningError
+from slipway_emulator.template.document import Template
+from slipway_emulator.template.intrinsics import Resolver, StackIdentity
 
 IDENTITY = StackIdentity("training", "arn:aws:cloudformation:us-west-2:123456789012:stack/training/1", "us-west-2")
 

@@ -17,7 +17,7 @@ from typing import Any, cast
 import boto3
 from botocore.config import Config
 
-from emulator.settings import ACCOUNT
+from slipway_emulator.settings import ACCOUNT
 
 REGION = "us-west-2"
 _START_SECONDS = 60
@@ -38,7 +38,7 @@ class RunningEmulator:
     def __post_init__(self) -> None:
         self.process = subprocess.Popen(
             [
-                *(sys.executable, "-m", "emulator"),
+                *(sys.executable, "-m", "slipway_emulator"),
                 *("--directory", str(self.directory), "--region", REGION, *self.options),
             ],
             cwd=_PROJECT,

@@ -1,10 +1,10 @@
 import json
 from typing import Any
 
-from emulator.stacks.changes import Change, changes
-from emulator.stacks.model import ProvisionedResource, Stack, StackState
-from emulator.stacks.registry import replacing_properties
-from emulator.template.document import Template
+from slipway_emulator.stacks.changes import Change, changes
+from slipway_emulator.stacks.model import ProvisionedResource, Stack, StackState
+from slipway_emulator.stacks.registry import replacing_properties
+from slipway_emulator.template.document import Template
 
 SUBNET = "AWS::EC2::Subnet"
 REGION = "us-west-2"

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from emulator.ledger import Ledger
-from emulator.resources.catalogue import Catalogue
-from emulator.stacks.deletion import delete_stack
-from emulator.stacks.model import ProvisionedResource, Stack, StackState
-from emulator.stacks.provisioner import Provisioner
-from emulator.template.document import Template
+from slipway_emulator.ledger import Ledger
+from slipway_emulator.resources.catalogue import Catalogue
+from slipway_emulator.stacks.deletion import delete_stack
+from slipway_emulator.stacks.model import ProvisionedResource, Stack, StackState
+from slipway_emulator.stacks.provisioner import Provisioner
+from slipway_emulator.template.document import Template
 from tests.emulator.known_region import KnownRegion
 
 TYPE = "AWS::SNS::Topic"

@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from emulator.failures import ProvisioningError, TemplateError
-from emulator.template.intrinsics import NO_VALUE
+from slipway_emulator.failures import ProvisioningError, TemplateError
+from slipway_emulator.template.intrinsics import NO_VALUE
 from tests.emulator.known_region import KnownResource, resolver
 
 TEMPLATE = json.dumps(

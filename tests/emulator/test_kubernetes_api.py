@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from emulator.kubernetes_api.certificate import make_certificate
-from emulator.kubernetes_api.kinds import kinds_of_chart
-from emulator.kubernetes_api.objects import Objects
-from emulator.kubernetes_api.refusal import RefusalError
-from emulator.kubernetes_api.server import ApiServer, answer
+from slipway_emulator.kubernetes_api.certificate import make_certificate
+from slipway_emulator.kubernetes_api.kinds import kinds_of_chart
+from slipway_emulator.kubernetes_api.objects import Objects
+from slipway_emulator.kubernetes_api.refusal import RefusalError
+from slipway_emulator.kubernetes_api.server import ApiServer, answer
 from tests.kubernetes.kubectl import unpack_kubectl
 
 Manifest = dict[str, Any]

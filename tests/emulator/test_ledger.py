@@ -1,7 +1,7 @@
 import json
 from pathlib import Path
 
-from emulator.ledger import Ledger
+from slipway_emulator.ledger import Ledger
 
 
 def test_lines_have_a_kind_and_hide_what_is_hidden(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from emulator.fixtures.parallelcluster import VERSION
 from neuron_constructs.cluster.configuration import cluster_configuration
+from slipway_emulator.fixtures.parallelcluster import VERSION
 from tests.emulator.running import RunningEmulator
 from tests.unit.test_cluster_configuration import PROPS
 

@@ -73,7 +73,7 @@ def test_it_listens_on_loopback_only(emulator: RunningEmulator) -> None:
 
 
 def test_taken_port_is_said_in_a_sentence(emulator: RunningEmulator, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "emulator", "--directory", str(tmp_path)]
+    command = [sys.executable, "-m", "slipway_emulator", "--directory", str(tmp_path)]
     finished = subprocess.run(
         [*command, "--region", "us-west-2", "--port", str(emulator.port)],
         capture_output=True,
@@ -89,7 +89,7 @@ def test_taken_port_is_said_in_a_sentence(emulator: RunningEmulator, tmp_path: P
 def test_guard_refuses_everything_but_loopback() -> None:
     program = textwrap.dedent("""
         import socket
-        from emulator.functions.runtime import loopback_only
+        from slipway_emulator.functions.runtime import loopback_only
         loopback_only.install()
         for host in ("192.0.2.1", "example.com"):
             try:

@@ -1,7 +1,7 @@
 import pytest
 from botocore.exceptions import ClientError
 
-from emulator.capacity_reservations import capacity_reservations
+from slipway_emulator.capacity_reservations import capacity_reservations
 from tests.emulator.running import RunningEmulator
 
 

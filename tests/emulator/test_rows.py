@@ -11,9 +11,9 @@ from botocore.session import get_session
 from cfnlint.schema import PROVIDER_SCHEMA_MANAGER  # type: ignore[import-untyped]
 from moto.core.utils import camelcase_to_underscores
 
-from emulator.resources.expressions import compiled
-from emulator.resources.row import Call, Record, Row, calls
-from emulator.resources.rows import api_rows, records
+from slipway_emulator.resources.expressions import compiled
+from slipway_emulator.resources.row import Call, Record, Row, calls
+from slipway_emulator.resources.rows import api_rows, records
 
 REGION = "us-west-2"
 MOTO_PACKAGES = {

@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 from botocore.session import get_session
 
-from emulator.resources.expressions import evaluate
-from emulator.resources.shapes import Fitter
+from slipway_emulator.resources.expressions import evaluate
+from slipway_emulator.resources.shapes import Fitter
 
 
 def input_shape(service: str, operation: str) -> Any:

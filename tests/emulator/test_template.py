@@ -3,12 +3,12 @@ from typing import Any
 
 import pytest
 
-from emulator.failures import ProvisioningError, TemplateError
-from emulator.template.document import Template
-from emulator.template.dynamic_references import with_dynamic_references
-from emulator.template.parameters import parameter_values
-from emulator.template.references import creation_order, references
-from emulator.template.rules import check_rules
+from slipway_emulator.failures import ProvisioningError, TemplateError
+from slipway_emulator.template.document import Template
+from slipway_emulator.template.dynamic_references import with_dynamic_references
+from slipway_emulator.template.parameters import parameter_values
+from slipway_emulator.template.references import creation_order, references
+from slipway_emulator.template.rules import check_rules
 from tests.emulator.known_region import KnownRegion, resolver
 
 SECRET_ARN = "arn:aws:secretsmanager:us-west-2:123456789012:secret:token-AbCdEf"

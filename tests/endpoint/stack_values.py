@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from emulator.template.document import Template
-from emulator.template.intrinsics import Resolver, StackIdentity
-from emulator.template.parameters import parameter_values
+from slipway_emulator.template.document import Template
+from slipway_emulator.template.intrinsics import Resolver, StackIdentity
+from slipway_emulator.template.parameters import parameter_values
 
 _ROLLED_OUT = "Slipway::RolledOutModels"
 _STACK = StackIdentity("endpoint", "arn:aws:cloudformation:us-west-2:111122223333:stack/endpoint/1", "us-west-2")

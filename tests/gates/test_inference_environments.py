@@ -10,7 +10,7 @@ import pytest
 
 from slipway.config import load_environment
 from slipway.config.inference import MOST_SERVICES
-from stacks.environment import build_environment
+from slipway_stacks.environment import build_environment
 from tests.assembly import cdk_context, synthesize
 from tests.gates.test_template_linters import CFN_LINT
 from tests.inference_environments import allowed_environments, environment_of

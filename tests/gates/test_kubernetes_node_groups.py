@@ -14,7 +14,7 @@ import pytest
 
 from slipway import facts
 from slipway.config import load_environment
-from stacks.environment import build_environment
+from slipway_stacks.environment import build_environment
 from tests.assembly import cdk_context
 from tests.gates.test_template_linters import CFN_LINT, run_checkov
 from tests.kubernetes_environments import clusters, environments

@@ -86,7 +86,7 @@ def imports(file: Path) -> Iterator[str]:
 def test_what_deploys_and_destroys_imports_the_runtime_alone() -> None:
     runtime = locked(lock("requirements"))
     of = metadata.packages_distributions()
-    ours = {"emulator", "slipway", "slipway_pause", "stacks", "neuron_constructs"}
+    ours = {"slipway_emulator", "slipway", "slipway_pause", "slipway_stacks", "neuron_constructs"}
     foreign: dict[str, str] = {}
     files = [
         PROJECT / "app.py",

@@ -10,7 +10,7 @@ import aws_cdk as cdk
 import pytest
 from cdk_nag import AwsSolutionsChecks, HIPAASecurityChecks, NIST80053R5Checks, PCIDSS321Checks
 
-from stacks.environment import build_environment
+from slipway_stacks.environment import build_environment
 from tests.assembly import ENVIRONMENTS, cdk_context, load
 
 PACKS = ("AwsSolutions", "NIST.800.53.R5", "HIPAA.Security", "PCI.DSS.321")

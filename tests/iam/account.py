@@ -11,8 +11,8 @@ from typing import Any
 
 from moto.iam.aws_managed_policies import aws_managed_policies_data
 
-from emulator.template.document import Template
-from emulator.template.intrinsics import Resolver, StackIdentity
+from slipway_emulator.template.document import Template
+from slipway_emulator.template.intrinsics import Resolver, StackIdentity
 from tests.assembly import Assembly
 from tests.check.deploy_role.made_resources import UUID, made_up
 from tests.iam.simulator import ACCOUNT, Document, Request

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from emulator.template.intrinsics import Resolver
+from slipway_emulator.template.intrinsics import Resolver
 from tests.assembly import PROJECT, Assembly
 from tests.conftest import AssemblyFactory
 from tests.iam.account import Account

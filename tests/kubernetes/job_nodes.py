@@ -16,8 +16,8 @@ from slipway import facts
 from slipway.config import Environment
 from slipway.config.kubernetes import Kubernetes, NodeGroup
 from slipway_jobs.environment import Environment as JobEnvironment
-from stacks.settings.job_environment import kubernetes_job_environment
-from stacks.storage import StorageStack
+from slipway_stacks.settings.job_environment import kubernetes_job_environment
+from slipway_stacks.storage import StorageStack
 from tests.config.files import load
 from tests.kubernetes.scheduling import Node
 from tests.kubernetes_node_group_stack import Built, node_groups

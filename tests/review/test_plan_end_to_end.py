@@ -28,7 +28,10 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def slipway_plan(clone: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """Run the clone's own command, not the installed one."""
-    variables = {**os.environ, "PYTHONPATH": os.pathsep.join((str(clone), str(clone / "constructs")))}
+    variables = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join((str(clone), str(clone / "constructs"), str(clone / "stacks"))),
+    }
     command = [sys.executable, "-m", "slipway", "plan", *options]
     return subprocess.run(command, cwd=clone, env=variables, capture_output=True, text=True, check=False, timeout=240)
 

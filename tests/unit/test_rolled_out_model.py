@@ -8,7 +8,7 @@ import pytest
 
 from slipway import facts
 from slipway.operate.roll_out.service import METADATA, ServiceDescription
-from stacks.served_model import NO_MODEL_CHOSEN
+from slipway_stacks.served_model import NO_MODEL_CHOSEN
 from tests.assembly import Assembly
 from tests.conftest import AssemblyFactory
 from tests.unit.test_job_kit_upload import kit_environment

@@ -8,7 +8,7 @@ import pytest
 from moto import mock_aws
 from moto.events.models import EventPattern
 
-from stacks.served_model import NO_MODEL_CHOSEN
+from slipway_stacks.served_model import NO_MODEL_CHOSEN
 from tests.assembly import Assembly
 from tests.conftest import AssemblyFactory
 from tests.endpoint.stack_values import StackValues

@@ -8,8 +8,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from emulator.stacks.registry import replacing_properties
 from slipway.review.cluster_update.sources import Template, Templates
+from slipway_emulator.stacks.registry import replacing_properties
 
 UNKNOWN = "(not known before the deployment)"
 """Stands behind the name of a resource whose id the deployment will give."""

@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from emulator.capacity_reservations import CapacityReservation, capacity_reservations
 from slipway import facts
 from slipway.assembly.folder_lock import FolderTakenError, lock
 from slipway.assembly.process_groups import end_all
@@ -22,6 +21,7 @@ from slipway.review.judge.inside_parallelcluster.answer import Answer
 from slipway.review.judge.node_images import node_images
 from slipway.review.judge.parallelcluster_process import JudgeFailedError, run_in_parallelcluster
 from slipway.review.judge.verdict import Verdict
+from slipway_emulator.capacity_reservations import CapacityReservation, capacity_reservations
 
 _THREADS = "judge"
 
@@ -94,7 +94,7 @@ def ask_parallelcluster(
     Args:
         assembly: what `read_assembly` gives.
         directory: an existing folder; request, answer, log and the process's HOME are put there.
-        reservations: what the account holds; the rows of emulator/capacity_reservations.yaml when left out.
+        reservations: what the account holds; the rows of the emulator's capacity_reservations.yaml when left out.
 
     Raises:
         JudgeFailedError: the other side ended without an answer.

@@ -14,8 +14,6 @@ from typing import Any
 import boto3
 import pytest
 
-from emulator.resources.row import Row
-from emulator.resources.rows import api_rows
 from slipway.check.deploy_role.needs import Needs, read_needs
 from slipway.check.deploy_role.policies import (
     MANAGED_POLICY_CHARACTERS,
@@ -26,6 +24,8 @@ from slipway.check.deploy_role.policies import (
 )
 from slipway.check.preflight.policy import policy as preflight_policy
 from slipway.check.preflight.run import choose
+from slipway_emulator.resources.row import Row
+from slipway_emulator.resources.rows import api_rows
 from tests.assembly import Assembly
 
 ACCOUNT = "111122223333"

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from emulator.stacks.registry import replacing_properties
 from slipway.assembly.stacks import CLUSTER_TYPE
 from slipway.catalogue import resource_types
 from slipway.review.changes.compare import compare
 from slipway.review.changes.model import Changes
 from slipway.review.changes.references import Reader
+from slipway_emulator.stacks.registry import replacing_properties
 from tests.conftest import AssemblyFactory
 from tests.review.changes import cluster_pairs, noise_pairs, permission_pairs, protection_pairs, storage_pairs
 from tests.review.changes.pairs import Pair, folded, own

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from emulator.capacity_reservations import CapacityReservation
 from slipway import facts
+from slipway_emulator.capacity_reservations import CapacityReservation
 
 RELEASE = facts.parallelcluster_release("3.16.1")
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from emulator.capacity_reservations import capacity_reservations
 from slipway.assembly.synthesis import PROJECT
 from slipway.config import Environment, load_environment
 from slipway.review.judge import parallelcluster_process
 from slipway.review.judge.parallelcluster_process import JudgeFailedError
 from slipway.review.judge.proceedings import ask_parallelcluster
+from slipway_emulator.capacity_reservations import capacity_reservations
 
 
 def named_by(environment: Environment) -> set[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-import stacks.training
+import slipway_stacks.training
 from tests.assembly import Assembly, load, synthesize
 
 
@@ -18,11 +18,11 @@ def test_nothing_in_the_cluster_depends_on_what_the_scripts_say(
     default: Assembly, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scripts = tmp_path / "cluster"
-    shutil.copytree(stacks.training.CLUSTER_ASSETS, scripts)
+    shutil.copytree(slipway_stacks.training.CLUSTER_ASSETS, scripts)
     for script in scripts.rglob("*.sh"):
         script.write_text(f"{script.read_text('utf-8')}\n# another content\n", "utf-8")
     (scripts / "one_more.sh").write_text("#!/usr/bin/env bash\n", "utf-8")
-    monkeypatch.setattr(stacks.training, "CLUSTER_ASSETS", scripts)
+    monkeypatch.setattr(slipway_stacks.training, "CLUSTER_ASSETS", scripts)
 
     other = synthesize(load("default"), tmp_path / "assembly")
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from emulator.capacity_reservations import CapacityReservation
 from slipway.review.judge.assembly import read_assembly
 from slipway.review.judge.explanations import explanation_of, load_explanations
 from slipway.review.judge.inside_parallelcluster.answer import Answer, Level
 from slipway.review.judge.proceedings import ask_parallelcluster
+from slipway_emulator.capacity_reservations import CapacityReservation
 from tests.assembly import Assembly
 from tests.conftest import AssemblyFactory
 

@@ -9,13 +9,13 @@ import pytest
 
 from neuron_constructs.cluster import configuration
 from slipway.review.lint.assembly import lint_assembly
-from stacks.environment import build_environment
-from stacks.validation.clusters import ClusterRules
+from slipway_stacks.environment import build_environment
+from slipway_stacks.validation.clusters import ClusterRules
 from tests.assembly import Assembly, cdk_context, load
 from tests.conftest import AssemblyFactory
 
 ACCEPTED = {
-    # Jobs read and write on /fsx; /home and /apps are read when a job starts (stacks/training.py acknowledges it).
+    # Jobs read and write on /fsx; /home and /apps are read when a job starts (the training stack acknowledges it).
     ("ultracluster", "shared-volumes-for-few-nodes"),
 }
 

@@ -1,6 +1,6 @@
 """One version's prefix in the model bucket: claimed, filled, verified, and only then made a model by its manifest.
 
-Every write says `If-None-Match: *`: the bucket refuses jobs any other (stacks/storage.py), so what is there stays.
+Every write says `If-None-Match: *`: the bucket refuses jobs any other (the storage stack), so what is there stays.
 """
 
 from __future__ import annotations

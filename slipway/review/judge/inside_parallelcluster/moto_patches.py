@@ -21,7 +21,7 @@ def bridge(capacity_reservations: Sequence[Mapping[str, Any]]) -> list[MotoPatch
     """Bridge every difference but those of machine images; call once, before moto starts.
 
     Args:
-        capacity_reservations: the reservations that the account holds: rows of emulator/capacity_reservations.yaml.
+        capacity_reservations: the reservations that the account holds: the emulator's capacity_reservations.yaml.
 
     Returns:
         What was bridged and why, for the report.
@@ -91,7 +91,7 @@ def _capacity_reservations(reservations: Sequence[Mapping[str, Any]]) -> MotoPat
     EC2Response.describe_capacity_reservations = describe_capacity_reservations  # type: ignore[attr-defined]
     return MotoPatch(
         "capacity reservations",
-        "moto has no DescribeCapacityReservations; it answers from emulator/capacity_reservations.yaml",
+        "moto has no DescribeCapacityReservations; it answers from the emulator's capacity_reservations.yaml",
     )
 
 
@@ -133,5 +133,5 @@ def _placement_groups(reservations: Sequence[Mapping[str, Any]]) -> MotoPatch:
     EC2Response.describe_placement_groups = describe_placement_groups  # type: ignore[attr-defined]
     return MotoPatch(
         "placement groups",
-        "moto has no DescribePlacementGroups; the groups are those that emulator/capacity_reservations.yaml names",
+        "moto has no DescribePlacementGroups; its groups are those of the emulator's capacity_reservations.yaml",
     )

@@ -24,7 +24,7 @@ def bridge(reservations: Sequence[Mapping[str, Any]]) -> MotoPatch:
     """Let moto answer for the groups that reservations belong to; call once, before moto starts.
 
     Args:
-        reservations: rows of emulator/capacity_reservations.yaml.
+        reservations: rows of the emulator's capacity_reservations.yaml.
     """
     groups: dict[str, list[str]] = {}
     for reservation in reservations:
@@ -54,5 +54,5 @@ def bridge(reservations: Sequence[Mapping[str, Any]]) -> MotoPatch:
     url_paths["{0}/list-group-resources$"] = ResourceGroupsResponse.dispatch
     return MotoPatch(
         "resource groups",
-        "moto has no groups of capacity reservations; it answers from emulator/capacity_reservations.yaml",
+        "moto has no groups of capacity reservations; it answers from the emulator's capacity_reservations.yaml",
     )

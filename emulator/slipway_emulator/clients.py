@@ -1,0 +1,39 @@
+"""boto3 clients of the emulated services."""
+
+import threading
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+from slipway_emulator.settings import ACCESS_KEY, Settings
+
+
+class Clients:
+    """Hands out one client for each service and region; clients are thread-safe, sessions are not."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.endpoint = settings.endpoint
+        self._session = boto3.Session(aws_access_key_id=ACCESS_KEY, aws_secret_access_key=ACCESS_KEY)
+        # No retries: an emulator's error is an answer, not weather.
+        self._config = Config(
+            retries={"max_attempts": 0},
+            read_timeout=120,
+            s3={"addressing_style": "path"},
+            proxies={},
+        )
+        self._clients: dict[tuple[str, str], Any] = {}
+        self._lock = threading.Lock()
+
+    def get(self, service: str, region: str) -> Any:
+        """The client of a service, such as ``ec2``, in a region."""
+        key = (service, region)
+        with self._lock:
+            if key not in self._clients:
+                self._clients[key] = self._session.client(
+                    service,  # type: ignore[call-overload]  # the name is data here, not a literal
+                    region_name=region,
+                    endpoint_url=self.endpoint,
+                    config=self._config,
+                )
+            return self._clients[key]
