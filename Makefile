@@ -24,6 +24,10 @@ override TEST_TIMES := .plan/test-times.xml
 override INSTALL := -m pip --quiet --disable-pip-version-check install
 # What is locked with its hashes (`make locks`), as wheels alone: nothing of a package runs while it is installed.
 override LOCKED := --require-hashes --only-binary :all: --requirement
+# Into the environment $(1) what the file $(2) locks. uv takes a second where pip takes a minute; an index that only
+# pip.conf names is pip's to ask.
+override install_locked = $(BIN)/uv pip install --quiet --python $(1)/bin/python $(LOCKED) $(2) || \
+	  { echo "set-up: uv could not; pip tries" >&2; $(1)/bin/python $(INSTALL) $(LOCKED) $(2); }
 
 .PHONY: help
 help: ## List the commands
@@ -41,19 +45,23 @@ python-found:
 .PHONY: setup-runtime
 setup-runtime: $(VENV)/.runtime node_modules/.installed
 
-# Slipway itself is built with the locked setuptools: a build of pip's own would download the newest.
-$(VENV)/.runtime: locks/requirements.txt locks/requirements-node.txt pyproject.toml | python-found
-	@echo "set-up: Python packages into $(VENV) (once, about a minute)"
+$(VENV)/.uv: locks/requirements-uv.txt | python-found
+	@echo "set-up: Python packages into $(VENV) (once, half a minute)"
 	"$$PYTHON" -m venv $(VENV)
-	$(BIN)/python $(INSTALL) $(LOCKED) locks/requirements.txt
+	$(BIN)/python $(INSTALL) $(LOCKED) $<
+	@touch $@
+
+# Slipway itself is built with the locked setuptools: a build of pip's own would download the newest.
+$(VENV)/.runtime: locks/requirements.txt locks/requirements-node.txt pyproject.toml | $(VENV)/.uv
+	$(call install_locked,$(VENV),locks/requirements.txt)
 	$(BIN)/python $(INSTALL) --no-index --no-deps --no-build-isolation --editable .
 	@if ! node -e 'process.exit(["22","24"].includes(process.versions.node.split(".")[0]) ? 0 : 1)' 2>/dev/null; then \
 	  echo "set-up: no supported Node.js (22 or 24) on this machine; taking it from PyPI"; \
-	  $(BIN)/python $(INSTALL) $(LOCKED) locks/requirements-node.txt; fi
+	  $(call install_locked,$(VENV),locks/requirements-node.txt); fi
 	@touch $@
 
 $(VENV)/.installed: locks/requirements-dev.txt $(VENV)/.runtime
-	$(BIN)/python $(INSTALL) $(LOCKED) locks/requirements-dev.txt
+	$(call install_locked,$(VENV),locks/requirements-dev.txt)
 	@touch $@
 
 # .npmrc lets no package's script run.
@@ -62,10 +70,10 @@ node_modules/.installed: package.json package-lock.json .npmrc | $(VENV)/.runtim
 	npm ci --loglevel error
 	@touch $@
 
-.tools/checkov/.installed .tools/parallelcluster/.installed: .tools/%/.installed: locks/requirements-%.txt | python-found
-	@echo "set-up: $* into .tools/$* (once, one or two minutes)"
+.tools/checkov/.installed .tools/parallelcluster/.installed: .tools/%/.installed: locks/requirements-%.txt | $(VENV)/.uv
+	@echo "set-up: $* into .tools/$* (once, some seconds)"
 	"$$PYTHON" -m venv .tools/$*
-	.tools/$*/bin/python $(INSTALL) $(LOCKED) $<
+	$(call install_locked,.tools/$*,$<)
 	@touch $@
 
 # Without hashes: PyTorch for the CPU alone is another file on each index. No job that reaches AWS installs them.
@@ -216,7 +224,7 @@ sbom: setup ## Write the software bill of materials of ENVIRONMENT into .plan/sb
 # Packages that are locked keep their versions; without the file all are the newest that the pins allow.
 .PHONY: locks
 locks: $(VENV)/.installed ## Renew locks/ after a change of requirements*.txt
-	@for name in '' -dev -node -checkov -parallelcluster; do \
+	@for name in '' -uv -dev -node -checkov -parallelcluster; do \
 	  $(LOCK) "requirements$$name.txt" --output-file "locks/requirements$$name.txt" || exit 1; done
 
 .PHONY: training-lock

@@ -13,6 +13,7 @@ from tests.assembly import PROJECT
 
 LOCKED = (
     "requirements",
+    "requirements-uv",
     "requirements-dev",
     "requirements-node",
     "requirements-checkov",

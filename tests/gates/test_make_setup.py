@@ -1,4 +1,4 @@
-"""`make setup` with the real make, pip and npm: what fails says why, and no code runs that is not locked."""
+"""`make setup` with the real make, uv, pip and npm: what fails says why, and no code runs that is not locked."""
 
 import base64
 import hashlib
@@ -19,7 +19,9 @@ EVIL = "evil-1.0-py3-none-any.whl"
 
 
 def make(folder: Path, target: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    given = {**os.environ, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(folder / "index"), **variables}
+    index = str(folder / "index")
+    offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": index, "UV_NO_INDEX": "1", "UV_FIND_LINKS": index}
+    given = {**os.environ, **offline, **variables}
     return subprocess.run(
         ["make", target], cwd=folder, env=given, capture_output=True, text=True, check=False, timeout=300
     )
@@ -30,9 +32,10 @@ def project(tmp_path: Path) -> Path:
     """A project with the Makefile, an empty index of packages, and a Node.js project without packages."""
     for name in ("Makefile", ".npmrc", "package-lock.json"):
         shutil.copy(PROJECT / name, tmp_path)
-    for folder in ("locks", "index", ".venv", "node_modules"):
-        (tmp_path / folder).mkdir()
-    for name in ("requirements", "requirements-dev", "requirements-node"):
+    for folder in ("locks", "index", ".venv/bin", "node_modules"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / ".venv" / "bin" / "uv").symlink_to(Path(sys.prefix) / "bin" / "uv")
+    for name in ("requirements", "requirements-uv", "requirements-dev", "requirements-node"):
         (tmp_path / "locks" / f"{name}.txt").touch()
     (tmp_path / "pyproject.toml").touch()
     return tmp_path
@@ -102,8 +105,19 @@ def test_a_package_that_was_exchanged_on_its_index_is_not_installed(project: Pat
     made = make(project, ".venv/.runtime", PYTHON=sys.executable)
 
     assert made.returncode == 2
-    assert "DO NOT MATCH THE HASHES" in made.stderr
+    assert "Hash mismatch for `evil==1.0`" in made.stderr, "uv"
+    assert "DO NOT MATCH THE HASHES" in made.stderr, "pip, which is asked next"
     assert not list(project.rglob("evil.py"))
+
+
+def test_pip_asks_an_index_that_uv_does_not_know(project: Path) -> None:
+    locked = wheel(project / "index" / EVIL, "good = True")
+    (project / "locks" / "requirements.txt").write_text(f"evil==1.0 --hash=sha256:{locked}\n")
+
+    made = make(project, ".venv/.runtime", PYTHON=sys.executable, UV_FIND_LINKS="")
+
+    assert "set-up: uv could not; pip tries" in made.stderr
+    assert len(list(project.glob(".venv/lib/*/site-packages/evil.py"))) == 1
 
 
 def test_no_code_of_a_package_runs_while_it_is_installed(project: Path) -> None:
