@@ -53,7 +53,7 @@ $(VENV)/.uv: locks/requirements-uv.txt | python-found
 
 # Slipway itself is built with the locked setuptools: a build of pip's own would download the newest.
 $(VENV)/.runtime: locks/requirements.txt locks/requirements-node.txt pyproject.toml | $(VENV)/.uv
-	$(call install_locked,$(VENV),locks/requirements.txt)
+	@$(call install_locked,$(VENV),locks/requirements.txt)
 	$(BIN)/python $(INSTALL) --no-index --no-deps --no-build-isolation --editable .
 	@if ! node -e 'process.exit(["22","24"].includes(process.versions.node.split(".")[0]) ? 0 : 1)' 2>/dev/null; then \
 	  echo "set-up: no supported Node.js (22 or 24) on this machine; taking it from PyPI"; \
@@ -61,7 +61,7 @@ $(VENV)/.runtime: locks/requirements.txt locks/requirements-node.txt pyproject.t
 	@touch $@
 
 $(VENV)/.installed: locks/requirements-dev.txt $(VENV)/.runtime
-	$(call install_locked,$(VENV),locks/requirements-dev.txt)
+	@$(call install_locked,$(VENV),locks/requirements-dev.txt)
 	@touch $@
 
 # .npmrc lets no package's script run.
@@ -73,7 +73,7 @@ node_modules/.installed: package.json package-lock.json .npmrc | $(VENV)/.runtim
 .tools/checkov/.installed .tools/parallelcluster/.installed: .tools/%/.installed: locks/requirements-%.txt | $(VENV)/.uv
 	@echo "set-up: $* into .tools/$* (once, some seconds)"
 	"$$PYTHON" -m venv .tools/$*
-	$(call install_locked,.tools/$*,$<)
+	@$(call install_locked,.tools/$*,$<)
 	@touch $@
 
 # Without hashes: PyTorch for the CPU alone is another file on each index. No job that reaches AWS installs them.

@@ -158,8 +158,8 @@ def test_no_variable_is_text_of_a_recipe(name: str, from_shell: bool) -> None:
 @pytest.mark.parametrize("name", ["python; touch made", "$(touch made)", "no such python"])
 def test_no_name_of_an_interpreter_is_run_by_a_shell(tmp_path: Path, name: str) -> None:
     (tmp_path / "locks").mkdir()
-    for name in ("requirements-uv", "requirements", "requirements-node"):
-        (tmp_path / "locks" / f"{name}.txt").touch()
+    for packages in ("requirements-uv", "requirements", "requirements-node"):
+        (tmp_path / "locks" / f"{packages}.txt").touch()
     (tmp_path / "pyproject.toml").touch()
 
     run = make(tmp_path, ".venv/.runtime", f"PYTHON={name}")
