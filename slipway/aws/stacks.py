@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import yaml
@@ -33,6 +34,38 @@ class DeployedStack:
     def is_being_deployed(self) -> bool:
         """Whether CloudFormation creates, changes or rolls it back at the moment; a mere review changes nothing."""
         return self.status.endswith("_IN_PROGRESS") and not self.status.startswith(("DELETE_", "REVIEW_"))
+
+
+@dataclass(frozen=True)
+class StackEvent:
+    """One line of a stack's history.
+
+    Attributes:
+        id: by which the next look knows how far this one got.
+        stack: name of the stack.
+        logical_id: the resource; the stack's own name for the stack itself.
+        type: for example `AWS::FSx::FileSystem`.
+        physical_id: empty before the resource has one.
+        status: such as `CREATE_COMPLETE`.
+        reason: CloudFormation's sentence; empty when it has none.
+        time: when.
+        is_stack: whether it is about the stack itself.
+    """
+
+    id: str
+    stack: str
+    logical_id: str
+    type: str
+    physical_id: str
+    status: str
+    reason: str
+    time: datetime
+    is_stack: bool
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether a resource failed by itself: not the stack around it, and not because another one failed."""
+        return self.status.endswith("_FAILED") and not self.is_stack and "cancelled" not in self.reason
 
 
 @dataclass(frozen=True)
@@ -141,6 +174,34 @@ def failed_deletions(cloudformation: Any, stack_ids: Iterable[str]) -> Iterator[
             elif event["ResourceStatus"] == "DELETE_FAILED":
                 reason = event.get("ResourceStatusReason", "no reason given")
                 yield f"{event['StackName']}/{event['LogicalResourceId']} ({event['ResourceType']}): {reason}"
+
+
+def new_events(cloudformation: Any, stack_id: str, seen: str = "") -> list[StackEvent]:
+    """Return a stack's events, oldest first.
+
+    Args:
+        cloudformation: boto3 client.
+        stack_id: its ARN.
+        seen: id of the newest event that is known already; all of them when empty.
+    """
+    found: list[StackEvent] = []
+    for event in _events(cloudformation, stack_id):
+        if event["EventId"] == seen:
+            break
+        found.append(
+            StackEvent(
+                id=event["EventId"],
+                stack=event["StackName"],
+                logical_id=event["LogicalResourceId"],
+                type=event["ResourceType"],
+                physical_id=event.get("PhysicalResourceId", ""),
+                status=event["ResourceStatus"],
+                reason=event.get("ResourceStatusReason", ""),
+                time=event["Timestamp"],
+                is_stack=event.get("PhysicalResourceId") == stack_id,
+            )
+        )
+    return found[::-1]
 
 
 def _events(cloudformation: Any, stack_id: str) -> Iterator[dict[str, Any]]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from slipway.assembly.cdk_cli import deployment, explain_failure
 from slipway.rehearse import processes
 from slipway.rehearse.errors import RehearsalError
 from slipway.rehearse.isolation import ACCOUNT
@@ -16,10 +17,6 @@ TIMEOUT_SECONDS = 1800.0
 """The longest that one command may take; the slowest so far, a first `deploy --all`, takes about a minute."""
 
 _DIFFERENCES = re.compile(r"Number of stacks with differences: (\d+)")
-_SUMMARY = "❌"
-_FAILURE = re.compile(r"_FAILED\b|\bError\b|Error:|error: ")
-_MOST_LINES = 12
-_MOST_CHARACTERS = 400
 
 
 class CdkFailedError(RehearsalError):
@@ -55,10 +52,7 @@ class CdkCli:
 
     def deploy(self, phase: str, variables: Mapping[str, str], assembly: Path, outputs: Path) -> None:
         """Deploy all stacks, independent ones at the same time, and write their outputs to a file."""
-        arguments = ("--require-approval", "never", "--concurrency", "4", "--progress", "events")
-        self._succeed(
-            phase, variables, self.folder, "deploy", "--app", assembly, "--all", *arguments, "--outputs-file", outputs
-        )
+        self._succeed(phase, variables, self.folder, *deployment(assembly, outputs))
 
     def destroy(self, phase: str, variables: Mapping[str, str], assembly: Path) -> None:
         """Destroy all stacks."""
@@ -89,20 +83,3 @@ class CdkCli:
 
     def _output(self, phase: str) -> str:
         return self.log(phase).read_text(encoding="utf-8", errors="replace")
-
-
-def explain_failure(output: str) -> str:
-    """Return the lines that name what failed: the CLI's summary, else the lines about an error, else the last ones."""
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    summary = next((number for number, line in enumerate(lines) if line.startswith(_SUMMARY)), None)
-    if summary is not None:
-        telling = lines[summary:]
-    else:
-        telling = [line for line in lines if _FAILURE.search(line)] or lines[-_MOST_LINES:]
-    return "\n".join(cut(line) for line in list(dict.fromkeys(telling))[:_MOST_LINES])
-
-
-def cut(text: str, most: int = _MOST_CHARACTERS) -> str:
-    """Put a text on one line and cut it to a readable length."""
-    line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"

@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from slipway.rehearse.cdk_cli import explain_failure
+from slipway.assembly.cdk_cli import explain_failure
 from slipway.rehearse.errors import RehearsalError
 from slipway.rehearse.isolation import require_loopback
 from slipway.rehearse.processes import POLL_SECONDS, Child, undisturbed

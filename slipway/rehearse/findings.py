@@ -7,7 +7,8 @@ from pathlib import Path
 
 import yaml
 
-from slipway.rehearse.cdk_cli import BOOTSTRAP_STACK, cut
+from slipway.assembly.cdk_cli import cut
+from slipway.rehearse.cdk_cli import BOOTSTRAP_STACK
 from slipway.rehearse.inventory import rows
 from slipway.rehearse.ledger import DeviationEntry, Entry, HeldBackEntry, ResourceEntry, SeedEntry
 from slipway.rehearse.report import (

@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from slipway.rehearse.cdk_cli import CdkCli, CdkFailedError, cut, explain_failure
+from slipway.assembly.cdk_cli import cut, explain_failure
+from slipway.rehearse.cdk_cli import CdkCli, CdkFailedError
 from slipway.rehearse.folder import RunFolder
 from tests.rehearse.fakes import FakeCdk
 

@@ -6,8 +6,9 @@ counts as created, for example the boot of an inference host.
 """
 
 import json
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from slipway.assembly.stacks import STACK, read_artifacts, read_stacks
@@ -26,12 +27,18 @@ _NESTED_STACK = "AWS::CloudFormation::Stack"
 _ASSET_PATH = "aws:asset:path"
 
 
-def estimate(assembly: Path, only: Set[tuple[str, str]] | None = None) -> DeployTime:
+def estimate(
+    assembly: Path,
+    only: Set[tuple[str, str]] | None = None,
+    *,
+    spent: Mapping[tuple[str, str], int] = MappingProxyType({}),
+) -> DeployTime:
     """Return how long a deployment takes.
 
     Args:
         assembly: folder of the cloud assembly.
         only: stack and logical id of what a change touches, all else takes no time; none for a first deployment.
+        spent: stack and logical id -> seconds of what is being created already.
 
     Raises:
         slipway.assembly.stacks.NoAssemblyError: the folder is none.
@@ -39,7 +46,7 @@ def estimate(assembly: Path, only: Set[tuple[str, str]] | None = None) -> Deploy
     chains: dict[str, tuple[Step, ...]] = {}
     unknown: set[str] = set()
     for stack in read_stacks(assembly):
-        steps = _steps(assembly, stack.name, stack.template["Resources"], only)
+        steps = _steps(assembly, stack.name, stack.template["Resources"], only, spent)
         chains[stack.name] = longest_chain(waits_for(stack.template["Resources"]), steps)
         unknown |= {step.type for step in steps.values() if step.seconds and not step.is_known}
     seconds = {name: seconds_of(chain) for name, chain in chains.items()}
@@ -53,14 +60,27 @@ def estimate(assembly: Path, only: Set[tuple[str, str]] | None = None) -> Deploy
     )
 
 
-def _steps(assembly: Path, stack: str, resources: Resources, only: Set[tuple[str, str]] | None) -> dict[str, Step]:
+def _steps(
+    assembly: Path,
+    stack: str,
+    resources: Resources,
+    only: Set[tuple[str, str]] | None,
+    spent: Mapping[tuple[str, str], int],
+) -> dict[str, Step]:
     return {
-        logical_id: _step(assembly, stack, logical_id, resource, counts=only is None or (stack, logical_id) in only)
+        logical_id: _step(
+            assembly,
+            stack,
+            logical_id,
+            resource,
+            counts=only is None or (stack, logical_id) in only,
+            spent=spent.get((stack, logical_id), 0),
+        )
         for logical_id, resource in resources.items()
     }
 
 
-def _step(assembly: Path, stack: str, logical_id: str, resource: Any, *, counts: bool) -> Step:
+def _step(assembly: Path, stack: str, logical_id: str, resource: Any, *, counts: bool, spent: int) -> Step:
     nested = _nested_seconds(assembly, stack, resource)
     known = create_seconds(resource["Type"]) if nested is None else nested
     seconds = SECONDS_WITHOUT_ESTIMATE if known is None else known
@@ -68,7 +88,7 @@ def _step(assembly: Path, stack: str, logical_id: str, resource: Any, *, counts:
         stack=stack,
         logical_id=logical_id,
         type=resource["Type"],
-        seconds=seconds if counts else 0,
+        seconds=max(seconds - spent, 0) if counts else 0,
         is_known=known is not None,
     )
 
@@ -79,7 +99,7 @@ def _nested_seconds(assembly: Path, stack: str, resource: Any) -> int | None:
     if resource["Type"] != _NESTED_STACK or path is None:
         return None
     resources = json.loads((assembly / path).read_text(encoding="utf-8"))["Resources"]
-    return seconds_of(longest_chain(waits_for(resources), _steps(assembly, stack, resources, None)))
+    return seconds_of(longest_chain(waits_for(resources), _steps(assembly, stack, resources, None, {})))
 
 
 def _stacks_before(assembly: Path) -> dict[str, set[str]]:

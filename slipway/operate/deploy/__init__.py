@@ -1,0 +1,1 @@
+"""`slipway deploy`: the CDK CLI's deployment, watched. See docs/first-deploy.md."""

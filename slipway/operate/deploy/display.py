@@ -1,0 +1,110 @@
+"""What a deployment shows: a line with a bar for each stack on a terminal, a line for each event everywhere else."""
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from slipway.assembly.cdk_cli import cut
+from slipway.aws.stacks import StackEvent
+from slipway.catalogue import create_seconds
+from slipway.operate.deploy.watch import StackProgress, Watch
+from slipway.review.report.wording import duration
+
+LONG_SECONDS = 120
+"""A resource that takes longer than this on average has lines of its own where nothing moves."""
+
+_BAR_WIDTH = 16
+_WORDS = {
+    "": "waits",
+    "REVIEW_IN_PROGRESS": "being reviewed",
+    "CREATE_IN_PROGRESS": "being created",
+    "UPDATE_IN_PROGRESS": "being updated",
+    "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS": "being cleaned up",
+    "DELETE_IN_PROGRESS": "being deleted",
+    "CREATE_COMPLETE": "created",
+    "UPDATE_COMPLETE": "updated",
+}
+
+
+class Display:
+    """Shows one deployment."""
+
+    def __init__(self, console: Console, watch: Watch) -> None:
+        """Show on a console; lines move on a terminal only, and not on one of a CI system (variable `CI`)."""
+        self._console = console
+        self._watch = watch
+        self._moving = console.is_terminal and not console.is_dumb_terminal and not os.environ.get("CI")
+        self._live: Live | None = None
+        self._began = time.monotonic()
+        self.silence = ""
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Show the deployment; its last state stays."""
+        if not self._moving:
+            yield
+            return
+        with Live(get_renderable=self._table, console=self._console, auto_refresh=False) as live:
+            self._live = live
+            try:
+                yield
+            finally:
+                live.refresh()
+                self._live = None
+
+    def news(self, events: Iterable[StackEvent]) -> None:
+        """Show what happened, and the time that has passed."""
+        if self._live is not None:
+            self._live.refresh()
+            return
+        for event in events:
+            if event.is_stack or event.is_failure or (create_seconds(event.type) or 0) > LONG_SECONDS:
+                self._console.print(_line(event), markup=False, highlight=False, soft_wrap=True)
+
+    @property
+    def elapsed(self) -> str:
+        """How long the deployment has taken."""
+        return duration(round(time.monotonic() - self._began))
+
+    def _table(self) -> Group:
+        table = Table.grid(padding=(0, 1))
+        table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
+        for _ in range(3):
+            table.add_column(no_wrap=True)
+        for stack in self._watch.stacks:
+            table.add_row(Text(stack.name), _bar(stack), f"{stack.done}/{stack.total}", _state(stack))
+        return Group(table, Text(self._summary(), style="dim"))
+
+    def _summary(self) -> str:
+        left = self._watch.seconds_left
+        said = f"{self.elapsed} so far, about {duration(left)} left, ${self._watch.usd_so_far:.2f} by list prices"
+        return f"{said}; {self.silence}" if self.silence else said
+
+
+def _bar(stack: StackProgress) -> ProgressBar:
+    is_full = stack.is_done and stack.total == 0
+    return ProgressBar(total=stack.total or 1, completed=1 if is_full else stack.done, width=_BAR_WIDTH)
+
+
+def _state(stack: StackProgress) -> Text:
+    if not stack.begun and not stack.changed:
+        return Text("unchanged", style="dim")
+    if not stack.begun and stack.status.endswith("_COMPLETE"):
+        return Text("waits")
+    bad = "ROLLBACK" in stack.status or "FAILED" in stack.status
+    word = "rolled back" if stack.status.endswith("ROLLBACK_COMPLETE") else "fails, rolls back" if bad else None
+    style = "bold red" if bad else "green" if stack.is_done else ""
+    return Text(word or _WORDS.get(stack.status, stack.status.lower().replace("_", " ")), style=style)
+
+
+def _line(event: StackEvent) -> str:
+    what = event.stack if event.is_stack else f"{event.stack}/{event.logical_id} ({event.type})"
+    reason = f": {cut(event.reason)}" if event.reason and "FAILED" in event.status else ""
+    return f"{event.time:%H:%M:%S}  {event.status:<20} {what}{reason}"

@@ -1,0 +1,144 @@
+"""`slipway deploy` with the real CDK CLI against the emulator: a failure, an interrupt, and what continues it."""
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import boto3
+import pytest
+from rich.console import Console
+
+from slipway.aws.stacks import deployed_stacks
+from slipway.rehearse import phases
+from slipway.rehearse.__main__ import PROJECT
+from slipway.rehearse.folder import LockedFolder, RunFolder
+from slipway.rehearse.isolation import only_variables
+from slipway.rehearse.progress import Progress
+from slipway.rehearse.session import Session, Subject
+from slipway.rehearse.toolchain import Toolchain
+
+pytestmark = pytest.mark.rehearsal
+
+ENVIRONMENT = "small"
+CLUSTER = "trainium-small"
+TRAINING = "slipway-small-training"
+TEMPLATE = '{"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}'
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """An empty account, not bootstrapped; the tests go in their order."""
+    folder = RunFolder(tmp_path_factory.mktemp("run") / ENVIRONMENT)
+    subject = Subject(ENVIRONMENT, PROJECT / "environments" / f"{ENVIRONMENT}.yaml", keeps_data=False)
+    with LockedFolder(folder):
+        session = Session(subject, Toolchain.of_project(PROJECT), folder, Progress(Console(), {"CI": "1"}))
+        try:
+            for phase in (phases.synthesize, phases.start_emulator, phases.take_first_inventory):
+                phase(session)
+            yield session
+        finally:
+            session.stop_emulator()
+
+
+COMMAND = (sys.executable, "-m", "slipway", "deploy", "-e", ENVIRONMENT)
+
+
+def variables(session: Session) -> dict[str, str]:
+    assert session.emulated is not None
+    return session.emulated.variables
+
+
+def deploy(session: Session) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        COMMAND,
+        cwd=PROJECT,
+        env=variables(session),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_an_account_that_is_not_bootstrapped_is_named_with_what_to_do(session: Session) -> None:
+    done = deploy(session)
+
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "SSM parameter /cdk-bootstrap/" in done.stderr
+    assert "do: `npx cdk bootstrap aws://ACCOUNT/REGION`" in done.stderr
+
+
+def test_the_first_cause_is_said_not_what_failed_because_of_it(session: Session) -> None:
+    phases.bootstrap(session)
+    with only_variables(variables(session)):
+        boto3.client("cloudformation").create_stack(StackName=CLUSTER, TemplateBody=TEMPLATE)
+
+    done = deploy(session)
+
+    assert done.returncode == 1, done.stdout + done.stderr
+    first = next(line for line in done.stderr.splitlines() if line.startswith("failed first: "))
+    assert first.startswith(f"failed first: {TRAINING}/")
+    assert "(Custom::PclusterCluster), CREATE_FAILED" in first
+    assert "docs/troubleshooting.md" in done.stderr
+    with only_variables(variables(session)):
+        boto3.client("cloudformation").delete_stack(StackName=CLUSTER)
+
+
+def test_an_interrupt_says_what_stands_and_the_same_command_continues(session: Session) -> None:
+    with subprocess.Popen(
+        COMMAND, cwd=PROJECT, env=variables(session), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        while TRAINING not in (line := process.stdout.readline()):
+            assert line, process.stderr and process.stderr.read()
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate()
+
+    assert process.returncode == 130, said
+    assert f"{TRAINING}: " in said
+    assert "slipway-small-network: CREATE_COMPLETE" in said
+    assert f"`slipway deploy -e {ENVIRONMENT}` continues" in said
+    with only_variables(variables(session)):
+        wait_until_at_rest()
+    continued = deploy(session)
+    assert continued.returncode == 0, continued.stdout + continued.stderr
+    assert "deployed in " in continued.stdout
+    assert "HeadNodeSession: aws ssm start-session" in continued.stdout
+
+
+def wait_until_at_rest() -> None:
+    cloudformation = boto3.client("cloudformation")
+    while any(stack.is_being_deployed for stack in deployed_stacks(cloudformation).values()):
+        pass
+
+
+def test_the_same_again_changes_nothing_and_a_terminal_shows_a_line_for_each_stack(session: Session) -> None:
+    assert session.emulated is not None
+    session.emulated.ledger.poll()
+    start = len(session.emulated.ledger.resources())
+    terminal, end = pty.openpty()
+    shown = {name: value for name, value in variables(session).items() if name not in ("CI", "NO_COLOR")}
+    process = subprocess.Popen(
+        COMMAND, cwd=PROJECT, env=shown | {"TERM": "xterm", "COLUMNS": "80"}, stdin=end, stdout=end, stderr=end
+    )
+    os.close(end)
+    screen = read_all(terminal)
+
+    assert process.wait() == 0, screen
+    for stack in ("network", "storage", "training"):
+        assert f"slipway-{ENVIRONMENT}-{stack}" in screen
+    assert " so far, about " in screen
+    session.emulated.ledger.poll()
+    assert len(session.emulated.ledger.resources()) == start
+
+
+def read_all(terminal: int) -> str:
+    said = b""
+    while True:
+        try:
+            said += os.read(terminal, 65536)
+        except OSError:  # the other end is closed
+            return said.decode()
