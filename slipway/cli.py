@@ -4,8 +4,10 @@ from slipway.check.az.command import az
 from slipway.check.deploy_role.command import deploy_role
 from slipway.check.preflight.command import preflight
 from slipway.console import Program
+from slipway.operate.connect.command import connect
 from slipway.operate.deploy.command import deploy
 from slipway.operate.endpoint.command import endpoint
+from slipway.operate.job.command import job
 from slipway.operate.promote.command import promote
 from slipway.operate.resume.command import pause, resume
 from slipway.operate.roll_out.command import roll_out
@@ -36,6 +38,8 @@ app.command("plan", short_help="Show what a deployment changes, breaks and costs
 app.command("preflight", short_help="Ask AWS what would make a deployment fail.")(preflight)
 app.command("deploy-role", short_help="Write least-privilege IAM policies for deployments.")(deploy_role)
 app.command("deploy", short_help="Deploy with the CDK CLI, and show how far it is.")(deploy)
+app.command("connect", short_help="Open a shell in an environment, or a tunnel to it.")(connect)
+app.command("job", short_help="Run slipway-job there: submit, status, logs, cancel.")(job)
 app.command("cluster-update", short_help="Say whether a deployment can update the cluster.")(cluster_update)
 app.command("roll-out", short_help="Serve another version of a model, or a canary.")(roll_out)
 app.command("promote", short_help="Copy a reviewed model from another account.")(promote)

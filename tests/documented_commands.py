@@ -123,3 +123,5 @@ def _named(page: Path, words: list[str], *, whole: bool) -> Iterator[Command]:
     if words:
         program = words[0].rsplit("/", 1)[-1] if words[0].startswith(".") and "/" in words[0] else words[0]
         yield Command(page, (program, *words[1:]), whole)
+        if words[:2] == ["slipway", "job"] and "--" in words:
+            yield Command(page, ("slipway-job", *words[words.index("--") + 1 :]), whole)

@@ -1,7 +1,7 @@
 """CloudFormation stacks before, during and after their deletion."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -22,6 +22,8 @@ class DeployedStack:
         status: such as `UPDATE_COMPLETE`.
         protected: whether termination protection is on.
         tags: its tags.
+        outputs: its outputs.
+        since: when it was made, or changed last; none where nobody asked.
     """
 
     name: str
@@ -29,6 +31,8 @@ class DeployedStack:
     status: str
     protected: bool
     tags: Mapping[str, str]
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    since: datetime | None = None
 
     @property
     def is_being_deployed(self) -> bool:
@@ -129,6 +133,8 @@ def deployed_stacks(cloudformation: Any) -> dict[str, DeployedStack]:
             status=stack["StackStatus"],
             protected=stack.get("EnableTerminationProtection", False),
             tags={tag["Key"]: tag["Value"] for tag in stack.get("Tags", [])},
+            outputs=outputs(stack),
+            since=stack.get("LastUpdatedTime") or stack.get("CreationTime"),
         )
         for page in cloudformation.get_paginator("describe_stacks").paginate()
         for stack in page["Stacks"]

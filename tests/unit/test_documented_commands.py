@@ -53,7 +53,8 @@ def parse(app: typer.Typer, command: Command) -> list[str]:
         program.make_context(names[-1], words, parent=context)
     else:
         known = {option for parameter in program.params for option in parameter.opts} | {"--help"}
-        assert {word for word in words if word.startswith("-")} <= known
+        own = words[: words.index("--")] if "--" in words else words
+        assert {word for word in own if word.startswith("-")} <= known
     return names
 
 

@@ -21,6 +21,9 @@ LONG_SECONDS = 120
 """A resource that takes longer than this on average has lines of its own where nothing moves."""
 
 _BAR_WIDTH = 16
+_WIDTH_OF_BARS = 72
+"""A narrower terminal has the numbers alone."""
+
 _WORDS = {
     "": "waits",
     "REVIEW_IN_PROGRESS": "being reviewed",
@@ -71,7 +74,7 @@ class Display:
     @property
     def elapsed(self) -> str:
         """How long the deployment has taken."""
-        return duration(round(time.monotonic() - self._began))
+        return duration(round(time.monotonic() - self._began) or 1)
 
     def _table(self) -> Group:
         table = Table.grid(padding=(0, 1))
@@ -79,7 +82,8 @@ class Display:
         for _ in range(3):
             table.add_column(no_wrap=True)
         for stack in self._watch.stacks:
-            table.add_row(Text(stack.name), _bar(stack), f"{stack.done}/{stack.total}", _state(stack))
+            bar = _bar(stack) if self._console.width >= _WIDTH_OF_BARS else ""
+            table.add_row(Text(stack.name), bar, f"{stack.done}/{stack.total}", _state(stack))
         return Group(table, Text(self._summary(), style="dim"))
 
     def _summary(self) -> str:
@@ -90,7 +94,9 @@ class Display:
 
 def _bar(stack: StackProgress) -> ProgressBar:
     is_full = stack.is_done and stack.total == 0
-    return ProgressBar(total=stack.total or 1, completed=1 if is_full else stack.done, width=_BAR_WIDTH)
+    return ProgressBar(
+        total=stack.total or 1, completed=1 if is_full else stack.done, width=_BAR_WIDTH, finished_style="green"
+    )
 
 
 def _state(stack: StackProgress) -> Text:

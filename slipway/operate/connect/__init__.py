@@ -1,0 +1,1 @@
+"""`slipway connect`: a shell in, or a tunnel to, a deployed environment. See docs/operations.md."""
