@@ -70,7 +70,7 @@ node_modules/.installed: package.json package-lock.json .npmrc | $(VENV)/.runtim
 	npm ci --loglevel error
 	@touch $@
 
-.tools/checkov/.installed .tools/parallelcluster/.installed: .tools/%/.installed: locks/requirements-%.txt | $(VENV)/.uv
+.tools/checkov/.installed .tools/docs/.installed .tools/parallelcluster/.installed: .tools/%/.installed: locks/requirements-%.txt | $(VENV)/.uv
 	@echo "set-up: $* into .tools/$* (once, some seconds)"
 	"$$PYTHON" -m venv .tools/$*
 	@$(call install_locked,.tools/$*,$<)
@@ -224,7 +224,7 @@ sbom: setup ## Write the software bill of materials of ENVIRONMENT into .plan/sb
 # Packages that are locked keep their versions; without the file all are the newest that the pins allow.
 .PHONY: locks
 locks: $(VENV)/.installed ## Renew locks/ after a change of requirements*.txt
-	@for name in '' -uv -dev -node -checkov -parallelcluster; do \
+	@for name in '' -uv -dev -node -checkov -docs -parallelcluster; do \
 	  $(LOCK) "requirements$$name.txt" --output-file "locks/requirements$$name.txt" || exit 1; done
 
 .PHONY: training-lock
@@ -236,6 +236,11 @@ picture: setup .plan ## Draw docs/architecture.svg and docs/plan.svg anew from t
 	@node_modules/.bin/cdk synth --quiet --output .plan/default >/dev/null 2>.plan/log || { cat .plan/log >&2; exit 1; }
 	@python -m slipway.review.report.picture .plan/default > docs/architecture.svg
 	@python -m tests.review.report.example_plan > docs/plan.svg
+
+.PHONY: docs
+docs: .tools/docs/.installed | .plan ## Build the documentation's site into .plan/site; broken links and anchors fail
+	@.tools/docs/bin/python docs/pages.py .plan
+	@.tools/docs/bin/zensical build --clean --strict --config-file .plan/zensical.toml
 
 .PHONY: clean
 clean: ## Remove everything that was generated or installed

@@ -17,6 +17,7 @@ LOCKED = (
     "requirements-dev",
     "requirements-node",
     "requirements-checkov",
+    "requirements-docs",
     "requirements-parallelcluster",
 )
 ENTRY = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[a-z,-]+\])?==(\S+)(.*(?:\n[ #].*)*)", re.MULTILINE)

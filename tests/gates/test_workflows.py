@@ -56,8 +56,8 @@ def actionlint(file: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_all_four_are_there() -> None:
-    assert [file.stem for file in FILES] == ["ci", "deploy", "destroy", "review"]
+def test_all_are_there() -> None:
+    assert [file.stem for file in FILES] == ["ci", "deploy", "destroy", "pages", "review"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="actionlint's package has programs for Linux and Windows only")
@@ -121,6 +121,7 @@ def test_permissions_are_the_least(file: Path) -> None:
         "deploy": {("deploy", "id-token", "write")},
         "destroy": {("destroy", "id-token", "write")},
         "ci": set(),
+        "pages": {("publish", "pages", "write"), ("publish", "id-token", "write")},
     }
     assert granted == expected[file.stem]
 
@@ -198,7 +199,7 @@ def test_every_make_target_exists() -> None:
 
 
 def test_ci_runs_all_that_the_ci_script_runs() -> None:
-    wanted = set(re.findall(r"(?<=[ \t\n])(?:test|judge|rehearse)[a-z-]*", (PROJECT / ".ci" / "run").read_text()))
+    wanted = set(re.findall(r"(?<=[ \t\n])(?:test|judge|rehearse|docs)[a-z-]*", (PROJECT / ".ci" / "run").read_text()))
     jobs = workflow(PROJECT / ".github" / "workflows" / "ci.yaml")["jobs"]
 
     assert wanted == {"test", *jobs["others"]["strategy"]["matrix"]["target"]}
