@@ -189,7 +189,7 @@ class TrainingStack(EnvironmentStack):
                 self,
                 "UserSession",
                 value=user_session_command(instance_id, region=region, document_name=self._user_sessions.document_name),
-                description=f"How a user of the file logs in to {place} (docs/training.md, Who may log in)",
+                description=f"How a user of the file logs in to {place} (docs/onboarding.md)",
             )
         for name, (place, instance_id) in nodes.items():
             cdk.CfnOutput(

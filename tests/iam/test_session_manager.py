@@ -88,8 +88,8 @@ def test_other_machines_have_sessions_but_neither_parameters_nor_commands(
 
 
 def documented_policy() -> Document:
-    """The policy of docs/training.md for the administrators of the cluster `trainium`."""
-    text = (PROJECT / "docs" / "training.md").read_text("utf-8").partition("### Administrators")[2]
+    """The policy of docs/onboarding.md for the administrators of the cluster `trainium`."""
+    text = (PROJECT / "docs" / "onboarding.md").read_text("utf-8").partition("## Administrators")[2]
     policy = text.partition("```json")[2].partition("```")[0]
     for placeholder, value in {"ACCOUNT": ACCOUNT, "REGION": "us-west-2", "CLUSTER": "trainium"}.items():
         policy = policy.replace(placeholder, value)

@@ -1,4 +1,4 @@
-"""Users of a cluster log in as themselves, and as nobody else: the policies of docs/training.md and of the nodes."""
+"""Users of a cluster log in as themselves, and as nobody else: the policies of docs/onboarding.md and of the nodes."""
 
 import json
 
@@ -34,10 +34,10 @@ def document_of(account: Account) -> str:
 
 
 def member_policy(account: Account) -> Document:
-    """The policy of docs/training.md for users, as the reader fills it in from the output."""
+    """The policy of docs/onboarding.md for users, as the reader fills it in from the output."""
     resolver: Resolver = account.stacks[STACK].resolver
     command = str(resolver.resolve(account.stacks[STACK].template["Outputs"]["UserSession"]["Value"]))
-    text = (PROJECT / "docs" / "training.md").read_text("utf-8").partition("### Users of the file")[2]
+    text = (PROJECT / "docs" / "onboarding.md").read_text("utf-8").partition("## The policy of a user")[2]
     policy = text.partition("```json")[2].partition("```")[0]
     words = {
         "ACCOUNT": ACCOUNT,

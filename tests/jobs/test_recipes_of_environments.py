@@ -33,6 +33,7 @@ ENVIRONMENT_OF_PAGE = {
     "README.md": "default",
     "first-deploy.md": "default",
     "kubernetes.md": "kubernetes",
+    "onboarding.md": "team",
     "training.md": "default",
 }
 """The environment in which a document's commands are typed: the one that it deploys, or a copy of it."""
