@@ -34,6 +34,7 @@ ENVIRONMENT_OF_PAGE = {
     "first-deploy.md": "default",
     "kubernetes.md": "kubernetes",
     "onboarding.md": "team",
+    "operations.md": "small",
     "training.md": "default",
 }
 """The environment in which a document's commands are typed: the one that it deploys, or a copy of it."""
