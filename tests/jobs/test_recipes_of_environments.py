@@ -32,6 +32,7 @@ RECIPES = [file.stem for file in shipped_recipes()]
 ENVIRONMENT_OF_PAGE = {
     "README.md": "default",
     "first-deploy.md": "default",
+    "first-training.md": "small",
     "kubernetes.md": "kubernetes",
     "onboarding.md": "team",
     "operations.md": "small",
