@@ -120,7 +120,7 @@ test-slurm: setup .tools/slurm/.installed .tools/training/.installed ## Run heal
 	python -m pytest $(SIDE_BY_SIDE) --dist load $(WHOLE_CHAIN) -m slurm
 
 .PHONY: test-browser
-test-browser: setup .tools/chromium/.installed ## Open the plan's page in a real Chromium, on a screen and on a phone
+test-browser: setup .tools/chromium/.installed .tools/docs/.installed ## Open the plan's page and the documentation in a real Chromium, on a screen and on a phone
 	python -m pytest tests/browser -m browser
 
 .PHONY: test-contracts
