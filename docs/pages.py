@@ -36,8 +36,8 @@ def navigation() -> list[dict[str, list[dict[str, str]]]]:
 
 
 def files() -> set[Path]:
-    """Return all files of the site: the README, the index, and what can be reached from them."""
-    found: set[Path] = set()
+    """Return all files of the site: the README, the index, what can be reached from them, and the site's style."""
+    found = {PROJECT / "docs" / "site.css"}
     waiting = [PROJECT / "README.md", INDEX]
     while waiting:
         file = waiting.pop()

@@ -69,7 +69,7 @@ def test_a_page_asks_its_own_host_alone_and_fits_the_screen(tab: Page, site: str
 def test_the_background_follows_the_system(browser: Browser, site: str) -> None:
     colours = set()
     for scheme in ("light", "dark"):
-        context = browser.new_context(color_scheme=scheme)  # type: ignore[arg-type]
+        context = browser.new_context(color_scheme=scheme)
         page = context.new_page()
         page.goto(site)
         colours.add(page.evaluate("getComputedStyle(document.body).backgroundColor"))
