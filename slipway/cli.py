@@ -2,6 +2,7 @@
 
 from slipway.check.az.command import az
 from slipway.check.deploy_role.command import deploy_role
+from slipway.check.doctor.command import doctor
 from slipway.check.preflight.command import preflight
 from slipway.console import Program
 from slipway.operate.connect.command import connect
@@ -12,6 +13,7 @@ from slipway.operate.promote.command import promote
 from slipway.operate.resume.command import pause, resume
 from slipway.operate.roll_out.command import roll_out
 from slipway.operate.rotate_key.command import rotate_key
+from slipway.operate.status.command import status
 from slipway.remove.leftovers.command import leftovers
 from slipway.remove.teardown.command import destroy
 from slipway.review.cluster_update.command import cluster_update
@@ -33,11 +35,13 @@ def _group() -> None:
 
 
 # In the order of a first deployment. The short texts fit one line of a terminal of 80 columns.
+app.command("doctor", short_help="Name missing programs and how to install them.")(doctor)
 app.command("az", short_help="Choose availability zones by what AWS offers there.")(az)
 app.command("plan", short_help="Show what a deployment changes, breaks and costs. No AWS.")(plan)
 app.command("preflight", short_help="Ask AWS what would make a deployment fail.")(preflight)
 app.command("deploy-role", short_help="Write least-privilege IAM policies for deployments.")(deploy_role)
 app.command("deploy", short_help="Deploy with the CDK CLI, and show how far it is.")(deploy)
+app.command("status", short_help="Show stacks, nodes, jobs, models, spend, alarms, links.")(status)
 app.command("connect", short_help="Open a shell in an environment, or a tunnel to it.")(connect)
 app.command("job", short_help="Run slipway-job there: submit, status, logs, cancel.")(job)
 app.command("cluster-update", short_help="Say whether a deployment can update the cluster.")(cluster_update)

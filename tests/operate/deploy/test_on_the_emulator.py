@@ -1,5 +1,6 @@
 """`slipway deploy` with the real CDK CLI against the emulator: a failure, an interrupt, and what continues it."""
 
+import json
 import os
 import pty
 import signal
@@ -133,6 +134,25 @@ def test_the_same_again_changes_nothing_and_a_terminal_shows_a_line_for_each_sta
     assert " so far, about " in screen
     session.emulated.ledger.poll()
     assert len(session.emulated.ledger.resources()) == start
+
+
+def test_the_status_of_what_was_deployed_is_read_from_the_real_stacks(session: Session) -> None:
+    said = subprocess.run(
+        [sys.executable, "-m", "slipway", "status", "-e", ENVIRONMENT, "--json"],
+        cwd=PROJECT,
+        env=variables(session),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    found = json.loads(said.stdout)
+    assert {row["name"] for row in found["stacks"]} >= {TRAINING, CLUSTER}
+    assert any(row["group"] == "head node" for row in found["nodes"])
+    assert [(row["name"], row["served"]) for row in found["models"]] == [("small-llama", None)]
+    assert set(found["links"]) == {"SmallLlama", "dashboard", "shell"}
+    # The emulated head node answers nothing.
+    assert (set(found["unknown"]), said.returncode) == ({"jobs"}, 2), found["unknown"]
 
 
 def read_all(terminal: int) -> str:

@@ -1,0 +1,24 @@
+"""`slipway status`."""
+
+from typing import Annotated
+
+import typer
+
+from slipway.assembly.choice import RequiredEnvironment
+from slipway.console import reports_errors
+
+
+@reports_errors()
+def status(
+    *,
+    environment: RequiredEnvironment,
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+) -> None:
+    """Show stacks, nodes, jobs, served versions, spend, alarms and links of a deployed environment. It changes nothing.
+
+    Exit codes: 0 fine; 1 it is not deployed, a stack failed, or an alarm is on; 2 AWS did not let all be looked at.
+    """
+    # What these import takes seconds that no other command should wait for.
+    from slipway.operate.status.run import run  # noqa: PLC0415
+
+    run(environment, as_json=as_json)
