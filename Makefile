@@ -193,7 +193,7 @@ review: setup ## Judge and plan every environment, or ENVIRONMENT, against BASE,
 	trap 'exit 130' INT TERM; status=0; python -m slipway.review.judge -- "$${names[@]}" || status=$$?; ((status < 2)) || exit "$$status"; \
 	for name in "$${names[@]}"; do \
 	  slipway plan --environment "$$name" --base "$(AGAINST)" --fail-on "$$FAIL_ON" --markdown ".plan/review/$$name.md" \
-	    --json ".plan/review/$$name.json" --html ".plan/review/$$name.html" || status=1; done; exit "$$status"
+	    --json-file ".plan/review/$$name.json" --html ".plan/review/$$name.html" || status=1; done; exit "$$status"
 
 .plan:
 	@mkdir -p $@

@@ -1,5 +1,9 @@
 """The `slipway` command. Each command is a function of its own package, which imports what it needs when called."""
 
+from typing import Annotated
+
+import typer
+
 from slipway.check.az.command import az
 from slipway.check.deploy_role.command import deploy_role
 from slipway.check.doctor.command import doctor
@@ -22,16 +26,36 @@ from slipway.review.lint.command import lint
 
 app = Program(
     help="Plan, check, operate and destroy Slipway environments: what the CDK CLI does not do. Guide: docs/README.md.",
-    epilog="Exit codes: 0 fine or done; 1 something was found or failed; 2 nothing was done, or it is unknown. "
+    epilog="Exit codes: 0 fine or done; 1 problems were found, or something failed; 2 nothing was done or could be "
+    "looked at; 130 interrupted. "
     "`slipway COMMAND --help` says what they mean there.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
 
 
+def _show_version(wanted: bool) -> None:
+    """Print Slipway's release, and the commit of the folder that it is in: environments are deployed from commits."""
+    if wanted:
+        # What these import takes time that no other command should wait for.
+        from importlib.metadata import version  # noqa: PLC0415
+
+        from slipway.assembly.synthesis import PROJECT  # noqa: PLC0415
+        from slipway.review.revisions import work_tree_name  # noqa: PLC0415
+
+        typer.echo(f"slipway {version('slipway')} ({work_tree_name(PROJECT)})")
+        raise typer.Exit
+
+
 @app.callback()
-def _group() -> None:
-    """Keep the commands' names: Typer drops the name of an only command."""
+def _group(
+    *,
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print version and commit, and end."),
+    ] = False,
+) -> None:
+    """Take the options that come before a command."""
 
 
 # In the order of a first deployment. The short texts fit one line of a terminal of 80 columns.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import wraps
 from types import FrameType
-from typing import IO, Any, NoReturn, ParamSpec
+from typing import IO, Annotated, Any, NoReturn, ParamSpec
 
 import typer
 
@@ -22,6 +22,11 @@ FAILED = 2
 
 INTERRUPTED = 130
 """Exit code of Ctrl-C."""
+
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document for scripts, and nothing else on standard output.")
+]
+"""`--json`, the same flag of every command that has a document."""
 
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from slipway.assembly.choice import AssemblyOption, EnvironmentOption
-from slipway.console import reports_errors
+from slipway.console import JsonOption, reports_errors
 
 FOUND = 1
 """Exit code when the plan has something that `--fail-on` names, or the scanners would fail the synth."""
@@ -27,7 +27,10 @@ def plan(
     markdown: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the comment for a pull request; - is stdout.")
     ] = None,
-    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the plan for programs; - is stdout.")] = None,
+    as_json: JsonOption = False,
+    json_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write that document, beside what else is written.")
+    ] = None,
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the page with the picture; - is stdout.")
     ] = None,
@@ -50,7 +53,9 @@ def plan(
     from slipway.review.outputs import Outputs  # noqa: PLC0415
     from slipway.review.review import review  # noqa: PLC0415
 
-    alarms = review(Question(environment, assembly, base, against), Outputs(markdown, json, html), fail_on)
+    alarms = review(
+        Question(environment, assembly, base, against), Outputs(markdown, json_file, html, as_json=as_json), fail_on
+    )
     for alarm in alarms:
         print(alarm, file=sys.stderr)
     raise typer.Exit(FOUND if alarms else 0)

@@ -15,16 +15,28 @@ _STDOUT = Path("-")
 
 @dataclass(frozen=True)
 class Outputs:
-    """The files that the user asks for; `-` is the standard output, which then has no report for people."""
+    """What the user asks for.
+
+    Attributes:
+        markdown: file for the comment; `-`, here and for the others, is the standard output, which then has no report
+            for people.
+        json_file: file for the document.
+        html: file for the page.
+        as_json: the document goes to the standard output.
+    """
 
     markdown: Path | None = None
-    json: Path | None = None
+    json_file: Path | None = None
     html: Path | None = None
+    as_json: bool = False
 
     def problems(self) -> Iterator[str]:
         """Yield why these files cannot be written, as far as it can be known beforehand."""
-        files = [file for file in (self.markdown, self.json, self.html) if file]
-        yield from (f"{file} is given for two outputs" for file in dict.fromkeys(files) if files.count(file) > 1)
+        files = self._files
+        for file in dict.fromkeys(files):
+            if files.count(file) > 1:
+                name = "the standard output" if file == _STDOUT else file
+                yield f"{name} is given for two outputs"
         yield from (f"{file} is a folder: give a file" for file in files if file != _STDOUT and file.is_dir())
 
     def prepare(self) -> None:
@@ -38,7 +50,12 @@ class Outputs:
 
     @property
     def _for_people(self) -> bool:
-        return _STDOUT not in (self.markdown, self.json, self.html)
+        return _STDOUT not in self._files
+
+    @property
+    def _files(self) -> list[Path]:
+        files = (self.markdown, self.json_file, self.html, _STDOUT if self.as_json else None)
+        return [file for file in files if file]
 
     def write(self, plan: Plan, compared: BaseAndHead) -> None:
         """Write the plan everywhere; folders are made. All is made before the first file is written.
@@ -48,7 +65,8 @@ class Outputs:
         """
         reports: list[tuple[Path | None, Callable[[], str]]] = [
             (self.markdown, lambda: _markdown(plan)),
-            (self.json, lambda: plan.model_dump_json(indent=2)),
+            (self.json_file, lambda: plan.model_dump_json(indent=2)),
+            (_STDOUT if self.as_json else None, lambda: plan.model_dump_json(indent=2)),
             (self.html, lambda: _page(plan, compared)),
         ]
         for file, text in [(file, make()) for file, make in reports if file]:

@@ -58,7 +58,7 @@ def refused(default: Assembly, tmp_path: Path) -> Path:
 
 
 def test_an_assembly_against_itself_changes_nothing(default: Assembly) -> None:
-    result = run("--assembly", default.directory, "--against", default.directory, "--json", "-")
+    result = run("--assembly", default.directory, "--against", default.directory, "--json")
 
     assert result.exit_code == 0, result.output
     plan = Plan.model_validate_json(result.stdout)
@@ -79,7 +79,7 @@ def test_stacks_that_are_no_longer_there_are_said_to_stay(default: Assembly, tmp
     del manifest["artifacts"]["slipway-default-operations"]
     (folder / "manifest.json").write_text(json.dumps(manifest))
 
-    result = run("--assembly", folder, "--against", default.directory, "--json", "-")
+    result = run("--assembly", folder, "--against", default.directory, "--json")
 
     assert result.exit_code == 0, result.output
     (note,) = json.loads(result.stdout)["comparison"]["notes"]
@@ -96,7 +96,7 @@ def test_the_command_is_given_that_deploys_what_the_cdk_cli_would_skip(default: 
             resource["Properties"]["CidrBlock"] = "10.9.0.0/20"
     file.write_text(json.dumps(template))
 
-    result = run("--assembly", folder, "--against", default.directory, "--json", "-")
+    result = run("--assembly", folder, "--against", default.directory, "--json")
 
     assert result.exit_code == 0, result.output
     (note,) = json.loads(result.stdout)["comparison"]["notes"]
@@ -110,7 +110,7 @@ def test_another_content_of_a_function_takes_time(default: Assembly, tmp_path: P
     file = folder / "slipway-default-training.template.json"
     file.write_text(re.sub(r'(?<="S3Key": ")[0-9a-f]{64}', lambda match: match[0][::-1], file.read_text()))
 
-    result = run("--assembly", folder, "--against", default.directory, "--json", "-")
+    result = run("--assembly", folder, "--against", default.directory, "--json")
 
     assert result.exit_code == 0, result.output
     comparison = json.loads(result.stdout)["comparison"]
@@ -122,7 +122,7 @@ def test_another_content_of_a_function_takes_time(default: Assembly, tmp_path: P
 def test_every_output_is_written_in_one_run(default: Assembly, tmp_path: Path) -> None:
     files = [tmp_path / "new" / name for name in ("plan.md", "plan.json", "plan.html")]
 
-    result = run("--assembly", default.directory, "--markdown", files[0], "--json", files[1], "--html", files[2])
+    result = run("--assembly", default.directory, "--markdown", files[0], "--json-file", files[1], "--html", files[2])
 
     assert result.exit_code == 0, result.output
     assert files[0].read_text().startswith("<!-- slipway-plan:default -->\n")
@@ -131,8 +131,17 @@ def test_every_output_is_written_in_one_run(default: Assembly, tmp_path: Path) -
     assert "default" in result.stdout
 
 
+def test_the_document_alone_is_printed_beside_files(default: Assembly, tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+
+    result = run("--assembly", default.directory, "--json", "--json-file", file)
+
+    assert result.exit_code == 0, result.output
+    assert Plan.model_validate_json(result.stdout) == Plan.model_validate_json(file.read_text())
+
+
 def test_a_finding_of_the_scanners_is_planned_and_fails(refused: Path, scanned: Path) -> None:
-    result = run("--assembly", refused, "--against", scanned, "--fail-on", "security", "--json", "-")
+    result = run("--assembly", refused, "--against", scanned, "--fail-on", "security", "--json")
 
     assert result.exit_code == 1
     plan = Plan.model_validate_json(result.stdout)
@@ -180,16 +189,19 @@ def test_an_empty_base_is_no_plan_without_a_comparison() -> None:
 
 
 def test_outputs_that_cannot_be_written_are_said_before_the_work(default: Assembly, tmp_path: Path) -> None:
-    result = run("--assembly", default.directory, "--markdown", "-", "--json", "-", "--html", tmp_path)
+    result = run("--assembly", default.directory, "--markdown", "-", "--json", "--html", tmp_path)
 
     assert result.exit_code == 2
-    assert result.stderr.splitlines() == ["- is given for two outputs", f"{tmp_path} is a folder: give a file"]
+    assert result.stderr.splitlines() == [
+        "the standard output is given for two outputs",
+        f"{tmp_path} is a folder: give a file",
+    ]
 
 
 def test_an_output_below_a_file_is_said(default: Assembly, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
 
-    result = run("--assembly", default.directory, "--json", tmp_path / "file" / "plan.json")
+    result = run("--assembly", default.directory, "--json-file", tmp_path / "file" / "plan.json")
 
     assert result.exit_code == 2
     assert f"{tmp_path / 'file' / 'plan.json'} cannot be written" in result.stderr

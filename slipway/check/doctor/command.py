@@ -1,18 +1,14 @@
 """`slipway doctor`."""
 
-from typing import Annotated
-
-import typer
-
 from slipway.assembly.choice import EnvironmentOption
-from slipway.console import reports_errors
+from slipway.console import JsonOption, reports_errors
 
 
 @reports_errors()
 def doctor(
     *,
     environment: EnvironmentOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Name the local programs that are missing or too old, and the command that installs each.
 

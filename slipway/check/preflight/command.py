@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from slipway.assembly.choice import AssemblyOption, EnvironmentOption
-from slipway.console import reports_errors
+from slipway.console import JsonOption, reports_errors
 
 
 @reports_errors()
@@ -18,9 +18,7 @@ def preflight(
     ] = None,
     check: Annotated[list[str] | None, typer.Option(help="Only this check, for example PF06; repeatable.")] = None,
     skip: Annotated[list[str] | None, typer.Option(help="Not this check; repeatable.")] = None,
-    json_to: Annotated[
-        str | None, typer.Option("--json", metavar="FILE", help="Write the answers as JSON; - is the standard output.")
-    ] = None,
+    as_json: JsonOption = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 1 on warnings, and on what could not be checked.")
     ] = False,
@@ -46,5 +44,5 @@ def preflight(
 
         typer.echo(written(checks))
         return
-    exit_code = run(environment, assembly, stack or (), checks, json_to=json_to, strict=strict, yes=yes)
+    exit_code = run(environment, assembly, stack or (), checks, as_json=as_json, strict=strict, yes=yes)
     raise typer.Exit(exit_code)

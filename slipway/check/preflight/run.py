@@ -20,8 +20,6 @@ from slipway.check.preflight.preflight import Preflight, preflight
 from slipway.check.preflight.report import print_preflight
 from slipway.errors import RefusedError
 
-_STANDARD_OUTPUT = "-"
-
 
 def choose(only: Sequence[str], skip: Sequence[str], *, capacity: bool) -> tuple[Check, ...]:
     """Return the checks to run, by id.
@@ -54,7 +52,7 @@ def run(
     stacks: Sequence[str],
     checks: Sequence[Check],
     *,
-    json_to: str | None,
+    as_json: bool,
     strict: bool,
     yes: bool,
 ) -> int:
@@ -65,7 +63,7 @@ def run(
         assembly: cloud assembly of it, instead.
         stacks: the stacks to ask about; all when empty.
         checks: what to ask.
-        json_to: file for the answers as JSON; `-` prints them in place of the report.
+        as_json: print the answers as JSON, in place of the report.
         strict: what was not checked, and a warning, count as failed.
         yes: do not ask before something is made that bills.
 
@@ -79,12 +77,10 @@ def run(
     if any(check.stage == "capacity" for check in checks):
         _confirm(needs, yes=yes)
     found = _ask(needs, checks)
-    if json_to == _STANDARD_OUTPUT:
+    if as_json:
         print(found.model_dump_json(indent=2))
     else:
         print_preflight(found, Console())
-    if json_to not in (None, _STANDARD_OUTPUT):
-        _write(Path(str(json_to)), found)
     return found.exit_code(strict=strict)
 
 
@@ -134,10 +130,3 @@ def _log_in(account: Account) -> None:
             "the profile asks for an MFA code, and there is no terminal to type it in. Use credentials that need none: "
             "`aws sts get-session-token` or an assumed role, in the environment"
         ) from error
-
-
-def _write(file: Path, found: Preflight) -> None:
-    try:
-        file.write_text(found.model_dump_json(indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise RefusedError(f"cannot write {file}: {error}") from error

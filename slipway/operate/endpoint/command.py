@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slipway.assembly.choice import EnvironmentOption
-from slipway.console import reports_errors
+from slipway.console import JsonOption, reports_errors
 
 if TYPE_CHECKING:
     from slipway.operate.endpoint.addressing import Address
@@ -53,7 +53,7 @@ def check(
     connect_to: _ConnectTo = None,
     ca_file: _CaFile = None,
     timeout: _Timeout = 120,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a document for machines instead of lines.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Check an endpoint: name, TLS, models, completions, streaming, authentication, what must be closed.
 
@@ -99,7 +99,7 @@ def load(
     prompt_tokens: Annotated[int, typer.Option(min=32, help="Tokens of a prompt, about.")] = 256,
     max_tokens: Annotated[int, typer.Option(min=2, help="Tokens after which an answer ends.")] = 128,
     yes: Annotated[bool, typer.Option("--yes", help="Ask nothing: for scripts.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a document for machines instead of a table.")] = False,
+    as_json: JsonOption = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print comma-separated values instead of a table.")] = False,
 ) -> None:
     """Measure an endpoint at rising concurrency: time to first token, tokens/s, errors.

@@ -1,18 +1,14 @@
 """`slipway status`."""
 
-from typing import Annotated
-
-import typer
-
 from slipway.assembly.choice import RequiredEnvironment
-from slipway.console import reports_errors
+from slipway.console import JsonOption, reports_errors
 
 
 @reports_errors()
 def status(
     *,
     environment: RequiredEnvironment,
-    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Show stacks, nodes, jobs, served versions, spend, alarms and links of a deployed environment. It changes nothing.
 

@@ -1,12 +1,11 @@
 """`slipway leftovers`."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from slipway.assembly.choice import AssemblyOption, EnvironmentOption
-from slipway.console import reports_errors
+from slipway.console import JsonOption, reports_errors
 
 EXIT_CODES = {"clean": 0, "found": 1, "unknown": 2}
 """By verdict."""
@@ -21,9 +20,7 @@ def leftovers(
         str | None, typer.Option(help="Name of an environment whose file is gone, instead; with --region.")
     ] = None,
     region: Annotated[str | None, typer.Option(help="AWS Region, with --name.")] = None,
-    json: Annotated[
-        Path | None, typer.Option(help="File that the findings are written to as JSON; - for standard output.")
-    ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Find what an environment left in the account: what it costs a month, and the command that removes it.
 
@@ -33,5 +30,5 @@ def leftovers(
     from slipway.remove.leftovers.environment import find_subject  # noqa: PLC0415
     from slipway.remove.leftovers.run import run  # noqa: PLC0415
 
-    found = run(find_subject(environment, assembly, name, region), json)
+    found = run(find_subject(environment, assembly, name, region), as_json=as_json)
     raise typer.Exit(EXIT_CODES[found.verdict])

@@ -1,7 +1,5 @@
 """One run of `slipway leftovers`: look, and say it."""
 
-from pathlib import Path
-
 import typer
 
 from slipway.aws.account import open_account
@@ -13,12 +11,12 @@ from slipway.remove.leftovers.ownership import Subject
 from slipway.remove.leftovers.report import lines
 
 
-def run(subject: Subject, json: Path | None) -> Findings:
+def run(subject: Subject, *, as_json: bool) -> Findings:
     """Look, and say what was found.
 
     Args:
         subject: whose things are looked for.
-        json: file that the findings are written to; `-`: they are said as JSON instead.
+        as_json: print the findings as JSON instead of lines.
 
     Raises:
         RefusedError: there are no credentials.
@@ -29,11 +27,5 @@ def run(subject: Subject, json: Path | None) -> Findings:
         found = look(subject, account)
     except UNANSWERED as error:
         raise NotLookedError(f"AWS does not say what exists: {words_of(error)}") from error
-    document = found.model_dump_json(indent=2)
-    if str(json) == "-":
-        typer.echo(document)
-        return found
-    if json is not None:
-        json.write_text(document + "\n", encoding="utf-8")
-    typer.echo("\n".join(lines(found)).lstrip("\n"))
+    typer.echo(found.model_dump_json(indent=2) if as_json else "\n".join(lines(found)).lstrip("\n"))
     return found

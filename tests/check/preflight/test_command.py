@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -58,7 +57,7 @@ def test_all_that_fails_is_told_at_once_with_whole_commands(slipway: Preflight, 
 
 def test_what_aws_refuses_to_tell_is_said_plainly(slipway: Preflight, aws: Aws) -> None:
     aws.replies["ec2.DescribeVpcs"] = Refusal("UnauthorizedOperation")
-    result = slipway("--json", "-")
+    result = slipway("--json")
     found = json.loads(result.stdout)
     assert {answer["check"] for answer in found["answers"] if answer["status"] == "not_checked"} == {"PF07"}
     assert result.exit_code == 0, [answer for answer in found["answers"] if answer["status"] == "failed"]
@@ -66,13 +65,11 @@ def test_what_aws_refuses_to_tell_is_said_plainly(slipway: Preflight, aws: Aws) 
     assert "not everything could be checked" in slipway().stdout
 
 
-def test_without_credentials_it_ends_with_2(slipway: Preflight, aws: Aws, tmp_path: Path) -> None:
+def test_without_credentials_it_ends_with_2(slipway: Preflight, aws: Aws) -> None:
     aws.replies["sts.GetCallerIdentity"] = Refusal("ExpiredToken")
-    result = slipway("--json", str(tmp_path / "answers.json"))
+    result = slipway("--json")
     assert result.exit_code == 2
-    statuses = {
-        answer["check"]: answer["status"] for answer in json.loads((tmp_path / "answers.json").read_text())["answers"]
-    }
+    statuses = {answer["check"]: answer["status"] for answer in json.loads(result.stdout)["answers"]}
     assert statuses.pop("PF01") == "failed"
     assert statuses.pop("PF21") in ("passed", "warning")
     assert set(statuses.values()) == {"not_checked"}
@@ -100,7 +97,7 @@ def test_a_code_of_mfa_that_nobody_types_ends_with_2(slipway: Preflight, aws: Aw
 
 
 def test_a_stack_is_asked_about_alone(slipway: Preflight) -> None:
-    found = json.loads(slipway("--stack", "training", "--json", "-").stdout)
+    found = json.loads(slipway("--stack", "training", "--json").stdout)
     assert found["stacks"] == ["slipway-default-training"]
     assert {"PF03", "PF07", "PF08", "PF24"} & set(found["not_needed"]) == {"PF03", "PF08", "PF24"}
 

@@ -164,7 +164,7 @@ def test_an_environment_with_a_running_node_is_destroyed_and_leaves_what_is_docu
 
 
 def leftovers(session: Session) -> tuple[int, Findings]:
-    done = slipway(session, "leftovers", "--assembly", str(session.folder.assembly), "--json", "-")
+    done = slipway(session, "leftovers", "--assembly", str(session.folder.assembly), "--json")
     assert done.returncode in EXIT_CODES.values(), done.stderr
     return done.returncode, Findings.model_validate_json(done.stdout)
 
