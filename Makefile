@@ -215,6 +215,7 @@ schema: setup ## Rewrite environments/schema.json and the generated parts of doc
 	python -m slipway.config.reference
 	python -m slipway.review.lint.documentation
 	python -m slipway.check.preflight.documentation
+	python -m slipway.command_reference
 	python -m tests.contracts.register
 
 .PHONY: sbom

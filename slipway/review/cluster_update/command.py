@@ -21,9 +21,11 @@ def cluster_update(
         typer.Option(help="Compare with this assembly or training template; else with the deployed stacks."),
     ] = None,
 ) -> None:
-    """Say whether the next deployment can update the cluster: 0 yes, 3 nodes must be stopped first, 4 no, 2 not known.
+    """Say whether the next deployment can update the cluster.
 
     ParallelCluster's own update policies decide. Nothing is changed; from AWS only templates are read.
+
+    Exit codes: 0 it can; 2 not known; 3 nodes must be stopped first; 4 it cannot.
     """
     # What they import takes half a second that no other command should wait for.
     from rich.console import Console  # noqa: PLC0415
