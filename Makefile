@@ -170,7 +170,7 @@ cost: setup .plan ## Print what ENVIRONMENT costs idle and at peak, from list pr
 	@$(OWN_FOLDER) && \
 	  { node_modules/.bin/cdk synth --quiet -c "environment=$$ENVIRONMENT" --output "$$folder/assembly" >/dev/null 2>"$$folder/log" || \
 	    { cat "$$folder/log" >&2; exit 1; }; } && \
-	  python -m slipway.review.cost "$$folder/assembly"
+	  slipway cost --assembly "$$folder/assembly"
 
 .PHONY: diff
 diff: setup .plan ## Show what a deployment of ENVIRONMENT would change, and whether it can update the cluster
@@ -220,7 +220,7 @@ schema: setup ## Rewrite environments/schema.json and the generated parts of doc
 
 .PHONY: sbom
 sbom: setup ## Write the software bill of materials of ENVIRONMENT into .plan/sbom.json (docs/review.md)
-	@python -m slipway.review.sbom --environment "$$ENVIRONMENT" --output .plan/sbom.json
+	@slipway sbom --environment "$$ENVIRONMENT" --output .plan/sbom.json
 
 # Packages that are locked keep their versions; without the file all are the newest that the pins allow.
 .PHONY: locks

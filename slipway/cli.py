@@ -22,7 +22,9 @@ from slipway.remove.leftovers.command import leftovers
 from slipway.remove.teardown.command import destroy
 from slipway.review.cluster_update.command import cluster_update
 from slipway.review.command import plan
+from slipway.review.cost.command import cost
 from slipway.review.lint.command import lint
+from slipway.review.sbom.command import sbom
 
 app = Program(
     help="Plan, check, operate and destroy Slipway environments: what the CDK CLI does not do. Guide: docs/README.md.",
@@ -76,5 +78,7 @@ app.command("pause", short_help="Stop nodes and inference hosts, as the budget d
 app.command("resume", short_help="Start again what was paused.")(resume)
 app.command("destroy", short_help="Delete an environment, then list what is left.")(destroy)
 app.command("leftovers", short_help="List what an environment left, and how to remove it.")(leftovers)
+app.command("cost", short_help="List what an environment costs, line by line. No AWS.")(cost)
+app.command("sbom", short_help="Write the software bill of materials. No AWS.")(sbom)
 app.command("lint", short_help="Check any ParallelCluster configuration. No AWS.")(lint)
 app.add_typer(endpoint, name="endpoint", short_help="Check or load-test an OpenAI-compatible endpoint.")

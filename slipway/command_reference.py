@@ -24,7 +24,7 @@ def commands(group: Any = None, before: str = "") -> Iterator[tuple[str, Any]]:
         group: Typer's group of commands; all of `slipway` without.
         before: names of the groups that it is in, with a space behind.
     """
-    found: Mapping[str, Any] = (group or typer.main.get_command(app)).commands
+    found: Mapping[str, Any] = getattr(group or typer.main.get_command(app), "commands", {})
     for name, command in found.items():
         if hasattr(command, "commands"):
             yield from commands(command, f"{before}{name} ")

@@ -5,18 +5,14 @@ from datetime import date, timedelta
 from io import StringIO
 from pathlib import Path
 
-import typer
 from rich.console import Console
 from typer.testing import CliRunner
 
 from slipway.assembly.stacks import read_stacks
-from slipway.review.cost.__main__ import main
+from slipway.cli import app
 from slipway.review.cost.estimate import estimate
 from slipway.review.cost.table import STALE_AFTER_DAYS, print_cost
 from tests.assembly import Assembly
-
-APP = typer.Typer()
-APP.command()(main)
 
 
 def printed(assembly: Assembly, age_days: int = 0) -> str:
@@ -70,14 +66,21 @@ def test_old_prices_are_named_so(default: Assembly) -> None:
 
 
 def test_the_command_reads_the_folder_of_an_assembly(default: Assembly) -> None:
-    result = CliRunner().invoke(APP, [str(default.directory)])
+    result = CliRunner().invoke(app, ["cost", "--assembly", str(default.directory)])
 
     assert result.exit_code == 0
     assert "head node, m6i.2xlarge" in unwrapped(result.output)
 
 
 def test_a_folder_without_an_assembly_is_a_users_mistake(tmp_path: Path) -> None:
-    result = CliRunner().invoke(APP, [str(tmp_path)])
+    result = CliRunner().invoke(app, ["cost", "--assembly", str(tmp_path)])
 
     assert result.exit_code == 2
     assert "is not a cloud assembly" in unwrapped(result.output)
+
+
+def test_the_command_has_no_environment_of_its_own() -> None:
+    result = CliRunner().invoke(app, ["cost"])
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "say which environment" in result.stderr

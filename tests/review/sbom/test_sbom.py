@@ -10,7 +10,9 @@ import pytest
 import yaml
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
+from typer.testing import CliRunner
 
+from slipway.cli import app
 from slipway.config import load_environment
 from slipway.review.sbom.environment import environment_parts
 from slipway.review.sbom.parts import image_part
@@ -20,7 +22,7 @@ FACTS = PROJECT / "slipway" / "facts" / "data"
 
 
 def sbom(*options: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "slipway.review.sbom", *options]
+    command = [sys.executable, "-m", "slipway", "sbom", *options]
     return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
 
 
@@ -106,3 +108,12 @@ def test_no_environment_is_no_default(tmp_path: Path) -> None:
 
     assert run.returncode == 2
     assert not list(tmp_path.iterdir())
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "slipway.review.sbom.run", None)
+
+    result = CliRunner().invoke(app, ["sbom", "-e", "default", "--output", str(tmp_path / "sbom.json")])
+
+    assert result.exit_code == 2
+    assert "is not installed: run `make setup`" in result.stderr

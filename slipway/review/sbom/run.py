@@ -1,16 +1,13 @@
-"""`python -m slipway.review.sbom`: write the bill of materials of an environment, a CycloneDX 1.6 document in JSON."""
+"""One run of `slipway sbom`: read what is pinned, and write it."""
 
-import sys
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from slipway.assembly.choice import RequiredEnvironment
 from slipway.assembly.environment_files import environment_file
 from slipway.assembly.synthesis import PROJECT
 from slipway.config import InvalidEnvironment, load_environment
-from slipway.console import run
+from slipway.errors import RefusedError
 from slipway.review.sbom.document import document
 from slipway.review.sbom.environment import environment_parts
 from slipway.review.sbom.parts import npm_parts, python_parts
@@ -19,13 +16,15 @@ TOOL = "slipway"
 """Where the parts of the tool itself are."""
 
 
-def main(
-    environment: RequiredEnvironment,
-    output: Annotated[Path, typer.Option(metavar="FILE", help="File to write.")],
-) -> None:
-    """Write what Slipway and an environment run. Talks to no AWS.
+def run(environment: str, output: Path) -> None:
+    """Write the bill of materials.
 
-    Exit codes: 0 written; 2 the environment file is invalid, or the file cannot be written.
+    Args:
+        environment: name or file of an environment.
+        output: file to write; its folder is made.
+
+    Raises:
+        RefusedError: the environment file is invalid, or the file cannot be written.
     """
     try:
         content = load_environment(environment_file(environment))
@@ -37,10 +36,5 @@ def main(
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(text, "utf-8")
     except (InvalidEnvironment, OSError) as error:
-        print(error, file=sys.stderr)
-        raise typer.Exit(2) from error
-    print(output)
-
-
-if __name__ == "__main__":
-    run(main)
+        raise RefusedError(str(error)) from error
+    typer.echo(output)
