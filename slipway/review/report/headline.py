@@ -7,6 +7,7 @@ from slipway.review.plan import ClusterUpdate, Comparison, Plan
 from slipway.review.report import wider_access
 from slipway.review.report.causes import Cause, causes, own_path
 from slipway.review.report.cost_rows import Total, totals
+from slipway.review.report.verdict import is_refused
 from slipway.review.report.wording import EFFECT_WORDS, VERDICT_WORDS, count, duration, per_hour
 
 _FEW = 8
@@ -47,7 +48,7 @@ def figures(plan: Plan) -> tuple[Figure, ...]:
     return (
         _changed_cost_figure(idle),
         _changed_cost_figure(peak),
-        Figure("This deployment", duration(comparison.deploy_time.seconds), "", "to deploy", "plain"),
+        _time_figure(plan, comparison),
         Figure(
             "Replaced", f"{replaced:,}", "", f"and {gone:,} deleted or left behind", "careful" if replaced else "good"
         ),
@@ -80,25 +81,28 @@ def summary(plan: Plan) -> str:
     lost = sum(change.loses_data for change in changes.resources)
     replaced = len(changes.with_effect("replace", "may_replace"))
     warning = _warning(comparison.cluster_update)
+    warning = f"{warning[:1].lower()}{warning[1:]}"
     touched, files = len(changes.resources), len(changes.asset_changes)
     changed = [_cost_change(total) for total in sums if total.change != 0 or total.unknown_changes]
+    refused = is_refused(plan)
     pieces = (
+        warning if refused else "",
         f"{count(lost, 'resource')} {'loses' if lost == 1 else 'lose'} data" if lost else "",
         f"{replaced:,} replaced" if replaced else "",
         *wider_access.counted(changes),
-        f"{warning[:1].lower()}{warning[1:]}",
+        "" if refused else warning,
         new_findings,
         f"{count(touched, 'resource')} touched" if touched else "",
         f"new files in {count(files, 'resource')}" if files else "",
         ", ".join(changed) or "the same cost",
-        f"deploys in {duration(comparison.deploy_time.seconds)}",
+        "" if refused else f"deploys in {duration(comparison.deploy_time.seconds)}",
         scanned,
     )
     return "; ".join(filter(None, pieces))
 
 
 def look_first(plan: Plan) -> tuple[tuple[str, str], ...]:
-    """Return what a reviewer should look at before all else, each with the section of the page that says more."""
+    """Return what a reviewer should look at after the verdict, each with the section of the page that says more."""
     comparison = plan.comparison
     found = _alarming(comparison) if comparison else []
     findings = comparison.security.new if comparison else plan.security.findings
@@ -119,17 +123,17 @@ def _not_scanned(not_run: tuple[str, ...]) -> str:
 def _alarming(comparison: Comparison) -> list[tuple[str, str]]:
     changes = comparison.changes
     found = causes(changes)
-    worst = [cause for cause in found if cause.loses_data or cause.effect in {"replace", "may_replace"}]
-    gone = [cause for cause in found if cause.is_alarming and cause not in worst]
-    sentences = _few([_sentence(cause) for cause in worst], "resource loses data or is replaced", "stacks")
+    worst = [cause for cause in found if not cause.loses_data and cause.effect in {"replace", "may_replace"}]
+    gone = [cause for cause in found if cause.is_alarming and not cause.loses_data and cause not in worst]
+    sentences = _few([_sentence(cause) for cause in worst], "resource is replaced", "stacks")
     wider = [
         (f"{wider_access.in_a_word(one)}: {one.what}", "access")
         for _, group in wider_access.by_kind(changes)
         for one in group
     ]
     sentences += _few(wider, wider_access.TITLE.lower(), "access")
-    if warning := _warning(comparison.cluster_update):
-        sentences.append((warning, "cluster"))
+    if comparison.cluster_update and comparison.cluster_update.verdict == "not_known":
+        sentences.append((VERDICT_WORDS["not_known"], "cluster"))
     return sentences + _few([_sentence(cause) for cause in gone], "resource is deleted or left behind", "stacks")
 
 
@@ -141,15 +145,20 @@ def _warning(update: ClusterUpdate | None) -> str:
 
 def _sentence(cause: Cause) -> tuple[str, str]:
     change = cause.change
-    lost = " and loses data" if cause.loses_data else ""
     follow = f"; {cause.following}" if cause.follow else ""
-    return f"{own_path(change)} is {EFFECT_WORDS[change.effect]}{lost}{follow}", f"stack-{change.stack}"
+    return f"{own_path(change)} is {EFFECT_WORDS[change.effect]}{follow}", f"stack-{change.stack}"
 
 
 def _few(sentences: list[tuple[str, str]], what: str, section: str) -> list[tuple[str, str]]:
     """Return the first sentences, and how many more there are of what."""
     more = len(sentences) - _FEW
     return [*sentences[:_FEW], *([(f"{more:,} more: {what}", section)] if more > 0 else [])]
+
+
+def _time_figure(plan: Plan, comparison: Comparison) -> Figure:
+    if is_refused(plan):
+        return Figure("This deployment", "fails", "", "the cluster's update is refused", "bad")
+    return Figure("This deployment", duration(comparison.deploy_time.seconds), "", "to deploy", "plain")
 
 
 def _cost_figure(total: Total, detail: str) -> Figure:

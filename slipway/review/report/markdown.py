@@ -9,6 +9,7 @@ from slipway.review.report.headline import look_first, summary
 from slipway.review.report.markdown_blocks import blocks
 from slipway.review.report.markdown_text import code, prose
 from slipway.review.report.shortening import fitted
+from slipway.review.report.verdict import TITLE, harms
 
 LONGEST = 65_536
 """Characters that GitHub takes in a comment: its API answers `body is too long (maximum is 65536 characters)`."""
@@ -36,6 +37,12 @@ def _head(plan: Plan) -> Iterator[str]:
     yield f"### Plan of {prose(plan.environment)}: {prose(summary(plan))}"
     yield ""
     compared = f" compared with {code(comparison.base)}" if comparison else ""
+    found = harms(plan)
+    if found:
+        # An alert, which GitHub draws in red: https://docs.github.com/en/get-started/writing-on-github
+        yield f"> [!CAUTION]\n> **{TITLE}**"
+        yield from (f"> - **{prose(harm.what)}.** {prose(harm.instead)}" for harm in found)
+        yield ""
     yield f"{code(plan.head)}{compared}, {prose(plan.region)}."
     yield ""
     yield from (f"> {prose(note)}\n" for note in plan.notes)

@@ -11,6 +11,7 @@ from slipway.review.report.cost_rows import CostRow, cost_rows
 from slipway.review.report.markdown_text import code, in_html, prose
 from slipway.review.report.not_checked import not_checked
 from slipway.review.report.shortening import Block
+from slipway.review.report.verdict import is_refused
 from slipway.review.report.wording import (
     BILLING_WORDS,
     EFFECT_WORDS,
@@ -87,6 +88,8 @@ def _standing(plan: Plan) -> Iterator[Block]:
     yield Block(f"Cost, line by line, an hour{dated}", "line of cost", lines, _RANKS["cost"])
     time = plan.comparison.deploy_time if plan.comparison else plan.deploy_time
     title = f"Deploy time: {duration(time.seconds)}, the longest chain"
+    if is_refused(plan):
+        title = "Deploy time, if the cluster's update were possible"
     yield Block(title, "step of the deployment", tuple(_steps(time)), _RANKS["deploy time"])
     unchecked = tuple(f"- {prose(sentence)}" for sentence in not_checked(plan))
     yield Block(f"Not checked: {len(unchecked):,}", "line of what was not checked", unchecked, _RANKS["not checked"])

@@ -18,6 +18,7 @@ from slipway.review.report.cost_rows import PERIODS, Total, cost_rows, sums, tot
 from slipway.review.report.headline import figures, look_first, summary
 from slipway.review.report.not_checked import not_checked
 from slipway.review.report.picture.svg import STYLE, flow_sentences, picture
+from slipway.review.report.verdict import TITLE, harms, is_refused
 from slipway.review.report.wording import (
     BILLING_WORDS,
     EFFECT_WORDS,
@@ -101,6 +102,8 @@ def page(plan: Plan, architecture: Architecture, base_architecture: Architecture
             summary=summary(plan),
             figures=figures(plan),
             look_first=look_first(plan),
+            harms=harms(plan),
+            verdict_title=TITLE,
             sections=_sections(plan),
             architecture=drawn,
             marks=found,
@@ -226,7 +229,8 @@ def _times(plan: Plan) -> list[_Time]:
     if plan.comparison is None:
         return [first]
     time = plan.comparison.deploy_time
-    return [_Time("This change", time, _bars(time)), first]
+    title = "This change, if the cluster's update were possible" if is_refused(plan) else "This change"
+    return [_Time(title, time, _bars(time)), first]
 
 
 def _bars(time: DeployTime) -> tuple[_Bar, ...]:

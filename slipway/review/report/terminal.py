@@ -12,6 +12,7 @@ from slipway.review.report.causes import Cause, causes, own_path
 from slipway.review.report.cost_rows import PERIODS, cost_rows, totals
 from slipway.review.report.headline import summary
 from slipway.review.report.not_checked import not_checked
+from slipway.review.report.verdict import TITLE, harms, is_refused
 from slipway.review.report.wording import (
     BILLING_WORDS,
     EFFECT_WORDS,
@@ -43,10 +44,15 @@ _LONGEST_VALUE = 120
 
 
 def print_plan(plan: Plan, console: Console) -> None:
-    """Print the plan: what it replaces and opens, the cluster's update, security, cost and time."""
+    """Print the plan: the verdict first, what it replaces and opens, the cluster's update, security, cost and time."""
     comparison = plan.comparison
     compared = f" compared with {comparison.base}" if comparison else ""
     _say(console, f"Plan of {plan.environment}, {plan.region}: {plan.head}{compared}", "bold")
+    found = harms(plan)
+    if found:
+        _say(console, f"{TITLE}:", "bold red")
+        for harm in found:
+            _say(console, f"  - {harm.what}. {harm.instead}", "red")
     _say(console, f"{summary(plan)}.")
     for note in plan.notes:
         _say(console, f"note: {note}", "yellow")
@@ -150,6 +156,9 @@ def _print_cost(plan: Plan, console: Console) -> None:
 
 def _print_time(plan: Plan, console: Console) -> None:
     time = plan.comparison.deploy_time if plan.comparison else plan.deploy_time
+    if is_refused(plan):
+        _head(console, "Does not deploy: the cluster's update would be refused")
+        return
     _head(console, f"Deploys in {duration(time.seconds)}")
     longest = time.waits_for
     if longest:

@@ -201,6 +201,20 @@ COMPARED = PLAN.model_copy(
         )
     }
 )
+assert COMPARED.comparison
+REFUSED = COMPARED.model_copy(
+    update={
+        "comparison": COMPARED.comparison.model_copy(
+            update={
+                "cluster_update": ClusterUpdate(
+                    verdict="cannot_update", lines=("HeadNode/Networking/SubnetId: it cannot change.",)
+                )
+            }
+        )
+    }
+)
+"""The comparison, with a change of the cluster that ParallelCluster refuses."""
+
 UNPRICED_COST = COST.model_copy(
     update={
         "lines": tuple(without_price(line) if line.billing == "priced" else line for line in COST.lines),
