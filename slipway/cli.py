@@ -18,11 +18,13 @@ from slipway.operate.resume.command import pause, resume
 from slipway.operate.roll_out.command import roll_out
 from slipway.operate.rotate_key.command import rotate_key
 from slipway.operate.status.command import status
+from slipway.rehearse.command import rehearse
 from slipway.remove.leftovers.command import leftovers
 from slipway.remove.teardown.command import destroy
 from slipway.review.cluster_update.command import cluster_update
 from slipway.review.command import plan
 from slipway.review.cost.command import cost
+from slipway.review.judge.command import judge
 from slipway.review.lint.command import lint
 from slipway.review.sbom.command import sbom
 
@@ -64,6 +66,8 @@ def _group(
 app.command("doctor", short_help="Name missing programs and how to install them.")(doctor)
 app.command("az", short_help="Choose availability zones by what AWS offers there.")(az)
 app.command("plan", short_help="Show what a deployment changes, breaks and costs. No AWS.")(plan)
+app.command("judge", short_help="Check clusters with ParallelCluster itself. No AWS.")(judge)
+app.command("rehearse", short_help="Deploy and destroy on an emulated AWS, here.")(rehearse)
 app.command("preflight", short_help="Ask AWS what would make a deployment fail.")(preflight)
 app.command("deploy-role", short_help="Write least-privilege IAM policies for deployments.")(deploy_role)
 app.command("deploy", short_help="Deploy with the CDK CLI, and show how far it is.")(deploy)

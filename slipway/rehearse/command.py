@@ -1,0 +1,28 @@
+"""`slipway rehearse`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from slipway.assembly.choice import RequiredEnvironment
+from slipway.assembly.synthesis import PROJECT
+from slipway.console import reports_errors
+
+
+@reports_errors()
+def rehearse(
+    *,
+    environment: RequiredEnvironment,
+    directory: Annotated[
+        Path, typer.Option(help="Folder for everything that is written.", show_default=".rehearsal")
+    ] = PROJECT / ".rehearsal",
+) -> None:
+    """Deploy and destroy an environment on an emulated AWS on this machine, with the real CDK CLI.
+
+    Exit codes: 0 passed; 1 it failed, or the environment file is invalid; 2 it could not start; 130 interrupted.
+    """
+    # What this imports takes seconds that no other command should wait for.
+    from slipway.rehearse.__main__ import rehearse as run  # noqa: PLC0415
+
+    run(environment, directory)
