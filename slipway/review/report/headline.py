@@ -126,11 +126,7 @@ def _alarming(comparison: Comparison) -> list[tuple[str, str]]:
     worst = [cause for cause in found if not cause.loses_data and cause.effect in {"replace", "may_replace"}]
     gone = [cause for cause in found if cause.is_alarming and not cause.loses_data and cause not in worst]
     sentences = _few([_sentence(cause) for cause in worst], "resource is replaced", "stacks")
-    wider = [
-        (f"{wider_access.in_a_word(one)}: {one.what}", "access")
-        for _, group in wider_access.by_kind(changes)
-        for one in group
-    ]
+    wider = [(f"{harm}: {one.what}", "access") for harm, group in wider_access.by_harm(changes) for one in group]
     sentences += _few(wider, wider_access.TITLE.lower(), "access")
     if comparison.cluster_update and comparison.cluster_update.verdict == "not_known":
         sentences.append((VERDICT_WORDS["not_known"], "cluster"))

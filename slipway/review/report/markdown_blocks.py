@@ -48,7 +48,7 @@ def _compared(comparison: Comparison) -> Iterator[Block]:
     changes = comparison.changes
     access = tuple(
         f"- **{kind}**: {prose(wider.what)} ({code(wider.resource)} in {prose(wider.stack)})"
-        for kind, group in wider_access.by_kind(changes)
+        for kind, group in wider_access.by_harm(changes)
         for wider in group
     )
     yield Block(f"{wider_access.TITLE}: {len(access):,}", "line of access", access, _RANKS["access"])

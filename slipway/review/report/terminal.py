@@ -82,7 +82,7 @@ def _print_comparison(comparison: Comparison, console: Console) -> None:
         _say(console, f"  Only uploaded files change in {count(len(changes.asset_changes), 'resource')}: {names}")
     if changes.broadenings:
         _head(console, wider_access.TITLE)
-        for kind, group in wider_access.by_kind(changes):
+        for kind, group in wider_access.by_harm(changes):
             _say(console, f"  {kind}:")
             for wider in group:
                 _say(console, f"  - {wider.what} ({wider.stack}, {wider.resource})", "red")

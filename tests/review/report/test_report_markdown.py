@@ -118,9 +118,9 @@ def test_less_protection_is_no_access() -> None:
     text = markdown(compared(broadenings=(UNPROTECTED, BROADENING)))
 
     assert "; 1 broadening; 1 weaker protection; " in text
-    assert "- Less protection: Backups are kept for 0 days instead of 7" in text
+    assert "- Data is easier to lose: Backups are kept for 0 days instead of 7" in text
     assert "<summary>Broader access or less protection: 2</summary>" in text
-    assert text.index("- **Network openings**: Ingress") < text.index("- **Less protection**: Backups")
+    assert text.index("- **Becomes public**: Ingress") < text.index("- **Data is easier to lose**: Backups")
 
 
 def test_one_difference_is_no_differences() -> None:

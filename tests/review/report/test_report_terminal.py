@@ -25,7 +25,7 @@ def test_the_most_alarming_comes_first() -> None:
         "changed  slipway-default-training/Cluster",
         "added  slipway-default-inference",
         "Broader access or less protection",
-        "Network openings:",
+        "Becomes public:",
         "The cluster's update needs stopped nodes.",
         "New security findings",
         "Cost in us-west-2, list prices of 2026-01-19 or later",
