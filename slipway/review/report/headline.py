@@ -13,6 +13,9 @@ from slipway.review.report.wording import EFFECT_WORDS, VERDICT_WORDS, count, du
 _FEW = 8
 """How many of a kind are named one by one."""
 
+LONGEST_TITLE = 80
+"""Characters of a title."""
+
 Tone = Literal["bad", "careful", "good", "plain"]
 
 
@@ -65,19 +68,37 @@ def figures(plan: Plan) -> tuple[Figure, ...]:
 
 def summary(plan: Plan) -> str:
     """Return the plan in a line, the most alarming first."""
+    return "; ".join(filter(None, _pieces(plan)))
+
+
+def title(plan: Plan) -> str:
+    """Return the environment and as much of the summary as fits into 80 characters."""
+    text = f"Plan of {plan.environment}"
+    if len(text) > LONGEST_TITLE:
+        return f"{text[: LONGEST_TITLE - 3]}..."
+    sign = ": "
+    for piece in filter(None, _pieces(plan)):
+        if len(text) + len(sign) + len(piece) > LONGEST_TITLE:
+            break
+        text += sign + piece
+        sign = "; "
+    return text
+
+
+def _pieces(plan: Plan) -> tuple[str, ...]:
     sums = totals(plan.cost, plan.comparison.cost if plan.comparison else None)
     cost = ", ".join(f"{total.name.lower()} {per_hour(total.amount(), '/h')}" for total in sums)
     if plan.comparison is None:
         findings = count(len(plan.security.findings), "security finding")
         scanned = _not_scanned(plan.security.not_run)
         first = f"first deployment {duration(plan.deploy_time.seconds)}"
-        return "; ".join(filter(None, (cost, first, findings, scanned)))
+        return (cost, first, findings, scanned)
     comparison = plan.comparison
     changes = comparison.changes
     new_findings = count(len(comparison.security.new), "new security finding") if comparison.security.new else ""
     scanned = _not_scanned(comparison.security.not_run)
     if changes.is_empty:
-        return "; ".join(filter(None, (new_findings, "nothing changes", cost, scanned)))
+        return (new_findings, "nothing changes", cost, scanned)
     lost = sum(change.loses_data for change in changes.resources)
     replaced = len(changes.with_effect("replace", "may_replace"))
     warning = _warning(comparison.cluster_update)
@@ -85,7 +106,7 @@ def summary(plan: Plan) -> str:
     touched, files = len(changes.resources), len(changes.asset_changes)
     changed = [_cost_change(total) for total in sums if total.change != 0 or total.unknown_changes]
     refused = is_refused(plan)
-    pieces = (
+    return (
         warning if refused else "",
         f"{count(lost, 'resource')} {'loses' if lost == 1 else 'lose'} data" if lost else "",
         f"{replaced:,} replaced" if replaced else "",
@@ -98,7 +119,6 @@ def summary(plan: Plan) -> str:
         "" if refused else f"deploys in {duration(comparison.deploy_time.seconds)}",
         scanned,
     )
-    return "; ".join(filter(None, pieces))
 
 
 def look_first(plan: Plan) -> tuple[tuple[str, str], ...]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from slipway.review.plan import Plan
 from slipway.review.report.cost_rows import PERIODS, totals
-from slipway.review.report.headline import look_first, summary
+from slipway.review.report.headline import look_first, summary, title
 from slipway.review.report.markdown_blocks import blocks
 from slipway.review.report.markdown_text import code, prose
 from slipway.review.report.shortening import fitted
@@ -34,7 +34,7 @@ def markdown(plan: Plan) -> str:
 
 def _head(plan: Plan) -> Iterator[str]:
     comparison = plan.comparison
-    yield f"### Plan of {prose(plan.environment)}: {prose(summary(plan))}"
+    yield f"### {prose(title(plan))}"
     yield ""
     compared = f" compared with {code(comparison.base)}" if comparison else ""
     found = harms(plan)
@@ -43,6 +43,9 @@ def _head(plan: Plan) -> Iterator[str]:
         yield f"> [!CAUTION]\n> **{TITLE}**"
         yield from (f"> - **{prose(harm.what)}.** {prose(harm.instead)}" for harm in found)
         yield ""
+    line = summary(plan)
+    yield f"{prose(line[:1].upper() + line[1:])}."
+    yield ""
     yield f"{code(plan.head)}{compared}, {prose(plan.region)}."
     yield ""
     yield from (f"> {prose(note)}\n" for note in plan.notes)

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -9,6 +10,7 @@ from markdown_it.token import Token
 
 from slipway.review.changes.model import PropertyChange, WiderAccess
 from slipway.review.plan import Comparison, Plan
+from slipway.review.report.headline import title
 from slipway.review.report.markdown import LONGEST, markdown
 from slipway.review.report.markdown_text import code, in_html, prose
 from tests.review.report.plans import (
@@ -19,6 +21,7 @@ from tests.review.report.plans import (
     COMPARED,
     FINDING,
     PLAN,
+    REFUSED,
     REPLACED,
     STORAGE,
     TRAINING,
@@ -52,14 +55,15 @@ def in_one_line(text: str) -> str:
 
 
 def test_it_begins_with_the_marker_and_says_all_in_the_title() -> None:
-    first, title, *_ = markdown(COMPARED).splitlines()
+    first, heading, *_ = markdown(COMPARED).splitlines()
 
     assert first == "<!-- slipway-plan:default -->"
-    assert title == (
-        "### Plan of default: 1 resource loses data; 3 replaced; 1 broadening; "
+    assert heading == "### Plan of default: 1 resource loses data; 3 replaced; 1 broadening"
+    assert (
+        "\n1 resource loses data; 3 replaced; 1 broadening; "
         "the cluster's update needs stopped nodes; 1 new security finding; "
-        r"6 resources touched; new files in 1 resource; peak +\$43.00/h; deploys in 44 min"
-    )
+        r"6 resources touched; new files in 1 resource; peak +\$43.00/h; deploys in 44 min."
+    ) in markdown(COMPARED)
 
 
 def test_the_most_alarming_change_comes_first_and_takes_its_followers_along() -> None:
@@ -79,7 +83,7 @@ def test_the_most_alarming_change_comes_first_and_takes_its_followers_along() ->
 def test_without_a_comparison_it_tells_cost_time_and_security() -> None:
     text = markdown(PLAN)
 
-    assert r"### Plan of default: idle at least \$1.81/h, peak at least \$87.81/h; first deployment" in text
+    assert "### Plan of default: idle at least \\$1.81/h, peak at least \\$87.81/h\n" in text
     assert "; first deployment 45 min; 0 security findings" in text
     assert "change an hour" not in text
     assert "Deploy time: 45 min" in text
@@ -98,14 +102,24 @@ def test_a_new_finding_is_said_also_where_nothing_changes() -> None:
     delta = UNCHANGED.comparison.security.model_copy(update={"new": (FINDING,)})
     plan = UNCHANGED.model_copy(update={"comparison": UNCHANGED.comparison.model_copy(update={"security": delta})})
 
-    assert "### Plan of default: 1 new security finding; nothing changes; idle" in markdown(plan)
+    assert "### Plan of default: 1 new security finding; nothing changes\n" in markdown(plan)
+
+
+@pytest.mark.parametrize("environment", ["default", "a" * 64, "a" * 200])
+@pytest.mark.parametrize("plan", [PLAN, COMPARED, REFUSED, UNCHANGED])
+def test_a_title_has_at_most_80_characters(plan: Plan, environment: str) -> None:
+    said = title(plan.model_copy(update={"environment": environment}))
+
+    assert said.startswith("Plan of ")
+    assert len(said) <= 80
+    assert not said.endswith((";", ":"))
 
 
 def test_files_that_are_uploaded_anew_are_no_change_of_nothing() -> None:
-    title = markdown(compared(resources=(), broadenings=())).splitlines()[1]
+    text = markdown(compared(resources=(), broadenings=()))
 
-    assert "; new files in 1 resource; " in title
-    assert "0 resources" not in title
+    assert "; new files in 1 resource; " in text
+    assert "0 resources" not in text
 
 
 def test_it_is_the_same_whatever_the_order_of_the_changes() -> None:
