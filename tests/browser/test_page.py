@@ -22,7 +22,7 @@ CAPTURES = 5
 OVERFLOWING = """() => {
   const room = document.documentElement.clientWidth;
   return [...document.querySelectorAll('body *')]
-    .filter(e => !e.closest('thead, .skip') && e.getClientRects().length)
+    .filter(e => !e.closest('thead, .skip, nav ul') && e.getClientRects().length)
     .filter(e => e.getBoundingClientRect().right > room + 0.5)
     .map(e => e.tagName + ' ' + (e.textContent || '').slice(0, 40));
 }"""
@@ -66,13 +66,34 @@ def test_its_own_policy_lets_nothing_in(files: dict[str, Path]) -> None:
     assert "https:" not in text
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", [*WIDTHS, 820, 360])
 @pytest.mark.parametrize("name", PAGES)
 def test_nothing_is_wider_than_the_screen(visit: Open, name: str, width: int) -> None:
     page = visit(name, width).page
 
     assert page.evaluate("document.documentElement.scrollWidth") == width
     assert page.evaluate(OVERFLOWING) == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_navigation_stays_in_view(visit: Open, width: int) -> None:
+    page = visit("changed", width).page
+    page.evaluate("document.querySelector('#cost').scrollIntoView()")
+
+    assert page.evaluate("document.querySelector('nav').getBoundingClientRect().top") == 0
+    assert page.evaluate(
+        "document.querySelector('#cost-title').getBoundingClientRect().top"
+        " >= document.querySelector('nav').getBoundingClientRect().bottom"
+    )
+
+
+@pytest.mark.parametrize("width", [1280, 820, 390, 360])
+def test_no_label_of_time_is_clipped(visit: Open, width: int) -> None:
+    page = visit("default", width).page
+    page.evaluate("document.querySelectorAll('.chain .time').forEach(e => { e.textContent = 'under a minute'; })")
+
+    assert page.locator(".chain .time").count()
+    assert page.evaluate("[...document.querySelectorAll('.chain .time')].every(e => e.scrollWidth <= e.clientWidth)")
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -55,6 +55,13 @@ class CostRow:
         named = (("idle", self.idle_change), ("peak", self.peak_change))
         return tuple(f"{name} {usd_change(change)}" for name, change in named if change != 0)
 
+    def is_minor(self, *, is_compared: bool) -> bool:
+        """Return whether a reader can skip it: under a cent an hour, or in a comparison no change of a cent."""
+        if self.billing != "priced" or self.price_news:
+            return False
+        amounts = (self.idle_change, self.peak_change) if is_compared else (self.idle, self.peak)
+        return all(amount is not None and abs(amount) < _CENT for amount in amounts)
+
 
 @dataclass(frozen=True)
 class Total:

@@ -93,6 +93,9 @@ def page(plan: Plan, architecture: Architecture, base_architecture: Architecture
     if plan.comparison and base_architecture:
         found = marks(architecture, base_architecture, plan.comparison.changes)
         drawn = with_removed(architecture, base_architecture)
+    is_compared = plan.comparison is not None
+    rows = cost_rows(plan.cost, plan.comparison.cost if plan.comparison else None)
+    priced = [row for row in rows if row.billing in {"priced", "unknown"}]
     rendered = (
         _environment(drawn)
         .get_template("page.html.j2")
@@ -110,7 +113,9 @@ def page(plan: Plan, architecture: Architecture, base_architecture: Architecture
             pictures=_pictures(drawn, found),
             flows=flow_sentences(drawn),
             stacks=_stacks(plan, drawn),
-            rows=cost_rows(plan.cost, plan.comparison.cost if plan.comparison else None),
+            rows=rows,
+            shown_rows=[row for row in priced if not row.is_minor(is_compared=is_compared)],
+            minor_rows=[row for row in priced if row.is_minor(is_compared=is_compared)],
             periods=[(_period(name), hours) for name, hours in PERIODS],
             wider_access=wider_access,
             totals=totals(plan.cost, plan.comparison.cost if plan.comparison else None),

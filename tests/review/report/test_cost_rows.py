@@ -125,3 +125,14 @@ def test_amounts_and_durations_read_well() -> None:
     assert [duration(seconds) for seconds in (0, 20, 90, 3600, 4000)] == [
         *("no time", "under a minute", "2 min", "1 h", "1 h 7 min"),
     ]
+
+
+def test_a_line_without_a_change_or_under_a_cent_is_minor_but_never_an_unknown_price() -> None:
+    cheap = COST.model_copy(update={"lines": (*COST.lines, priced(TRAINING, "alarm", 0.001, 0.001))})
+
+    compared = [row.what for row in cost_rows(COST, BASE_COST) if not row.is_minor(is_compared=True)]
+    alone = [row.what for row in cost_rows(cheap, None) if row.is_minor(is_compared=False)]
+
+    assert {"queue trn1, trn1.32xlarge", "inference hosts, inf2.48xlarge"} <= set(compared)
+    assert "NAT gateway" not in compared
+    assert alone == ["alarm"]
