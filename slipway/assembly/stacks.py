@@ -1,6 +1,7 @@
 """A cloud assembly, the folder that `cdk synth` writes, as the tools that judge, rehearse and price it read it."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,9 @@ CLUSTER_TYPE = "Custom::PclusterCluster"
 
 ENVIRONMENT_TAG = "slipway:environment"
 """Tag of every stack of an environment, and so of its resources; its value is the environment's name."""
+
+ACCOUNT_METADATA = "Slipway::Account"
+"""Key of the templates' metadata whose value is the id of the AWS account that the environment file names."""
 
 STACK = "aws:cloudformation:stack"
 """Type of the artifacts that are stacks."""
@@ -32,6 +36,17 @@ class Stack:
     template: dict[str, Any]
     tags: dict[str, str]
     termination_protection: bool
+
+    @property
+    def account(self) -> str | None:
+        """Id of the AWS account that the environment file names; None when it names none."""
+        return account_of(self.template)
+
+
+def account_of(template: Mapping[str, Any]) -> str | None:
+    """Return the id of the AWS account that a template belongs to; None when it may belong to any."""
+    account: str | None = template.get("Metadata", {}).get(ACCOUNT_METADATA)
+    return account
 
 
 def read_artifacts(folder: Path, artifact_type: str) -> dict[str, dict[str, Any]]:

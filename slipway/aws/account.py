@@ -48,6 +48,10 @@ class Caller:
     arn: str
 
 
+class OtherAccountError(RefusedError):
+    """The credentials are another account's than the one that the environment file names."""
+
+
 @dataclass
 class Account:
     """An account and a Region, with the credentials that boto3 finds. Checks in several threads share it.
@@ -57,6 +61,7 @@ class Account:
         session: where clients come from.
         interrupted: set when the user wants an end: nothing that bills may begin any more.
         clock: returns the time, with its zone.
+        owner: id of the account that the environment file names; None allows any.
     """
 
     region: str
@@ -68,22 +73,27 @@ class Account:
     _lock: Lock = field(default_factory=Lock)
     interrupted: Event = field(default_factory=Event)
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    owner: str | None = None
 
     @classmethod
-    def in_region(cls, region: str) -> Self:
+    def in_region(cls, region: str, owner: str | None) -> Self:
         """Return the account of the credentials that boto3 finds; asks nothing yet.
+
+        Args:
+            region: AWS Region.
+            owner: id of the account that the environment file names; None allows any. `caller` refuses another.
 
         Raises:
             botocore.exceptions.BotoCoreError: the profile is unknown.
         """
-        return cls(region, boto3.Session(region_name=region))
+        return cls(region, boto3.Session(region_name=region), owner=owner)
 
     @property
     def id(self) -> str:
         """The account's twelve digits.
 
         Raises:
-            ClientError, BotoCoreError, ResponseParserError: as `caller`.
+            ClientError, BotoCoreError, ResponseParserError, OtherAccountError: as `caller`.
         """
         return self.caller.account_id
 
@@ -94,10 +104,18 @@ class Account:
         Raises:
             ClientError: AWS does not take them.
             BotoCoreError, ResponseParserError: there are none, or AWS cannot be reached.
+            OtherAccountError: the environment file names another account.
         """
-        if isinstance(self._identified, Caller):
-            return self._identified
-        raise self._identified
+        found = self._identified
+        if not isinstance(found, Caller):
+            raise found
+        if self.owner not in (None, found.account_id):
+            raise OtherAccountError(
+                f"these credentials are of AWS account {found.account_id} ({found.arn}), the environment file says "
+                f'`account: "{self.owner}"`. Use that account\'s (`export AWS_PROFILE=...`), or correct the file. '
+                "Nothing was changed"
+            )
+        return found
 
     @cached_property
     def _identified(self) -> Caller | Exception:
@@ -168,14 +186,18 @@ class Account:
         return iter(jmespath.search(items, getattr(client, operation)(**arguments)) or ())
 
 
-def open_account(region: str) -> Account:
+def open_account(region: str, owner: str | None) -> Account:
     """Find out whose credentials boto3 finds.
 
+    Args:
+        region: AWS Region.
+        owner: id of the account that the environment file names; None allows any.
+
     Raises:
-        RefusedError: there are none, or AWS does not take them.
+        RefusedError: there are none, AWS does not take them, or they are another account's.
     """
     try:
-        account = Account.in_region(region)
+        account = Account.in_region(region, owner)
         _ = account.caller
     except UNANSWERED as error:
         raise RefusedError(

@@ -25,6 +25,14 @@ class Environment(Section):
     region: str
     """AWS Region, for example `us-west-2`. It must offer the instance types, and ParallelCluster to `training`."""
 
+    account: (
+        Annotated[str, Form(r"[0-9]{12}", "the 12 digits of an AWS account's id, in quotation marks", "111122223333")]
+        | None
+    ) = None
+    """Id of the AWS account that it belongs to, in quotation marks: every `slipway` command that asks AWS refuses the
+    credentials of another one. Leave it out for an environment of any account. Resources stay the same with it, for the
+    rehearsal deploys them to an account of its own; so `npx cdk deploy` itself does not compare accounts."""
+
     lifecycle: Lifecycle = "ephemeral"
     """What `cdk destroy` leaves: nothing, or the file system and the data buckets."""
 

@@ -65,7 +65,7 @@ def find_environment(choice: str) -> DeployedEnvironment:
         settings = load_environment(environment_file(choice))
     except (WrongChoiceError, InvalidEnvironment) as invalid:
         raise RefusedError(str(invalid)) from invalid
-    account = open_account(settings.region)
+    account = open_account(settings.region, settings.account)
     try:
         found = deployed_stacks(account.client("cloudformation"))
     except UNANSWERED as error:

@@ -44,6 +44,7 @@ class Scope:
     Attributes:
         environment: its name.
         region: the AWS Region of its stacks.
+        account: id of the AWS account that its file names; None when it names none.
         stacks: the stacks of the app, in the order of the assembly.
         clusters: the Slurm clusters, each a further stack.
         kubernetes_clusters: names of the EKS clusters.
@@ -53,6 +54,7 @@ class Scope:
 
     environment: str
     region: str
+    account: str | None
     stacks: tuple[Stack, ...]
     clusters: tuple[Cluster, ...]
     kubernetes_clusters: tuple[str, ...]
@@ -89,6 +91,7 @@ def read_scope(assembly: Path) -> Scope:
     return Scope(
         environment=_only({stack.tags.get(ENVIRONMENT_TAG, "") for stack in stacks}, f"tag {ENVIRONMENT_TAG}"),
         region=_only({stack.region for stack in stacks}, "Region"),
+        account=stacks[0].account,
         stacks=stacks,
         clusters=tuple(find_clusters(stacks)),
         kubernetes_clusters=tuple(

@@ -3,14 +3,15 @@
 import aws_cdk as cdk
 from constructs import Construct
 
-from slipway.assembly.stacks import ENVIRONMENT_TAG
+from slipway.assembly.stacks import ACCOUNT_METADATA, ENVIRONMENT_TAG
 from slipway.config.environment import Environment
 
 
 class EnvironmentStack(cdk.Stack):
     """A stack named `slipway-<environment>-<role>` in the environment's region.
 
-    The account stays open: the template is the same in every account and synth needs no credentials.
+    The account stays open: the template is the same in every account and synth needs no credentials. The metadata say
+    which one the environment file names, for the commands that read the assembly.
     """
 
     def __init__(
@@ -40,3 +41,5 @@ class EnvironmentStack(cdk.Stack):
             if environment.permissions_boundary_arn
             else None,
         )
+        if environment.account:
+            self.add_metadata(ACCOUNT_METADATA, environment.account)

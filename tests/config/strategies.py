@@ -47,6 +47,7 @@ def environments(draw: st.DrawFn) -> Values:
         "training": {**draw(trainings(region, zone, addresses, home_on_volume=home_on_volume)), **access},
     }
     optional: Values = {
+        "account": "111122223333",
         "lifecycle": draw(st.sampled_from(["ephemeral", "persistent"])),
         "tags": draw(_TAGS),
         "operations": draw(_operations()),

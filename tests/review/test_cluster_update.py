@@ -10,6 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 from typer.testing import CliRunner, Result
 
+from slipway.aws.account import Account, Caller
 from slipway.cli import app
 from slipway.review.cluster_update import comparison, run
 from slipway.review.judge import parallelcluster_process
@@ -71,11 +72,12 @@ class CloudFormation:
 def deploy(templates: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Let CloudFormation of the environment's Region hold these templates."""
 
-    def client(service: str, *, region_name: str) -> CloudFormation:
-        assert (service, region_name) == ("cloudformation", REGION)
+    def client(account: Account, service: str) -> CloudFormation:
+        assert (service, account.region) == ("cloudformation", REGION)
         return CloudFormation(templates)
 
-    monkeypatch.setattr(boto3, "client", client)
+    monkeypatch.setattr(Account, "client", client)
+    monkeypatch.setattr(Account, "caller", Caller("111122223333", "arn:aws:iam::111122223333:user/somebody"))
 
 
 def update(*arguments: object) -> Result:

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from slipway.assembly.choice import RequiredEnvironment
+from slipway.console import reports_errors
 
 NONE_FITS = 1
 """Exit code when no choice of zones has everything, or it cannot be written."""
@@ -13,6 +14,7 @@ NOTHING_ASKED = 2
 """Exit code when nothing could be found out."""
 
 
+@reports_errors()
 def az(
     *,
     environment: RequiredEnvironment,

@@ -38,6 +38,7 @@ def run(path: Path, *, region: str | None, offline: bool, dry_run: bool, console
     Raises:
         InvalidEnvironment: the file is wrong, beside its zones; nothing was asked.
         NothingAskedError: neither AWS nor the facts could tell anything.
+        RefusedError: the credentials are another account's.
     """
     wanted = read_wanted(path)
     elsewhere = region not in (None, wanted.region)
@@ -90,7 +91,9 @@ def _evidence(wanted: Wanted, *, offline: bool) -> Evidence:
     try:
         if offline:
             return offline_evidence(wanted)
-        return account_evidence(wanted, Account.in_region(wanted.region))
+        account = Account.in_region(wanted.region, wanted.account)
+        _ = account.caller
+        return account_evidence(wanted, account)
     except facts.UnknownFact as error:
         raise NothingAskedError(str(error)) from error
     except UNANSWERED as error:

@@ -21,6 +21,7 @@ class Wanted:
     Attributes:
         environment: name of the environment.
         region: AWS Region.
+        account: id of the AWS account that the file names; None when it names none.
         training: instance types that the training zone must offer.
         everywhere: instance types that every zone must offer.
         serving: instance types of which each must be offered in one of the zones at least.
@@ -37,6 +38,7 @@ class Wanted:
 
     environment: str
     region: str
+    account: str | None
     training: tuple[str, ...]
     everywhere: tuple[str, ...]
     serving: tuple[str, ...]
@@ -128,6 +130,7 @@ def _wanted(environment: Environment) -> Wanted:
     return Wanted(
         environment=environment.name,
         region=environment.region,
+        account=environment.account,
         training=tuple(dict.fromkeys([*(name for name, _, _ in nodes), *heads])),
         everywhere=(kubernetes.core_nodes.instance_type,) if kubernetes else (),
         serving=tuple(dict.fromkeys(model.instance_type for model in environment.inference.models))

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from slipway.assembly.bootstrap import DEFAULT_QUALIFIER, bootstrap_command, version_parameter
 from slipway.assembly.cdk_cli import cdk_of
-from slipway.aws.account import open_account
+from slipway.aws.account import OtherAccountError, open_account
 from slipway.aws.refusals import UNANSWERED, explained
 from slipway.config import Environment
 from slipway.errors import RefusedError
@@ -166,11 +166,13 @@ def _bootstrap(environment: Environment) -> Finding:
     state: State = "not looked at"
     version, account_id = None, "ACCOUNT"
     try:
-        account = open_account(environment.region)
+        account = open_account(environment.region, environment.account)
         account_id = account.id
         ssm = account.client("ssm")
         version = ssm.get_parameter(Name=version_parameter(qualifier))["Parameter"]["Value"]
         state, purpose = "ok", "deploying to the Region"
+    except OtherAccountError:
+        raise
     except RefusedError as error:
         purpose = str(error).removesuffix(". Nothing was changed")
     except UNANSWERED as error:

@@ -39,6 +39,11 @@ class Needs:
                     yield stack, logical_id, resource.get("Properties", {})
 
     @property
+    def account(self) -> str | None:
+        """Id of the AWS account that the environment file names; None when it names none."""
+        return self.stacks[0].account
+
+    @property
     def slurm_clusters(self) -> tuple[str, ...]:
         """Names of the Slurm clusters; ParallelCluster names a stack after each."""
         return tuple(properties["ClusterName"] for _, _, properties in self.resources(CLUSTER_TYPE))

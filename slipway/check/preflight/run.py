@@ -103,7 +103,7 @@ def _confirm(needs: Needs, *, yes: bool) -> None:
 
 def _ask(needs: Needs, checks: Sequence[Check]) -> Preflight:
     try:
-        account = Account.in_region(needs.region)
+        account = Account.in_region(needs.region, needs.account)
     except BotoCoreError as error:
         # A profile that does not exist.
         raise RefusedError(f"no AWS account: {error}. Log in, or set AWS_PROFILE") from error
@@ -119,7 +119,7 @@ def _log_in(account: Account) -> None:
     """Let boto3 fetch its credentials before a progress bar overwrites what it asks for: an MFA code.
 
     Raises:
-        RefusedError: it asks for a code, and nobody can type one.
+        RefusedError: it asks for a code, and nobody can type one; or the credentials are another account's.
     """
     try:
         # Whether AWS takes them is PF01's to say.

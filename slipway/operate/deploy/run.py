@@ -48,7 +48,7 @@ def run(environment: str) -> None:
     except NotChosenError as error:
         raise RefusedError(str(error)) from error
     scope = read_scope(assembly)
-    account = open_account(scope.region)
+    account = open_account(scope.region, scope.account)
     try:
         deployed = deployed_stacks(account.client("cloudformation"))
         _refuse(scope, deployed)

@@ -219,7 +219,7 @@ def find_deployed(environment: str) -> DeployedEndpoint:
 
 
 def _find_endpoint(place: Place) -> DeployedEndpoint:
-    account = open_account(place.region)
+    account = open_account(place.region, place.account)
     cloudformation = account.client("cloudformation")
     found, template = find_stack(cloudformation, place.stack), deployed_template(cloudformation, place.stack)
     if found is None or template is None:

@@ -184,7 +184,7 @@ def _find_place(environment: str) -> Place:
         found = load_environment(environment_file(environment))
     except (WrongChoiceError, InvalidEnvironment) as invalid:
         raise RefusedError(str(invalid)) from invalid
-    account = open_account(found.region)
+    account = open_account(found.region, found.account)
     name = f"slipway-{found.name}-storage"
     stack = find_stack(account.client("cloudformation"), name)
     if stack is None:

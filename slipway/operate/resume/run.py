@@ -105,7 +105,7 @@ def resume(environment: str | None, assembly: Path | None, *, yes: bool) -> None
 
 def _site(environment: str | None, assembly: Path | None) -> Site:
     stacks = _stacks(environment, assembly)
-    account = open_account(stacks[0].region)
+    account = open_account(stacks[0].region, stacks[0].account)
     name = stacks[0].tags[ENVIRONMENT_TAG]
     return Site(name, read_targets(stacks), estimate(stacks), account.session, account.id)
 

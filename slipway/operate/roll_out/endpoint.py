@@ -11,6 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from slipway.aws.account import open_account
 from slipway.aws.refusals import explained
 from slipway.errors import FailedError, RefusedError
+from slipway.operate.roll_out.environment import Place
 from slipway.operate.roll_out.published import ModelBucket
 from slipway.operate.roll_out.service import InferenceStack, find_inference_stack
 from slipway.operate.roll_out.state import Step, prefix_of
@@ -84,14 +85,14 @@ class Endpoint:
                 ) from error
 
 
-def open_endpoint(region: str, stack: str) -> Endpoint:
+def open_endpoint(place: Place) -> Endpoint:
     """Find a deployed endpoint with the credentials that boto3 finds.
 
     Raises:
         RefusedError: it is not deployed, or not with a model that is rolled out.
         botocore.exceptions.BotoCoreError, botocore.exceptions.ClientError: AWS refuses, or does not answer.
     """
-    account = open_account(region)
-    found = find_inference_stack(account.client("cloudformation"), stack)
+    account = open_account(place.region, place.account)
+    found = find_inference_stack(account.client("cloudformation"), place.stack)
     bucket = ModelBucket(account.client("s3"), found.bucket, account.id)
     return Endpoint(account.id, found, bucket, account.client("ecs"))

@@ -15,11 +15,13 @@ class Place:
     Attributes:
         environment: the environment's name.
         region: its AWS Region.
+        account: id of the AWS account that its file names; None when it names none.
         fixed: the prefix of each model that is not rolled out.
     """
 
     environment: str
     region: str
+    account: str | None
     fixed: Mapping[str, str]
 
     @property
@@ -44,4 +46,4 @@ def find_place(environment: str) -> Place:
     if found.inference is None:
         raise RefusedError(f"environment {found.name} has no inference section: there is no endpoint")
     fixed = {model.name: model.prefix for model in found.inference.models if model.prefix is not None}
-    return Place(found.name, found.region, fixed)
+    return Place(found.name, found.region, found.account, fixed)

@@ -38,7 +38,7 @@ def run(environment: str, request: Request, *, yes: bool, timeout_seconds: float
     """
     place = find_place(environment)
     try:
-        endpoint = open_endpoint(place.region, place.stack)
+        endpoint = open_endpoint(place)
         if request.changes_nothing:
             if request.model not in place.fixed and request.model is not None:
                 chosen_model(request, endpoint.stack, place.fixed)

@@ -22,6 +22,7 @@ def subject_of(scope: Scope) -> Subject:
         stacks=scope.app_stack_names,
         clusters=(*(cluster.name for cluster in scope.clusters), *scope.kubernetes_clusters),
         kept={(resource.stack, resource.logical_id): resource.type for resource in scope.kept},
+        account=scope.account,
     )
 
 

@@ -40,6 +40,7 @@ class Subject:
             the names of other people's things.
         clusters: names of its Slurm and EKS clusters.
         kept: what its templates keep: (stack, logical id) -> CloudFormation type.
+        account: id of the AWS account that its file names; None when it names none.
     """
 
     environment: str
@@ -47,6 +48,7 @@ class Subject:
     stacks: tuple[str, ...]
     clusters: tuple[str, ...] = ()
     kept: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    account: str | None = None
 
     def with_clusters(self, names: Iterable[str]) -> "Subject":
         """Return it with clusters that were found."""

@@ -19,10 +19,10 @@ def run(subject: Subject, *, as_json: bool) -> Findings:
         as_json: print the findings as JSON instead of lines.
 
     Raises:
-        RefusedError: there are no credentials.
+        RefusedError: there are no credentials, or another account's.
         NotLookedError: AWS does not say which stacks are deployed.
     """
-    account = open_account(subject.region)
+    account = open_account(subject.region, subject.account)
     try:
         found = look(subject, account)
     except UNANSWERED as error:

@@ -54,7 +54,7 @@ def run(environment: str | None, assembly: Path | None, answers: Answers, *, nod
     except NotChosenError as error:
         raise RefusedError(str(error)) from error
     scope = read_scope(folder)
-    account = open_account(scope.region)
+    account = open_account(scope.region, scope.account)
     try:
         found = inspect(scope, account)
     except UNANSWERED as error:

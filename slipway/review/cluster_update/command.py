@@ -7,11 +7,13 @@ from typing import Annotated
 import typer
 
 from slipway.assembly.choice import AssemblyOption, EnvironmentOption
+from slipway.console import reports_errors
 
 NOT_COMPARED = 2
 """Exit code when there is no answer."""
 
 
+@reports_errors()
 def cluster_update(
     *,
     environment: EnvironmentOption = None,

@@ -5,6 +5,7 @@ from pathlib import Path
 from slipway.assembly.choice import NotChosenError, own_folder, refuse_unclear_choice
 from slipway.assembly.environment_files import folder_name
 from slipway.assembly.folder_lock import FolderTakenError
+from slipway.assembly.stacks import account_of
 from slipway.assembly.synthesis import PROJECT, SynthFailedError, synthesize
 from slipway.review.cluster_update.comparison import Comparison, compare
 from slipway.review.cluster_update.errors import NotComparableError
@@ -56,5 +57,5 @@ def run(environment: str | None, assembly: Path | None, against: Path | None, di
 def _other_side(against: Path | None, wanted: Templates, region: str, assembly: Path) -> Templates:
     stack = stack_of_cluster(wanted, str(assembly))
     if against is None:
-        return deployed_templates(wanted, stack, region)
+        return deployed_templates(wanted, stack, region, account_of(wanted[stack]))
     return templates_of_assembly(against)[0] if against.is_dir() else templates_of_file(against, stack)

@@ -46,25 +46,28 @@ def templates_of_file(path: Path, stack_name: str) -> Templates:
     return templates
 
 
-def deployed_templates(names: Iterable[str], cluster_stack: str, region: str) -> Templates:
+def deployed_templates(names: Iterable[str], cluster_stack: str, region: str, owner: str | None) -> Templates:
     """Return the templates that CloudFormation holds; stacks that are not deployed are left out.
 
     Args:
         names: names of the stacks.
         cluster_stack: the stack that has to be there.
         region: AWS Region of all of them.
+        owner: id of the AWS account that the environment file names; None allows any.
 
     Raises:
         NotComparableError: no credentials, no permission, no connection, or the cluster's stack is not deployed.
+        RefusedError: the credentials are another account's.
     """
     # AWS is imported by those who talk to it: other commands start without it.
-    import boto3  # noqa: PLC0415
-
+    from slipway.aws.account import Account  # noqa: PLC0415
     from slipway.aws.refusals import UNANSWERED  # noqa: PLC0415
     from slipway.aws.stacks import deployed_template  # noqa: PLC0415
 
     try:
-        client = boto3.client("cloudformation", region_name=region)
+        account = Account.in_region(region, owner)
+        _ = account.caller
+        client = account.client("cloudformation")
         found = {name: deployed_template(client, name) for name in names}
     except UNANSWERED as error:
         fix = "set AWS_PROFILE or log in, or compare with --against"

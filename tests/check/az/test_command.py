@@ -15,9 +15,9 @@ from tests.check.preflight.aws import Aws, Refusal
 
 @pytest.fixture(autouse=True)
 def _account(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
-    def account(region: str) -> Account:
+    def account(region: str, owner: str | None) -> Account:
         asked = aws.account()
-        asked.region = region
+        asked.region, asked.owner = region, owner
         return asked
 
     monkeypatch.setattr(Account, "in_region", account)

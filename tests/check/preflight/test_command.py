@@ -21,7 +21,7 @@ Preflight = Callable[..., Result]
 @pytest.fixture
 def slipway(aws: Aws, needs_of: NeedsFactory, monkeypatch: pytest.MonkeyPatch) -> Preflight:
     """Run the command on the default environment, with some checks."""
-    monkeypatch.setattr("slipway.check.preflight.run.Account.in_region", lambda _region: aws.account())
+    monkeypatch.setattr("slipway.check.preflight.run.Account.in_region", lambda *_: aws.account())
 
     def run(*options: str, checks: Sequence[str] = OWN) -> Result:
         chosen = [word for check in checks for word in ("--check", check)]

@@ -101,7 +101,7 @@ class RollOuts(RuleBasedStateMachine):
             self.cloud,
         )
         self.cloud.kill_after = kill_after
-        place = Place("fake", "us-west-2", {})
+        place = Place("fake", "us-west-2", None, {})
         try:
             with (
                 patch.object(run, "find_place", lambda _: place),

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("account")
 
 
 def found(subject: Subject | None = None) -> Findings:
-    return look(subject or subject_of_name(ENVIRONMENT, REGION), open_account(REGION))
+    return look(subject or subject_of_name(ENVIRONMENT, REGION), open_account(REGION, None))
 
 
 def test_cost_is_a_sum_of_what_is_known_and_says_what_is_not(only: Only) -> None:
@@ -72,7 +72,7 @@ def test_what_has_no_price_is_not_free(only: Only, type_: str, region: str) -> N
     volume = client.create_volume(Size=9, VolumeType=type_, Iops=100, AvailabilityZone=f"{region}a")["VolumeId"]
     client.create_tags(Resources=[volume], Tags=OWN)
 
-    (left,) = look(subject_of_name(ENVIRONMENT, region), open_account(region)).leftovers
+    (left,) = look(subject_of_name(ENVIRONMENT, region), open_account(region, None)).leftovers
 
     assert left.usd_per_month is None
     assert left.cost.startswith("cost not known: Slipway has no price")
@@ -91,7 +91,7 @@ def test_what_was_not_listed_is_not_clean(only: Only, error: Exception) -> None:
     def refuse(**_: Any) -> None:
         raise error
 
-    account = open_account(REGION)
+    account = open_account(REGION, None)
     account.client("ec2").meta.events.register("before-call.ec2.DescribeVolumes", refuse)
 
     left = look(subject_of_name(ENVIRONMENT, REGION), account)
@@ -150,7 +150,7 @@ def test_what_moto_does_not_list(
     *, only: Only, kind: str, service: str, operation: str, answer: Any, usd: float, command: str
 ) -> None:
     only(kind)
-    account = open_account(REGION)
+    account = open_account(REGION, None)
     with Stubber(account.client(service)) as stubber:
         stubber.add_response(operation, answer)
         left = look(subject_of_name(ENVIRONMENT, REGION), account)

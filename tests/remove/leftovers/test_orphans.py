@@ -16,7 +16,7 @@ EMULATED = [kind.kind for kind in kinds() if kind.emulated and kind.left]
 
 def test_every_planted_orphan_is_found_and_goes(account: None) -> None:
     garden = Garden(ENVIRONMENT, REGION)
-    opened = open_account(REGION)
+    opened = open_account(REGION, None)
     before = look(subject_of_name(ENVIRONMENT, REGION), opened)
     planted = {(kind, plant()) for kind, plant in garden.plants.items()}
 
@@ -42,4 +42,4 @@ def test_a_neighbour_with_a_similar_name_is_left_alone(account: None, other: str
     for kind in ("EBS volume", "log group", "SNS topic", "S3 bucket", "IAM role", "CloudWatch dashboard", "VPC"):
         garden.plants[kind]()
 
-    assert look(subject_of_name(ENVIRONMENT, REGION), open_account(REGION)).leftovers == ()
+    assert look(subject_of_name(ENVIRONMENT, REGION), open_account(REGION, None)).leftovers == ()

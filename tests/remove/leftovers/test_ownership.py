@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("account")
 
 
 def found(subject: Subject | None = None) -> Findings:
-    return look(subject or subject_of_name(ENVIRONMENT, REGION), open_account(REGION))
+    return look(subject or subject_of_name(ENVIRONMENT, REGION), open_account(REGION, None))
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
         monkeypatch.setenv(name, "testing")
     monkeypatch.delenv("AWS_PROFILE", raising=False)
     with mock_aws():
-        yield open_account(REGION)
+        yield open_account(REGION, None)
 
 
 @dataclass
