@@ -1,7 +1,5 @@
 """The budget of an environment, and what happens when it is spent."""
 
-from pathlib import Path
-
 from constructs import Construct
 
 from neuron_constructs.operations.budget import Budget, BudgetProps
@@ -9,12 +7,13 @@ from neuron_constructs.operations.budget_action import BudgetAction, BudgetActio
 from neuron_constructs.operations.budget_action_permissions import StoppedParts
 from neuron_constructs.operations.notifications import Notifications
 from slipway.assembly.stacks import ENVIRONMENT_TAG
+from slipway.bundle import ASSETS
 from slipway.config.environment import Environment
 from slipway_stacks.inference import InferenceStack
 from slipway_stacks.kubernetes import KubernetesStack
 from slipway_stacks.settings.lifetimes import log_retention
 
-CODE = Path(__file__).parents[2] / "assets" / "operations"
+CODE = ASSETS / "operations"
 
 
 def add_budget(

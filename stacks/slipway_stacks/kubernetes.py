@@ -1,6 +1,5 @@
 """The kubernetes stack: an EKS cluster, its node groups, what is installed in it, the training image."""
 
-from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
@@ -25,6 +24,7 @@ from neuron_constructs.provided_functions import own_provided_functions
 from neuron_constructs.session_manager import first_instance, forward_port_command
 from slipway import facts
 from slipway.assembly.stacks import ENVIRONMENT_TAG
+from slipway.bundle import ASSETS
 from slipway.config.environment import Environment
 from slipway.config.kubernetes import Kubernetes, Team
 from slipway_stacks.environment_stack import EnvironmentStack
@@ -33,8 +33,6 @@ from slipway_stacks.settings.job_environment import kubernetes_job_environment
 from slipway_stacks.settings.lifetimes import log_retention
 from slipway_stacks.settings.teams import team_namespace, team_space, user_groups
 from slipway_stacks.storage import StorageStack
-
-ASSETS = Path(__file__).parents[2] / "assets"
 
 
 class KubernetesStack(EnvironmentStack):

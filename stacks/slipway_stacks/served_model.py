@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
@@ -29,13 +28,14 @@ from neuron_constructs.inference.scaling import (
 )
 from neuron_constructs.inference.served_files import changes_rule
 from slipway import facts
+from slipway.bundle import ASSETS
 from slipway.config import inference as spec
 from slipway.config.environment import Environment
 from slipway_stacks.settings.lifetimes import log_retention
 from slipway_stacks.settings.served_model import host_zones, model_source, rolled_out_service, scales
 from slipway_stacks.storage import StorageStack
 
-SCRIPTS = Path(__file__).parents[2] / "assets" / "inference"
+SCRIPTS = ASSETS / "inference"
 
 # No host starts without a model; one that did would name this prefix when its mount fails.
 NO_MODEL_CHOSEN = "no-model-chosen"

@@ -1,7 +1,6 @@
 """The training stack: node scripts, node permissions and the Slurm cluster."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import aws_cdk as cdk
 from aws_cdk import aws_ec2 as ec2
@@ -30,6 +29,7 @@ from neuron_constructs.session_manager import (
 from slipway import facts
 from slipway.assembly.bootstrap import DEFAULT_QUALIFIER
 from slipway.assembly.stacks import ENVIRONMENT_TAG
+from slipway.bundle import ASSETS
 from slipway.config.environment import Environment
 from slipway.config.training import Training
 from slipway_stacks.environment_stack import EnvironmentStack
@@ -38,7 +38,6 @@ from slipway_stacks.settings.job_environment import slurm_job_environment
 from slipway_stacks.settings.lifetimes import log_retention
 from slipway_stacks.storage import StorageStack
 
-ASSETS = Path(__file__).parents[2] / "assets"
 CLUSTER_ASSETS = ASSETS / "cluster"
 SCRIPT_PREFIX = "cluster"
 

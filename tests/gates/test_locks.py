@@ -3,6 +3,7 @@
 import ast
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -74,6 +75,21 @@ def test_developers_have_the_runtime_as_it_is_locked() -> None:
     runtime, developer = locked(lock("requirements")), locked(lock("requirements-dev"))
 
     assert runtime.items() <= developer.items()
+
+
+def test_the_wheel_needs_what_the_requirements_name() -> None:
+    """As `pip install slipway` has it: the same versions as a checkout, and what the emulator needs as an extra."""
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    pinned = pins("requirements-dev") | pins("requirements-node")
+    extras = project["optional-dependencies"]
+
+    def named(entries: list[str]) -> dict[str, str]:
+        return {canonical(found[1]): found[2] for found in ENTRY.finditer("\n".join(entries))}
+
+    runtime = pins("requirements") | pins("requirements-uv")
+    assert named(project["dependencies"]) == {k: v for k, v in runtime.items() if k != "hatchling"}
+    for entries in extras.values():
+        assert named(entries).items() <= {canonical(name): version for name, version in pinned.items()}.items()
 
 
 def imports(file: Path) -> Iterator[str]:

@@ -16,11 +16,12 @@ from neuron_constructs.bucket_access import acknowledge_objects
 from neuron_constructs.log_groups import stack_log_group
 from neuron_constructs.provided_functions import accept_provided_function
 from slipway import facts
+from slipway.bundle import ASSETS
 
 CLUSTER_FILE = "training_stacks.sh"
 """Name of the generated file with what is the same on all nodes: the training stacks and the time for the set-up."""
 
-_SCRIPTS = Path(__file__).parents[3] / "assets" / "cluster"
+_SCRIPTS = ASSETS / "cluster"
 _COPYING_FUNCTION = "Custom::CDKBucketDeployment8693BB64968944B69AAFB0CC9EB8756C"
 _LAMBDA_BASIC_POLICY = "arn:<AWS::Partition>:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole"
 _ASSET_BUCKET = "arn:aws:s3:::cdk-{}-assets-<AWS::AccountId>"

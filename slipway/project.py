@@ -1,0 +1,48 @@
+"""The project that commands work on: your repository, or Slipway's own checkout. It has the tools of others, too."""
+
+from pathlib import Path
+
+from slipway.bundle import BUNDLE, IS_CHECKOUT
+
+
+def _project() -> Path:
+    """Return the nearest folder, from the working directory upwards, with `cdk.json` and `environments/`.
+
+    Without one it is the checkout that Slipway runs from. An installed wheel has none: commands that need a project
+    find no environment in the working directory, and say so.
+    """
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:
+        return BUNDLE
+    found = (
+        each for each in (here, *here.parents) if (each / "cdk.json").is_file() and (each / "environments").is_dir()
+    )
+    return next(found, BUNDLE if IS_CHECKOUT else here)
+
+
+PROJECT = _project()
+"""Everything that commands write is in folders of it: `.plan`, `.judge`, `.rehearsal`, `.tools`."""
+
+INSTALLATION = "make setup" if IS_CHECKOUT else "slipway setup"
+"""The command that installs the tools of a project."""
+
+
+def cdk_folder(project: Path) -> Path:
+    """Return the folder where the CDK CLI and the packages beside it are installed, in `node_modules`."""
+    return project if (project / "node_modules" / "aws-cdk").is_dir() else project / ".tools" / "cdk"
+
+
+def node_modules_of(project: Path) -> Path:
+    """Return the folder with the CDK CLI, its template differ and the AWS SDK for JavaScript."""
+    return cdk_folder(project) / "node_modules"
+
+
+def cdk_of(project: Path) -> Path:
+    """Return a project's own CDK CLI, the pinned one."""
+    return node_modules_of(project) / ".bin" / "cdk"
+
+
+def parallelcluster_of(project: Path) -> Path:
+    """Return the folder with the programs of aws-parallelcluster, which has a virtual environment of its own."""
+    return project / ".tools" / "parallelcluster" / "bin"
