@@ -27,6 +27,7 @@ from slipway.review.cost.command import cost
 from slipway.review.judge.command import judge
 from slipway.review.lint.command import lint
 from slipway.review.sbom.command import sbom
+from slipway.start.command import init, setup
 
 app = Program(
     help="Plan, check, operate and destroy Slipway environments: what the CDK CLI does not do. Guide: docs/README.md.",
@@ -64,6 +65,8 @@ def _group(
 
 # In the order of a first deployment. The short texts fit one line of a terminal of 80 columns.
 app.command("doctor", short_help="Name missing programs and how to install them.")(doctor)
+app.command("init", short_help="Write a repository for an environment of your own.")(init)
+app.command("setup", short_help="Install the CDK CLI and the judge into a repository.")(setup)
 app.command("az", short_help="Choose availability zones by what AWS offers there.")(az)
 app.command("plan", short_help="Show what a deployment changes, breaks and costs. No AWS.")(plan)
 app.command("judge", short_help="Check clusters with ParallelCluster itself. No AWS.")(judge)

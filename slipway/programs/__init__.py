@@ -9,6 +9,7 @@ from pathlib import Path
 import yaml
 from pydantic import BaseModel, ConfigDict
 
+from slipway.bundle import IS_CHECKOUT
 from slipway.errors import RefusedError
 
 
@@ -20,6 +21,7 @@ class Program(BaseModel):
         purpose: what Slipway, or you, need it for.
         linux: the command that installs it on Linux.
         macos: the same on macOS.
+        wheel: the same in a repository that uses the wheel, where it differs.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -28,10 +30,13 @@ class Program(BaseModel):
     purpose: str
     linux: str
     macos: str
+    wheel: str | None = None
 
     @property
     def installation(self) -> str:
         """The command that installs it on this machine."""
+        if self.wheel and not IS_CHECKOUT:
+            return self.wheel
         return self.macos if sys.platform == "darwin" else self.linux
 
 

@@ -7,8 +7,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from slipway.assembly.synthesis import PROJECT, Synthesis, SynthFailedError, start_synthesis
+from slipway.assembly.synthesis import OWN_PROGRAMS, Synthesis, SynthFailedError, start_synthesis
+from slipway.bundle import BUNDLE
+from slipway.errors import FailedError
+from slipway.project import PROJECT
 from slipway.review import revisions
+from slipway.review.base_packages import programs_of
 from slipway.review.errors import NotPlannedError
 
 _REQUIREMENTS = "requirements.txt"
@@ -87,9 +91,9 @@ def synthesized(question: Question, directory: Path) -> Iterator[Callable[[], Ba
     with ExitStack() as ends:
         synths: dict[str, Synthesis] = {}
 
-        def start(side: str, environment: str, project: Path, folder: Path) -> Path:
+        def start(side: str, environment: str, project: Path, folder: Path, programs: Path = OWN_PROGRAMS) -> Path:
             shutil.rmtree(directory / side, ignore_errors=True)
-            synths[side] = start_synthesis(environment, folder, directory / f"{side}.log", project)
+            synths[side] = start_synthesis(environment, folder, directory / f"{side}.log", project, programs)
             ends.callback(synths[side].stop)
             return directory / side
 
@@ -111,15 +115,16 @@ def _what(side: str, question: Question) -> str:
 
 
 def _base(
-    question: Question, commit: str, start: Callable[[str, str, Path, Path], Path], lay_out: Callable[[], Path]
+    question: Question, commit: str, start: Callable[[str, str, Path, Path, Path], Path], lay_out: Callable[[], Path]
 ) -> Base:
     title = f"{question.base} ({commit})"
     file = environment_file(str(question.environment))
     if file is None or any(revisions.file_at(PROJECT, commit, name) is None for name in (file, "cdk.json")):
         return Base(title, None, (f"{question.base} has no {file or question.environment}: everything is new.",))
     copy = lay_out()
-    assembly = start("base", str(copy / file), copy, copy.parent / "assembly")
-    return Base(title, assembly, tuple(_notes(commit, title)))
+    programs, notes = _programs_and_notes(commit, title)
+    assembly = start("base", str(copy / file), copy, copy.parent / "assembly", programs)
+    return Base(title, assembly, notes)
 
 
 def environment_file(environment: str) -> str | None:
@@ -130,15 +135,25 @@ def environment_file(environment: str) -> str | None:
     return file.relative_to(project).as_posix() if file.is_relative_to(project) else None
 
 
-def _notes(commit: str, title: str) -> Iterator[str]:
+def _programs_and_notes(commit: str, title: str) -> tuple[Path, tuple[str, ...]]:
+    """Return where the Python of the base is, and what to know about it."""
     here = PROJECT / _REQUIREMENTS
     there = revisions.file_at(PROJECT, commit, _REQUIREMENTS) or b""
     # By line: Git may check files out with other line ends than it keeps.
-    if here.is_file() and there.splitlines() != here.read_bytes().splitlines():
-        yield (
-            f"{title} has another {_REQUIREMENTS}: it was synthesized with the packages that are installed now, so "
-            "what other versions of them change is not in the comparison."
-        )
+    if not here.is_file() or there.splitlines() == here.read_bytes().splitlines():
+        return OWN_PROGRAMS, ()
+    failed = ""
+    # Slipway's own checkout has its code in the revision. Another repository names it among the packages.
+    if PROJECT != BUNDLE:
+        progress(f"installing the packages of {title}")
+        try:
+            return programs_of(there), ()
+        except FailedError as error:
+            failed = f" {error}"
+    return OWN_PROGRAMS, (
+        f"{title} has another {_REQUIREMENTS}: it was synthesized with the packages that are installed now, so "
+        f"what other versions of them change is not in the comparison.{failed}",
+    )
 
 
 def _waited(synths: dict[str, Synthesis], sides: BaseAndHead) -> BaseAndHead:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from slipway.assembly.environment_files import folder_name
 from slipway.assembly.folder_lock import FolderTakenError, lock
-from slipway.assembly.synthesis import PROJECT
+from slipway.project import PROJECT
 from slipway.review.base_and_head import Question, synthesized
 from slipway.review.errors import NotPlannedError
 from slipway.review.fail_on import FailOn

@@ -9,8 +9,11 @@
 //       knows no nested ones;
 //       moving: {type: [attributes that get a new value with every update]}}
 // Out: {resources: {key: {impact, properties: {name: impact}}}, moved: [references, without `${}`, that change]}
+import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
-import { fullDiff } from "@aws-cdk/cloudformation-diff";
+
+// The library is the project's, which is elsewhere when this file is of an installed wheel: its folder is the argument.
+const { fullDiff } = createRequire(`${process.argv[2]}/`)("@aws-cdk/cloudformation-diff");
 
 const REFERENCE = /\$\{([\w-]+\/\w+)(\.[^}]*)?\}/g;
 // The number 1 is the text "1" to CloudFormation.

@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from slipway.assembly.synthesis import PROJECT
+from slipway.project import INSTALLATION, PROJECT, node_modules_of
 
 _PROGRAM = Path(__file__).with_name("differ.mjs")
-_LIBRARY = PROJECT / "node_modules" / "@aws-cdk" / "cloudformation-diff"
+_NODE_MODULES = node_modules_of(PROJECT)
 _TIMEOUT_SECONDS = 60.0
 _ERROR = re.compile(r"^\w*Error.*", re.MULTILINE)
 
@@ -73,12 +73,12 @@ def ask(
 
 def _answer(question: str) -> str:
     node = shutil.which("node")
-    if node is None or not _LIBRARY.exists():
+    if node is None or not (_NODE_MODULES / "@aws-cdk" / "cloudformation-diff").exists():
         missing = "Node.js" if node is None else "the template differ in node_modules"
-        raise DifferError(f"{missing} is not installed: run `make setup`")
+        raise DifferError(f"{missing} is not installed: run `{INSTALLATION}`")
     try:
         run = subprocess.run(
-            (node, _PROGRAM),
+            (node, _PROGRAM, _NODE_MODULES.resolve()),
             input=question,
             capture_output=True,
             text=True,

@@ -6,7 +6,8 @@ from slipway.assembly.choice import NotChosenError, own_folder, refuse_unclear_c
 from slipway.assembly.environment_files import folder_name
 from slipway.assembly.folder_lock import FolderTakenError
 from slipway.assembly.stacks import account_of
-from slipway.assembly.synthesis import PROJECT, SynthFailedError, synthesize
+from slipway.assembly.synthesis import SynthFailedError, synthesize
+from slipway.project import PROJECT
 from slipway.review.cluster_update.comparison import Comparison, compare
 from slipway.review.cluster_update.errors import NotComparableError
 from slipway.review.cluster_update.sources import (

@@ -8,8 +8,9 @@ import typer
 from rich.console import Console
 
 from slipway.assembly.environment_files import WrongChoiceError, environment_names
-from slipway.assembly.synthesis import PROJECT
+from slipway.bundle import BUNDLE
 from slipway.console import run
+from slipway.project import PROJECT
 from slipway.review.judge.explanations import load_explanations, stale
 from slipway.review.judge.proceedings import judge_environments
 from slipway.review.judge.report import print_report, write_report
@@ -33,8 +34,9 @@ def main(names: Annotated[list[str] | None, typer.Argument(help="Environments; a
     explanations = load_explanations()
     verdicts = judge_environments(names or known, explanations, DIRECTORY)
     found = [finding for verdict in verdicts for finding, _ in verdict.findings]
-    # Only all environments together can show that an explanation has become stale.
-    complete = not names and all(verdict.answer or verdict.without_cluster for verdict in verdicts)
+    # Only all of Slipway's own environments together can show that an explanation has become stale.
+    all_of_ours = PROJECT == BUNDLE and not names
+    complete = all_of_ours and all(verdict.answer or verdict.without_cluster for verdict in verdicts)
     left_over = stale(explanations, found) if complete else []
     print_report(verdicts, left_over, Console())
     report = DIRECTORY / "report.json"

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from slipway.assembly.process_groups import ProcessGroup
-from slipway.assembly.synthesis import PROJECT
+from slipway.project import INSTALLATION, PROJECT, parallelcluster_of
 
-PARALLELCLUSTER_PYTHON = PROJECT / ".tools" / "parallelcluster" / "bin" / "python"
+PARALLELCLUSTER_PYTHON = parallelcluster_of(PROJECT) / "python"
 
 TIME_LIMIT_SECONDS = 300
 """For one question; the slowest, a whole environment, takes about ten seconds."""
@@ -35,10 +35,10 @@ def run_in_parallelcluster(module: str, question: Any, directory: Path) -> str:
     request.write_text(json.dumps(question), "utf-8")
     try:
         side = ProcessGroup(
-            [PARALLELCLUSTER_PYTHON, "-m", module, request, answer], _closed_environment(directory), PROJECT, log
+            [PARALLELCLUSTER_PYTHON, "-m", module, request, answer], _closed_environment(directory), directory, log
         )
     except FileNotFoundError as missing:
-        raise JudgeFailedError(f"{PARALLELCLUSTER_PYTHON} is not there; `make setup` installs it") from missing
+        raise JudgeFailedError(f"{PARALLELCLUSTER_PYTHON} is not there; `{INSTALLATION}` installs it") from missing
     try:
         failed = side.wait(TIME_LIMIT_SECONDS)
     except subprocess.TimeoutExpired as failure:
@@ -55,12 +55,18 @@ def _closed_environment(directory: Path) -> dict[str, str]:
 
     Node.js is found beside this process's interpreter or on the PATH.
     """
-    home = directory / "home"
-    home.mkdir(exist_ok=True)
+    home, packages = directory / "home", directory / "packages"
+    for folder in (home, packages):
+        folder.mkdir(exist_ok=True)
+    # Slipway alone, without the packages that are installed beside it: ParallelCluster needs other versions of them.
+    slipway = packages / "slipway"
+    slipway.unlink(missing_ok=True)
+    slipway.symlink_to(Path(__file__).parents[2])
     return {
         "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))),
         "HOME": str(home),
         "TMPDIR": str(home),
+        "PYTHONPATH": str(packages),
         "AWS_ACCESS_KEY_ID": "testing",
         "AWS_SECRET_ACCESS_KEY": "testing",
         "AWS_EC2_METADATA_DISABLED": "true",

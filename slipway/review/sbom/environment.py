@@ -1,17 +1,15 @@
 """What an environment runs, as far as the facts and the locks of this repository pin it."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from slipway import facts
+from slipway.bundle import ASSETS
 from slipway.config import Environment
 from slipway.config.endpoint import ApiKeyAuthentication
 from slipway.config.inference import Inference
 from slipway.config.kubernetes import Kubernetes
 from slipway.config.training import Training
 from slipway.review.sbom.parts import Part, generic_parts, image_part, python_parts
-
-_ASSETS = Path(__file__).parents[3] / "assets"
 
 
 def environment_parts(environment: Environment) -> Iterator[Part]:
@@ -28,8 +26,8 @@ def _cluster(training: Training) -> Iterator[Part]:
     yield Part("pypi", "aws-parallelcluster", training.parallelcluster_version, "Slurm cluster")
     for name in training.training_stacks:
         yield from _stack(name, f"training nodes, {name}")
-    yield from python_parts(_ASSETS / "cluster" / "neuron_monitor_requirements.txt", "training nodes, metrics")
-    yield from python_parts(_ASSETS / "jobs" / "requirements.txt", "head and login nodes, job kit")
+    yield from python_parts(ASSETS / "cluster" / "neuron_monitor_requirements.txt", "training nodes, metrics")
+    yield from python_parts(ASSETS / "jobs" / "requirements.txt", "head and login nodes, job kit")
 
 
 def _kubernetes(kubernetes: Kubernetes) -> Iterator[Part]:
@@ -49,7 +47,7 @@ def _kubernetes(kubernetes: Kubernetes) -> Iterator[Part]:
     if kubernetes.launcher == "mpi":
         yield image_part(facts.cluster_image("mpi-operator").image, "Kubernetes cluster")
     yield from _stack(stack.name, f"training image, {stack.name}")
-    yield from python_parts(_ASSETS / "jobs" / "requirements-kubernetes.txt", "training image, job kit")
+    yield from python_parts(ASSETS / "jobs" / "requirements-kubernetes.txt", "training image, job kit")
 
 
 def _stack(name: str, where: str) -> Iterator[Part]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import typer
 
 from slipway.assembly.environment_files import environment_file
-from slipway.assembly.synthesis import PROJECT
+from slipway.bundle import BUNDLE
 from slipway.config import InvalidEnvironment, load_environment
 from slipway.errors import RefusedError
 from slipway.review.sbom.document import document
@@ -29,8 +29,8 @@ def run(environment: str, output: Path) -> None:
     try:
         content = load_environment(environment_file(environment))
         tool = (
-            *python_parts(PROJECT / "locks" / "requirements.txt", TOOL),
-            *npm_parts(PROJECT / "package-lock.json", TOOL),
+            *python_parts(BUNDLE / "locks" / "requirements.txt", TOOL),
+            *npm_parts(BUNDLE / "package-lock.json", TOOL),
         )
         text = document(content.name, (*tool, *environment_parts(content)))
         output.parent.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,76 @@
+"""The environment file of a new repository: a shipped one, with another name, Region and zones."""
+
+import re
+from dataclasses import dataclass
+
+from slipway.bundle import BUNDLE
+from slipway.errors import RefusedError
+from slipway.facts import regions
+
+PATTERNS = ("small", "default", "team", "ultracluster")
+"""The sizes: each is a shipped environment."""
+
+_ORCHESTRATORS = ("slurm", "kubernetes")
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,19}")
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a user wants.
+
+    Attributes:
+        name: of the environment; lower-case letters, digits and hyphens, 20 at most.
+        size: one of `PATTERNS`.
+        region: AWS Region.
+        orchestrator: `slurm` or `kubernetes`, which has one size, `default`.
+        endpoint: whether it serves models.
+    """
+
+    name: str
+    size: str
+    region: str
+    orchestrator: str
+    endpoint: bool
+
+    def check(self) -> None:
+        """Refuse what cannot be.
+
+        Raises:
+            RefusedError: with all that is wrong.
+        """
+        wrong = []
+        if not _NAME.fullmatch(self.name):
+            wrong.append(f"--name {self.name!r}: a letter, then lower-case letters, digits and hyphens, 20 at most")
+        if self.size not in PATTERNS:
+            wrong.append(f"--size {self.size!r}: one of {', '.join(PATTERNS)}")
+        if self.region not in regions():
+            wrong.append(f"--region {self.region!r}: one of {', '.join(regions())}")
+        if self.orchestrator not in _ORCHESTRATORS:
+            wrong.append(f"--orchestrator {self.orchestrator!r}: slurm or kubernetes")
+        elif self.orchestrator == "kubernetes" and self.size != "default":
+            wrong.append("--orchestrator kubernetes: has one size, --size default")
+        if wrong:
+            raise RefusedError("\n".join((*wrong, "Nothing was written")))
+
+
+def environment_text(wish: Wish) -> str:
+    """Return the text of the file; its zones are still those of the pattern's Region."""
+    pattern = "kubernetes" if wish.orchestrator == "kubernetes" else wish.size
+    sections = _sections(pattern)
+    if not wish.endpoint:
+        sections.pop("inference", None)
+    elif "inference" not in sections:
+        operations = sections.pop("operations")
+        sections |= {"inference": _sections("default")["inference"], "operations": operations}
+    sections["name"] = f"name: {wish.name}\n"
+    sections["region"] = f"region: {wish.region}\n"
+    text = "".join(sections.values())
+    # One account has each cluster's name once.
+    return re.sub(r"^  cluster_name: .*$", f"  cluster_name: {wish.name}", text, flags=re.MULTILINE)
+
+
+def _sections(pattern: str) -> dict[str, str]:
+    """Return the text of each top-level key of a shipped environment, in order; what stands before the first is ``."""
+    text = (BUNDLE / "environments" / f"{pattern}.yaml").read_text("utf-8")
+    parts = re.split(r"^(?=[a-z_]+:)", text, flags=re.MULTILINE)
+    return {"" if part.startswith("#") else part.partition(":")[0]: part for part in parts}
