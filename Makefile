@@ -51,7 +51,7 @@ $(VENV)/.uv: locks/requirements-uv.txt | python-found
 	$(BIN)/python $(INSTALL) $(LOCKED) $<
 	@touch $@
 
-# Slipway itself is built with the locked setuptools: a build of pip's own would download the newest.
+# Slipway itself is built with the locked hatchling: a build of pip's own would download the newest.
 $(VENV)/.runtime: locks/requirements.txt locks/requirements-node.txt pyproject.toml | $(VENV)/.uv
 	@$(call install_locked,$(VENV),locks/requirements.txt)
 	$(BIN)/python $(INSTALL) --no-index --no-deps --no-build-isolation --editable .
@@ -155,7 +155,7 @@ rehearse-%: setup
 
 .PHONY: test-rehearsal
 test-rehearsal: setup ## Run the slow tests of the rehearsal, of slipway destroy and roll-out
-	python -m pytest $(SIDE_BY_SIDE) tests/emulator tests/rehearse tests/remove/teardown tests/operate/roll_out -m rehearsal
+	python -m pytest $(SIDE_BY_SIDE) tests/emulator tests/rehearse tests/remove/teardown tests/operate tests/start -m rehearsal
 
 .PHONY: destroy
 destroy: setup ## Delete the deployed ENVIRONMENT, nodes first; says what and asks (docs/teardown.md)
@@ -218,6 +218,16 @@ schema: setup ## Rewrite environments/schema.json and the generated parts of doc
 	python -m slipway.command_reference
 	python -m tests.contracts.register
 
+# The version is pyproject.toml's, the notes are its part of CHANGELOG.md.
+.PHONY: release
+release: setup ## Build what a release has into dist/: wheel, source archive, bill of materials, notes
+	@rm -rf dist
+	@uv build --quiet --no-build-isolation --python $(BIN)/python
+	@slipway sbom --environment default --output dist/sbom.json
+	@slipway --version | cut -d ' ' -f 2 > dist/version
+	@version=$$(cat dist/version) awk '/^## /{on = $$2 == ENVIRON["version"]} on' CHANGELOG.md > dist/notes.md
+	@test -s dist/notes.md || { echo "CHANGELOG.md has no part for $$(cat dist/version)" >&2; exit 1; }
+
 .PHONY: sbom
 sbom: setup ## Write the software bill of materials of ENVIRONMENT into .plan/sbom.json (docs/review.md)
 	@slipway sbom --environment "$$ENVIRONMENT" --output .plan/sbom.json
@@ -245,4 +255,4 @@ docs: .tools/docs/.installed | .plan ## Build the documentation's site into .pla
 
 .PHONY: clean
 clean: ## Remove everything that was generated or installed
-	rm -rf $(VENV) .tools node_modules cdk.out .rehearsal .judge .plan
+	rm -rf $(VENV) .tools node_modules cdk.out dist .rehearsal .judge .plan

@@ -40,15 +40,16 @@ app = Program(
 
 
 def _show_version(wanted: bool) -> None:
-    """Print Slipway's release, and the commit of the folder that it is in: environments are deployed from commits."""
+    """Print Slipway's release, and its commit where it runs from a checkout: environments are deployed from commits."""
     if wanted:
         # What these import takes time that no other command should wait for.
         from importlib.metadata import version  # noqa: PLC0415
 
-        from slipway.assembly.synthesis import PROJECT  # noqa: PLC0415
+        from slipway.bundle import BUNDLE, IS_CHECKOUT  # noqa: PLC0415
         from slipway.review.revisions import work_tree_name  # noqa: PLC0415
 
-        typer.echo(f"slipway {version('slipway')} ({work_tree_name(PROJECT)})")
+        commit = f" ({work_tree_name(BUNDLE)})" if IS_CHECKOUT else ""
+        typer.echo(f"slipway {version('slipway')}{commit}")
         raise typer.Exit
 
 

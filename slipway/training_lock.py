@@ -14,12 +14,12 @@ import sys
 from pathlib import Path
 
 from slipway import facts
+from slipway.bundle import ASSETS
 
-_ASSETS = Path(__file__).parents[1] / "assets"
-_INSTALLER = _ASSETS / "jobs" / "slipway_jobs" / "python_packages.py"
+_INSTALLER = ASSETS / "jobs" / "slipway_jobs" / "python_packages.py"
 
 
-def lock_training_stack(stack: str, folder: Path = _ASSETS / "cluster" / "python_locks") -> int:
+def lock_training_stack(stack: str, folder: Path = ASSETS / "cluster" / "python_locks") -> int:
     """Write the locks of a training stack and return the exit code, 0 if all were written.
 
     Raises:

@@ -30,6 +30,7 @@ OTHERS = {
         "git",
         "grep",
         "jq",
+        "pipx",
         "sed",
         "source",
         "sudo",

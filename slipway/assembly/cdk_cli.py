@@ -9,11 +9,6 @@ _MOST_LINES = 12
 _MOST_CHARACTERS = 400
 
 
-def cdk_of(project: Path) -> Path:
-    """Return where a project's own CDK CLI is, the pinned one."""
-    return project / "node_modules" / ".bin" / "cdk"
-
-
 def deployment(assembly: Path, outputs: Path) -> tuple[str | Path, ...]:
     """Return the arguments that deploy all stacks of an assembly, independent ones at the same time.
 

@@ -8,7 +8,8 @@ import typer
 
 from slipway.assembly.environment_files import WrongChoiceError, environment_file, folder_name
 from slipway.assembly.folder_lock import FolderTakenError, lock
-from slipway.assembly.synthesis import PROJECT, SynthFailedError, synthesize
+from slipway.assembly.synthesis import SynthFailedError, synthesize
+from slipway.project import PROJECT
 
 
 def _checked(choice: str) -> str:

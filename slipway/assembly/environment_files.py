@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from slipway.assembly.synthesis import PROJECT
+from slipway.project import PROJECT
 
 ENVIRONMENTS = PROJECT / "environments"
 """Where environment files are looked for by name."""

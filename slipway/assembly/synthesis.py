@@ -4,15 +4,18 @@ import json
 import os
 import re
 import shutil
+import sys
 from pathlib import Path
 
 from slipway.assembly.process_groups import ProcessGroup
-
-PROJECT = Path(__file__).parents[2]
-"""The folder of the project that this package belongs to."""
+from slipway.bundle import BUNDLE
+from slipway.project import PROJECT
 
 VALIDATION_REPORT = "validation-report.json"
 """What the CDK writes beside the templates about its validation plug-ins, also when their findings fail the synth."""
+
+OWN_PROGRAMS = Path(sys.executable).parent
+"""Where `python3` is this interpreter."""
 
 _PASSED_ON = ("PATH", "LANG", "LC_ALL")
 """The variables that the code of another revision gets: no credentials, no tokens."""
@@ -59,7 +62,9 @@ class Synthesis:
         shutil.rmtree(self._temporary, ignore_errors=True)
 
 
-def start_synthesis(environment: str, directory: Path, log: Path, project: Path = PROJECT) -> Synthesis:
+def start_synthesis(
+    environment: str, directory: Path, log: Path, project: Path = PROJECT, programs: Path = OWN_PROGRAMS
+) -> Synthesis:
     """Start the app of cdk.json on an environment file, the way `cdk synth` runs it.
 
     CDK's built-in validation stays off: it is a gate of its own and costs seconds. The security packs and the rules for
@@ -72,8 +77,15 @@ def start_synthesis(environment: str, directory: Path, log: Path, project: Path 
         log: where all that the app says is kept.
         project: folder of the project whose app runs. Of another than this one, its own packages are imported, not
             the installed ones, and it gets neither the user's variables nor the user's home folder.
+        programs: folder with the `python3` that has the app's Slipway: the first on the PATH.
+
+    Raises:
+        SynthFailedError: the folder has no cdk.json.
     """
-    settings = json.loads((project / "cdk.json").read_text("utf-8"))
+    try:
+        settings = json.loads((project / "cdk.json").read_text("utf-8"))
+    except FileNotFoundError as missing:
+        raise SynthFailedError(f"{project} is not a Slipway project: `slipway init FOLDER` makes one") from missing
     # The app runs in the project's folder.
     choice = str(Path(environment).resolve()) if environment.endswith(".yaml") else environment
     # The CLI adds the construct paths to the templates: a deployment has them.
@@ -89,6 +101,9 @@ def start_synthesis(environment: str, directory: Path, log: Path, project: Path 
         "TMPDIR": str(temporary.resolve()),
     }
     given = dict(os.environ) if project == PROJECT else _surroundings(project, temporary)
+    # Node.js may be beside this interpreter alone.
+    given["PATH"] = os.pathsep.join((str(programs), str(OWN_PROGRAMS), given.get("PATH", os.defpath)))
+    variables["JSII_NODE"] = str(BUNDLE / "bin" / "synth-node")
     app = ProcessGroup(["/bin/sh", "-c", settings["app"]], given | variables, project, log)
     return Synthesis(app, directory, log, temporary)
 

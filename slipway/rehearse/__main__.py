@@ -16,6 +16,7 @@ from slipway.assembly.environment_files import ENVIRONMENTS, environment_file
 from slipway.config.environment import Environment
 from slipway.config.loader import load_environment
 from slipway.config.problems import InvalidEnvironment
+from slipway.project import PROJECT
 from slipway.rehearse.folder import FolderUnusableError, LockedFolder, RunFolder
 from slipway.rehearse.processes import Interrupted, stop_on_signals
 from slipway.rehearse.progress import Progress
@@ -24,7 +25,6 @@ from slipway.rehearse.report_text import report_console, show
 from slipway.rehearse.session import Session, Subject
 from slipway.rehearse.toolchain import SetUpMissingError, Toolchain
 
-PROJECT = Path(__file__).parents[2]
 FAILED = 1
 NOT_STARTED = 2
 STOPPED = 128

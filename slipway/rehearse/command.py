@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from slipway.assembly.choice import RequiredEnvironment
-from slipway.assembly.synthesis import PROJECT
 from slipway.console import reports_errors
+from slipway.project import PROJECT
 
 
 @reports_errors()

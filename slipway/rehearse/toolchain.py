@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from slipway.project import INSTALLATION, cdk_of, node_modules_of, parallelcluster_of
 from slipway.rehearse.errors import RehearsalError
 
 
@@ -35,15 +36,15 @@ class Toolchain:
 
     @classmethod
     def of_project(cls, project: Path) -> Self:
-        """Return the project's own programs, where `make rehearse` installs them."""
+        """Return the project's own programs, where set-up installs them."""
         return cls(
             project=project,
-            cdk=project / "node_modules" / ".bin" / "cdk",
+            cdk=cdk_of(project),
             emulator=(sys.executable, "-m", "slipway_emulator"),
             # Not resolved: the link's folder is the virtual environment's, where Node.js may be as well.
             executables=Path(sys.executable).parent,
-            parallelcluster_python=project / ".tools" / "parallelcluster" / "bin" / "python",
-            node_modules=project / "node_modules",
+            parallelcluster_python=parallelcluster_of(project) / "python",
+            node_modules=node_modules_of(project),
         )
 
     def require_installed(self) -> None:
@@ -54,7 +55,7 @@ class Toolchain:
         """
         for program in (self.cdk, self.parallelcluster_python):
             if not program.exists():
-                raise SetUpMissingError(f"{program} is missing; `make rehearse` installs it")
+                raise SetUpMissingError(f"{program} is missing; `{INSTALLATION}` installs it")
 
     def emulator_command(self, directory: Path, region: str, certificate_arns: Sequence[str]) -> tuple[str | Path, ...]:
         """Return the command that starts the emulator.

@@ -34,7 +34,7 @@ def make(folder: Path, target: str, *variables: str, **environment: str) -> subp
 @pytest.fixture
 def real(tmp_path: Path) -> Path:
     """A folder with the project's files and programs in it, but nothing that an earlier run wrote."""
-    for entry in (".venv", "node_modules", "bin", "app.py", "cdk.json", "environments"):
+    for entry in (".venv", ".tools", "node_modules", "bin", "app.py", "cdk.json", "environments"):
         (tmp_path / entry).symlink_to(PROJECT / entry)
     return tmp_path
 
@@ -134,7 +134,7 @@ def test_nothing_is_planned_when_a_name_is_wrong(real: Path) -> None:
     run = make(real, "review")
 
     assert run.returncode == 2
-    assert "no environment '$(touch made)'" in run.stderr
+    assert "'environments/$(touch made).yaml' is not a name for an environment file" in run.stderr
     assert not list(real.glob(".plan/*"))
 
 

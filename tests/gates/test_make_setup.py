@@ -131,10 +131,10 @@ def test_no_code_of_a_package_runs_while_it_is_installed(project: Path) -> None:
 
 
 def test_a_package_that_the_lock_does_not_have_is_not_installed(project: Path) -> None:
-    """Slipway's own build takes setuptools from the lock and asks no index for it."""
+    """Slipway's own build takes hatchling from the lock and asks no index for it."""
     wheel(project / "index" / EVIL, "evil = True")
     shutil.copy(PROJECT / "pyproject.toml", project)
-    text = (project / "pyproject.toml").read_text().replace('requires = ["setuptools>=77"]', 'requires = ["evil"]')
+    text = (project / "pyproject.toml").read_text().replace('requires = ["hatchling>=1.27"]', 'requires = ["evil"]')
     (project / "pyproject.toml").write_text(text)
 
     made = make(project, ".venv/.runtime", PYTHON=sys.executable)

@@ -96,8 +96,8 @@ def test_every_acknowledgement_has_a_reason(check: Any, name: str) -> None:
         assert len(reason.split()) >= 6, acknowledgement
 
 
-def test_app_py_runs_all_packs() -> None:
-    source = (Path(__file__).parents[2] / "app.py").read_text()
+def test_the_app_runs_all_packs() -> None:
+    source = (Path(__file__).parents[2] / "stacks" / "slipway_stacks" / "app.py").read_text()
 
     for pack in (AwsSolutionsChecks, NIST80053R5Checks, HIPAASecurityChecks, PCIDSS321Checks):
         assert f"{pack.__name__}(app)" in source

@@ -57,7 +57,7 @@ def actionlint(file: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_all_are_there() -> None:
-    assert [file.stem for file in FILES] == ["ci", "deploy", "destroy", "pages", "review"]
+    assert [file.stem for file in FILES] == ["ci", "deploy", "destroy", "pages", "release", "review"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="actionlint's package has programs for Linux and Windows only")
@@ -121,6 +121,7 @@ def test_permissions_are_the_least(file: Path) -> None:
         "deploy": {("deploy", "id-token", "write")},
         "destroy": {("destroy", "id-token", "write")},
         "ci": set(),
+        "release": {("publish", access, "write") for access in ("contents", "id-token", "attestations")},
         "pages": {("publish", "pages", "write"), ("publish", "id-token", "write")},
     }
     assert granted == expected[file.stem]

@@ -80,7 +80,7 @@ def test_a_missing_program_is_named_with_the_way_to_install_it(tmp_path: Path, m
     monkeypatch.setattr(command, "PROJECT", tmp_path)
     result = invoke("--environment", "default", "--directory", str(tmp_path / "out"))
     assert result.exit_code == 2
-    assert "make rehearse" in result.stderr
+    assert "`make setup` installs it" in result.stderr
     assert not (tmp_path / "out").exists()
 
 

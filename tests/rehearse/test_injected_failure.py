@@ -3,8 +3,8 @@
 import pytest
 from rich.console import Console
 
+from slipway.project import PROJECT
 from slipway.rehearse import phases
-from slipway.rehearse.__main__ import PROJECT
 from slipway.rehearse.assembly import Assembly
 from slipway.rehearse.folder import LockedFolder, RunFolder
 from slipway.rehearse.phases import Phase

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slipway.rehearse.__main__ import PROJECT
+from slipway.project import PROJECT
 from slipway.rehearse.ledger import Ledger
 from slipway.rehearse.report import Report
 from tests.rehearse.fakes import processes_in, wait_until

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from slipway.assembly.synthesis import start_synthesis
+from slipway.errors import FailedError
 from slipway.review import base_and_head
 from slipway.review.base_and_head import Question, synthesized
 from slipway.review.errors import NotPlannedError
@@ -47,6 +48,10 @@ def say(project: Path, word: str) -> None:
     (project / "environments" / "default.yaml").write_text(f"{word}\n")
 
 
+def cannot_be_installed(requirements: bytes) -> Path:
+    raise FailedError(f"there is no {requirements.decode().strip()}")
+
+
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     project = tmp_path / "project"
@@ -63,6 +68,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     git(project, "commit", "--quiet", "-m", "old")
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(base_and_head, "PROJECT", project)
+    monkeypatch.setattr(base_and_head, "programs_of", cannot_be_installed)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     monkeypatch.delenv("PYTHONPATH", raising=False)
     return project
@@ -126,6 +132,7 @@ def test_a_path_is_from_the_folder_of_the_user(project: Path, tmp_path: Path, mo
 
 
 def test_other_requirements_in_the_base_are_said(project: Path, plans: Path) -> None:
+    """Of a repository that uses the wheel they are installed (tests/start); where pip cannot, the plan says so."""
     (project / "requirements.txt").write_text("one==2\n")
 
     with synthesized(Question("default", base="main"), plans) as wait:
@@ -133,6 +140,7 @@ def test_other_requirements_in_the_base_are_said(project: Path, plans: Path) -> 
 
     assert both.base
     assert "has another requirements.txt" in both.base.notes[0]
+    assert "there is no one==1" in both.base.notes[0]
 
 
 def test_other_line_ends_are_no_other_requirements(project: Path, plans: Path) -> None:

@@ -40,7 +40,8 @@ def test_an_edit_is_planned_against_what_is_committed(clone: Path) -> None:
     commit = git(clone, "rev-parse", "--short", "HEAD").strip()
     environment = clone / "environments" / "small.yaml"
     environment.write_text(environment.read_text().replace("capacity_gib: 1200", "capacity_gib: 2400"))
-    outputs = [f"--{kind}={clone / 'out'}/plan.{kind}" for kind in ("json", "markdown", "html")]
+    forms = {"json-file": "json", "markdown": "markdown", "html": "html"}
+    outputs = [f"--{option}={clone / 'out'}/plan.{ending}" for option, ending in forms.items()]
 
     run = slipway_plan(clone, "-e", "small", "--base", "HEAD", "--fail-on", "cost=1,unpriced", *outputs)
 

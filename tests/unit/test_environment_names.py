@@ -32,7 +32,8 @@ def _commands(group: Any, *path: str) -> Iterator[tuple[tuple[str, ...], Any]]:
 
 
 ALL = dict(_commands(typer.main.get_command(app)))
-OF_ENVIRONMENTS = {words: command for words, command in ALL.items() if words not in {("lint",), ("judge",)}}
+WITHOUT = {("lint",), ("judge",), ("init",), ("setup",)}
+OF_ENVIRONMENTS = {words: command for words, command in ALL.items() if words not in WITHOUT}
 every_command = pytest.mark.parametrize("words", OF_ENVIRONMENTS, ids=" ".join)
 
 

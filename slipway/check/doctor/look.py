@@ -13,13 +13,14 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from slipway.assembly.bootstrap import DEFAULT_QUALIFIER, bootstrap_command, version_parameter
-from slipway.assembly.cdk_cli import cdk_of
 from slipway.aws.account import OtherAccountError, open_account
 from slipway.aws.refusals import UNANSWERED, explained
+from slipway.bundle import BUNDLE
 from slipway.config import Environment
 from slipway.errors import RefusedError
 from slipway.facts import parallelcluster_releases
 from slipway.programs import programs
+from slipway.project import cdk_of, parallelcluster_of
 
 _ANSWER_SECONDS = 30
 
@@ -87,7 +88,7 @@ def look(project: Path, environment: Environment | None) -> Iterator[Finding]:
 
 def _wanted(project: Path, environment: Environment | None) -> Iterator[_Wanted]:
     any_version = r"(\d+(?:\.\d+)*)"
-    cdk = json.loads((project / "package.json").read_text("utf-8"))["devDependencies"]["aws-cdk"]
+    cdk = json.loads((BUNDLE / "package.json").read_text("utf-8"))["devDependencies"]["aws-cdk"]
     releases = tuple(parallelcluster_releases())
     python, node = sys.executable, _beside_python("node")
     yield _Wanted("python", python, ("--version",), any_version, "3.11 to 3.13", lambda v: (3, 11) <= v[:2] <= (3, 13))
@@ -99,7 +100,7 @@ def _wanted(project: Path, environment: Environment | None) -> Iterator[_Wanted]
     yield _Wanted("session-manager-plugin", plugin, ("--version",), any_version, "any", None)
     yield _Wanted(
         "pcluster",
-        _there(project / ".tools" / "parallelcluster" / "bin" / "pcluster"),
+        _there(parallelcluster_of(project) / "pcluster"),
         ("version",),
         r'"version": "(\d+(?:\.\d+)*)"',
         " or ".join(releases),

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import typer
 
 from slipway.assembly.environment_files import WrongChoiceError, environment_file
-from slipway.assembly.synthesis import PROJECT
 from slipway.check.doctor.look import Finding, look
 from slipway.config import InvalidEnvironment, load_environment
 from slipway.errors import RefusedError
+from slipway.project import PROJECT
 
 FOUND = 1
 """Exit code when something is missing or too old."""

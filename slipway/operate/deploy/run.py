@@ -9,11 +9,10 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from slipway.assembly.cdk_cli import cdk_of, deployment, explain_failure
+from slipway.assembly.cdk_cli import deployment, explain_failure
 from slipway.assembly.choice import NotChosenError, chosen_assembly
 from slipway.assembly.process_groups import ProcessGroup
 from slipway.assembly.stacks import ENVIRONMENT_TAG
-from slipway.assembly.synthesis import PROJECT
 from slipway.aws.account import Account, open_account
 from slipway.aws.refusals import UNANSWERED, words_of
 from slipway.aws.stacks import DeployedStack, deployed_stacks
@@ -21,6 +20,7 @@ from slipway.errors import FailedError, RefusedError
 from slipway.operate.deploy.display import Display
 from slipway.operate.deploy.troubleshooting import advice
 from slipway.operate.deploy.watch import ABANDONED, Watch
+from slipway.project import INSTALLATION, PROJECT, cdk_of
 from slipway.remove.scope import Scope, read_scope
 from slipway.review.cost.estimate import estimate
 from slipway.review.report.wording import duration
@@ -42,7 +42,7 @@ def run(environment: str) -> None:
     """
     cdk = cdk_of(PROJECT)
     if not cdk.exists():
-        raise RefusedError(f"{cdk} is missing; `make setup` installs it. Nothing was changed")
+        raise RefusedError(f"{cdk} is missing; `{INSTALLATION}` installs it. Nothing was changed")
     try:
         assembly = chosen_assembly(environment, None, "deploy")
     except NotChosenError as error:

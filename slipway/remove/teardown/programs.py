@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Self
 
 from slipway.errors import RefusedError
+from slipway.project import INSTALLATION, cdk_of, parallelcluster_of
 
 
 @dataclass(frozen=True)
@@ -22,18 +23,18 @@ class Programs:
 
     @classmethod
     def of_project(cls, project: Path) -> Self:
-        """Return the project's own, where `make` installs them.
+        """Return the project's own, where set-up installs them.
 
         Raises:
             RefusedError: one is missing.
         """
         programs = cls(
-            cdk=project / "node_modules" / ".bin" / "cdk",
-            pcluster=project / ".tools" / "parallelcluster" / "bin" / "pcluster",
+            cdk=cdk_of(project),
+            pcluster=parallelcluster_of(project) / "pcluster",
         )
         for program in (programs.cdk, programs.pcluster):
             if not program.exists():
-                raise RefusedError(f"{program} is missing; `make setup` installs it. Nothing was changed")
+                raise RefusedError(f"{program} is missing; `{INSTALLATION}` installs it. Nothing was changed")
         return programs
 
     def destroy(self, assembly: Path) -> bool:

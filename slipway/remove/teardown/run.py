@@ -6,10 +6,10 @@ from pathlib import Path
 import typer
 
 from slipway.assembly.choice import NotChosenError, chosen_assembly
-from slipway.assembly.synthesis import PROJECT
 from slipway.aws.account import Account, open_account
 from slipway.aws.refusals import UNANSWERED, words_of
 from slipway.errors import FailedError, RefusedError
+from slipway.project import PROJECT
 from slipway.remove.scope import Scope, read_scope
 from slipway.remove.teardown.announcement import announcement
 from slipway.remove.teardown.inspection import Inspection, inspect

@@ -23,7 +23,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
     """A machine with Python, and with what a test installs on its PATH or, with a slash, in its project."""
     project = tmp_path / "project"
     project.mkdir()
-    (project / "package.json").write_text((PROJECT / "package.json").read_text("utf-8"), "utf-8")
+    (project / "node_modules" / "aws-cdk").mkdir(parents=True)
     monkeypatch.setattr(running, "PROJECT", project)
     monkeypatch.setattr("slipway.check.doctor.look._beside_python", shutil.which)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))

@@ -13,8 +13,8 @@ import pytest
 from rich.console import Console
 
 from slipway.aws.stacks import deployed_stacks
+from slipway.project import PROJECT
 from slipway.rehearse import phases
-from slipway.rehearse.__main__ import PROJECT
 from slipway.rehearse.folder import LockedFolder, RunFolder
 from slipway.rehearse.isolation import only_variables
 from slipway.rehearse.progress import Progress

@@ -12,8 +12,8 @@ from typer.testing import CliRunner, Result
 
 from slipway.cli import app
 from slipway.operate.roll_out import update
+from slipway.project import PROJECT
 from slipway.rehearse import phases
-from slipway.rehearse.__main__ import PROJECT
 from slipway.rehearse.folder import LockedFolder, RunFolder
 from slipway.rehearse.isolation import only_variables
 from slipway.rehearse.progress import Progress

@@ -11,8 +11,8 @@ import boto3
 import pytest
 from rich.console import Console
 
+from slipway.project import PROJECT
 from slipway.rehearse import phases
-from slipway.rehearse.__main__ import PROJECT
 from slipway.rehearse.folder import LockedFolder, RunFolder
 from slipway.rehearse.isolation import only_variables
 from slipway.rehearse.progress import Progress

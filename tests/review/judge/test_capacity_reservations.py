@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from slipway.assembly.synthesis import PROJECT
 from slipway.config import Environment, load_environment
+from slipway.project import PROJECT
 from slipway.review.judge import parallelcluster_process
 from slipway.review.judge.parallelcluster_process import JudgeFailedError
 from slipway.review.judge.proceedings import ask_parallelcluster

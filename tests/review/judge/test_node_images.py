@@ -1,8 +1,8 @@
 """The made-up account holds the baked images that the environment files name."""
 
 from slipway import facts
-from slipway.assembly.synthesis import PROJECT
 from slipway.config import load_environment
+from slipway.project import PROJECT
 from slipway.review.judge.assembly import read_assembly
 from slipway.review.judge.node_images import node_images
 from tests.assembly import Assembly
