@@ -38,10 +38,17 @@ def test_a_repository_of_ones_own_is_planned_judged_deployed_and_destroyed(tmp_p
     )
     (site,) = (tmp_path / "venv").glob("lib/python3*/site-packages")
     before = digests(site)
-    # The installers find their registries as this process does; the HOME is empty.
+    # The installers have their caches and find their registries as this process does; the HOME is empty.
     ours = ("AWS_", "JSII_", "PYTHON", "VIRTUAL")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    variables = {**kept, "PATH": f"{programs}:/usr/bin:/bin", "HOME": str(tmp_path / "home")}
+    cache = subprocess.run([UV, "cache", "dir"], capture_output=True, text=True, check=True).stdout.strip()
+    variables = {
+        **kept,
+        "PATH": f"{programs}:/usr/bin:/bin",
+        "HOME": str(tmp_path / "home"),
+        "UV_CACHE_DIR": cache,
+        "npm_config_cache": str(Path.home() / ".npm"),
+    }
     (tmp_path / "home").mkdir()
     repository = tmp_path / "mine"
 
