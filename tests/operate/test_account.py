@@ -21,7 +21,7 @@ from tests.assembly import PROJECT, synthesize
 ACCOUNT = "111122223333"
 """The file's account; moto's is 123456789012."""
 
-WITHOUT_AWS = {("plan",), ("deploy-role",)}
+WITHOUT_AWS = {("plan",), ("deploy-role",), ("rehearse",), ("cost",), ("sbom",)}
 """Commands that take `-e` and never ask AWS."""
 
 ARGUMENTS: dict[tuple[str, ...], tuple[str, ...]] = {
