@@ -12,7 +12,7 @@ from slipway.review.changes import differ
 def running_differ() -> Iterator[Callable[[str], str]]:
     """Ask a differ that goes on running; it answers each line with a line."""
     with subprocess.Popen(
-        ("node", differ._PROGRAM), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ("node", differ._PROGRAM, differ._NODE_MODULES), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdin
         assert process.stdout

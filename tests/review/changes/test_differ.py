@@ -34,7 +34,7 @@ def test_without_node_the_message_says_what_to_do(monkeypatch: pytest.MonkeyPatc
 
 
 def test_without_the_library_the_message_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(differ, "_LIBRARY", tmp_path / "none")
+    monkeypatch.setattr(differ, "_NODE_MODULES", tmp_path / "none")
 
     with pytest.raises(DifferError, match="node_modules is not installed: run `make setup`"):
         ask({}, {}, {}, {})
