@@ -109,10 +109,13 @@ def machine(request: pytest.FixtureRequest, tmp_path: Path) -> LoginMachine:
 
 
 def documented_lines() -> str:
-    """The lines that the guide of the first deployment lets a user type on the head node."""
-    guide = (PROJECT / "docs/first-deploy.md").read_text(encoding="utf-8")
-    section = guide.split("## 4. Log in")[1].split("\n## ")[0]
-    lines: str = re.findall(r"```console\n(.*?)```", section, re.DOTALL)[-1]
+    """The lines that the first deployment and the first training let a user type on the head node."""
+    deployment = (PROJECT / "docs/first-deploy.md").read_text(encoding="utf-8")
+    section = deployment.split("## 4. Log in")[1].split("\n## ")[0]
+    training = (PROJECT / "docs/first-training.md").read_text(encoding="utf-8")
+    blocks = re.compile(r"```console\n(.*?)```", re.DOTALL)
+    # Its first line, on a laptop, opens the shell that the others are for.
+    lines: str = blocks.findall(section)[-1] + blocks.findall(training)[0].partition("\n")[2]
     return lines
 
 
