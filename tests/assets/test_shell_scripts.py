@@ -84,3 +84,15 @@ def test_readme_lists_every_time_limit_with_its_default() -> None:
     scripts = "".join(script.read_text(encoding="utf-8") for script in names)
 
     assert table == dict(re.findall(r"\{(SLIPWAY_[A-Z_]+):-(\d+)\}", scripts))
+
+
+def test_a_file_that_two_places_need_is_a_link_in_one() -> None:
+    """An edit of one copy would leave the other as it is."""
+    contents: dict[bytes, Path] = {}
+    copies = []
+    for file in sorted(file for file in ASSETS.rglob("*") if file.is_file() and not file.is_symlink()):
+        if (content := file.read_bytes()) and "__pycache__" not in file.parts:
+            first = contents.setdefault(content, file)
+            copies += [f"{name(file)} is a copy of {name(first)}"] if first != file else []
+
+    assert copies == []
