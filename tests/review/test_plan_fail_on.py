@@ -51,7 +51,7 @@ def plan(head: Cost | None = None, base: Cost | None = None, **values: Any) -> P
 
 FINDING = SecurityFinding(tool="t", rule="S1", severity="error", stack="s", resource="r", message="m")
 ACCEPTED = Acknowledgement(rule="S1", stack="s", resource="r", reason="why")
-OPEN = WiderAccess(stack="s", resource="r", kind="iam", what="Allow s3:* on *")
+OPEN = WiderAccess(stack="s", resource="r", kind="iam", harm="permissions", what="Allow s3:* on *")
 
 CASES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "a scanner that did not run": ("security", {"security": SecurityDelta(not_run=("cdk-nag AwsSolutions",))}),

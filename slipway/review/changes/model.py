@@ -53,6 +53,22 @@ class ResourceChange(BaseModel):
     """What to know about this change that CloudFormation does not say, a sentence each."""
 
 
+Harm = Literal[
+    "public", "unauthenticated", "full_access", "data_loss", "network", "cluster", "permissions", "protection"
+]
+"""What may happen, the worst first.
+
+* public: the internet reaches it
+* unauthenticated: requests are taken without TLS, or from senders who prove less than before
+* full_access: somebody, or a program, may do everything
+* data_loss: data can be deleted, or are no longer copied
+* network: other traffic gets through
+* cluster: people or pods may do more in a cluster
+* permissions: a principal may do more
+* protection: less is encrypted, logged or limited
+"""
+
+
 class WiderAccess(BaseModel):
     """Someone or something may do more than before, or less protects what is there."""
 
@@ -65,6 +81,8 @@ class WiderAccess(BaseModel):
     kind: Literal["iam", "security_group", "cluster", "protection"]
     """`cluster`: in the configuration of a Slurm or EKS cluster, which no IAM tool reads. `protection`: something that
     keeps data, refuses requests, encrypts or records does it less: nobody may do more by it alone."""
+
+    harm: Harm
 
     what: str
     """The statement, the rule or the consequence in words, for example `Allow s3:* on * for role HeadNode`."""

@@ -1,10 +1,6 @@
 """What lets somebody do more or protects less, in the order and the words of every rendering."""
 
-import re
-from dataclasses import dataclass
-from itertools import groupby
-
-from slipway.review.changes.model import Changes, WiderAccess
+from slipway.review.changes.model import Changes, Harm, WiderAccess
 from slipway.review.report.wording import count
 
 TITLE = "Broader access or less protection"
@@ -16,53 +12,23 @@ SHORT_TITLE = "Access and protection"
 NOTHING = "Nobody and nothing may do more than before, and nothing is protected less."
 
 
-@dataclass(frozen=True)
-class _Harm:
-    """What may happen, in people's words, and what counts as it.
-
-    Attributes:
-        words: the heading.
-        kinds: of `WiderAccess.kind`; empty for all.
-        pattern: a regular expression that `WiderAccess.what` has somewhere.
-    """
-
-    words: str
-    kinds: frozenset[str] = frozenset()
-    pattern: str = ""
-
-    def is_it(self, wider: WiderAccess) -> bool:
-        return (not self.kinds or wider.kind in self.kinds) and re.search(self.pattern, wider.what) is not None
-
-
-_HARMS = (
-    # What goes out to everywhere opens nothing: a rule for it says "to 0.0.0.0/0".
-    _Harm(
-        "Becomes public",
-        pattern=r"(?<!to )(?<![\d.:])(0\.0\.0\.0/0|::/0)|the internet|public address|^Everybody|^Public access",
-    ),
-    _Harm("Lets requests in unproved", pattern=r"needs? no |has to sign in|without TLS|not claim|no firewall"),
-    _Harm("Gets full rights", pattern=r"^Allow \* |administrator|all rights|as root"),
-    _Harm(
-        "Data is easier to lose",
-        frozenset({"protection"}),
-        r"[Bb]ackup|Nothing keeps|can be deleted|gone at once|goes? with|goes for good|no longer go to",
-    ),
-    _Harm("Network openings", frozenset({"security_group"})),
-    _Harm("Settings of clusters", frozenset({"cluster"})),
-    _Harm("Permissions", frozenset({"iam"})),
-    _Harm("Less protection"),
-)
-"""The worst first; the first that fits counts, and the last fits all."""
+_WORDS: dict[Harm, str] = {
+    "public": "Becomes public",
+    "unauthenticated": "Unauthenticated or unencrypted requests",
+    "full_access": "Full access",
+    "data_loss": "Data is easier to lose",
+    "network": "Network openings",
+    "cluster": "Settings of clusters",
+    "permissions": "Permissions",
+    "protection": "Less protection",
+}
+"""In the order of every rendering, the worst first."""
 
 
 def by_harm(changes: Changes) -> tuple[tuple[str, tuple[WiderAccess, ...]], ...]:
     """Return what is broader or protected less, by the harm that it may do, the worst first."""
-    ordered = sorted(changes.broadenings, key=_rank)
-    return tuple((_HARMS[rank].words, tuple(group)) for rank, group in groupby(ordered, key=_rank))
-
-
-def _rank(wider: WiderAccess) -> int:
-    return next(rank for rank, harm in enumerate(_HARMS) if harm.is_it(wider))
+    groups = ((words, tuple(one for one in changes.broadenings if one.harm == harm)) for harm, words in _WORDS.items())
+    return tuple((words, group) for words, group in groups if group)
 
 
 def counted(changes: Changes) -> tuple[str, ...]:

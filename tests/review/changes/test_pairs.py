@@ -43,6 +43,26 @@ def test_a_pair_says_all_that_changes_and_nothing_else(pair: Pair, assemblies: A
     assert sorted(key.rpartition("/")[2] for key in changes.asset_changes) == sorted(pair.assets)
 
 
+HARMS = {
+    "SSH from everywhere": {"public"},
+    "the Kubernetes API on the internet": {"cluster"},
+    "the endpoint on the internet": {"public"},
+    "a bucket for everyone": {"public"},
+    "any action on the data": {"permissions"},
+    "tasks that ask for no key and speak no TLS": {"unauthenticated"},
+    "a database on the internet without backups": {"public", "data_loss"},
+    "more ports": {"network"},
+}
+"""What may happen, of pairs that show one kind of row each: by a rule's peer, a policy's principals, a fact's row."""
+
+
+@pytest.mark.parametrize("name", HARMS)
+def test_what_is_broader_has_its_harm(name: str, assemblies: AssemblyFactory) -> None:
+    [pair] = [pair for pair in PAIRS if pair.name == name]
+
+    assert {row.harm for row in _changes(pair, assemblies(pair.environment).directory).broadenings} == HARMS[name]
+
+
 @pytest.mark.parametrize("pair", PAIRS, ids=_name)
 def test_the_resource_schemas_agree(pair: Pair, assemblies: AssemblyFactory) -> None:
     """What cfn-lint's copies of the schemas say replaces a resource; the rehearsal goes by them."""

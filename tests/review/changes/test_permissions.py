@@ -56,6 +56,20 @@ def test_exceptions_are_compared_by_what_they_leave_out(
     assert bool(_broader(_policy(**before), _policy(**after))) is is_broader
 
 
+@pytest.mark.parametrize(
+    ("statement", "harm"),
+    [
+        ({"Action": "*"}, "full_access"),
+        ({"Action": "s3:*"}, "permissions"),
+        ({"Action": ["s3:GetObject", "*"]}, "full_access"),
+    ],
+)
+def test_an_allowed_star_is_full_access(statement: dict[str, Any], harm: str) -> None:
+    changes = compare((_stack(_policy(Action="sts:GetCallerIdentity")),), (_stack(_policy(**statement)),))
+
+    assert [row.harm for row in changes.broadenings] == [harm]
+
+
 def test_everything_in_the_policy_of_a_key_is_that_key() -> None:
     grant = {
         "Effect": "Allow",

@@ -174,10 +174,15 @@ BROADENING = WiderAccess(
     stack=INFERENCE,
     resource="EndpointSecurityGroup3A4D971B",
     kind="security_group",
+    harm="public",
     what="Ingress tcp 443 from 0.0.0.0/0",
 )
 UNPROTECTED = WiderAccess(
-    stack=STORAGE, resource=FILE_SYSTEM, kind="protection", what="Backups are kept for 0 days instead of 7"
+    stack=STORAGE,
+    resource=FILE_SYSTEM,
+    kind="protection",
+    harm="data_loss",
+    what="Backups are kept for 0 days instead of 7",
 )
 CHANGES = Changes(
     resources=(ADDED, UPDATED, *FOLLOWERS, REPLACED, REMOVED),

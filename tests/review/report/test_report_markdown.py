@@ -201,7 +201,7 @@ def test_no_value_of_a_plan_makes_html(path: str, before: str, note: str, what: 
             "properties": (PropertyChange(path=path, before=before, after={"key": before}, effect="update"),),
         }
     )
-    broadening = WiderAccess(stack=what, resource=path, kind="iam", what=what)
+    broadening = WiderAccess(stack=what, resource=path, kind="iam", harm="permissions", what=what)
     plan = compared(resources=(REPLACED, change), broadenings=(broadening,)).model_copy(
         update={"environment": environment}
     )

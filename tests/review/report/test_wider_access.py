@@ -1,31 +1,24 @@
-"""Findings come by the harm that they may do."""
+"""Findings come by the harm that they may do, and every harm has its place."""
 
-from typing import Literal
+from typing import get_args
 
-from slipway.review.changes.model import Changes, WiderAccess
+from slipway.review.changes.model import Changes, Harm, WiderAccess
 from slipway.review.report.wider_access import by_harm
-
-Kind = Literal["iam", "security_group", "cluster", "protection"]
-
-FOUND: tuple[tuple[Kind, str, str], ...] = (
-    ("protection", "Becomes public", "The endpoint can be reached from the internet"),
-    ("security_group", "Becomes public", "tcp 443 from 0.0.0.0/0 to EndpointGroup"),
-    ("cluster", "Becomes public", "The Kubernetes API from ::/0"),
-    ("protection", "Lets requests in unproved", "Requests need no token"),
-    ("iam", "Gets full rights", "Allow * on * for role HeadNode"),
-    ("protection", "Data is easier to lose", "The database can be deleted"),
-    ("security_group", "Network openings", "Everything from Group to 0.0.0.0/0"),
-    ("security_group", "Network openings", "tcp 443 from 10.0.0.0/0 to Group"),
-    ("cluster", "Settings of clusters", "Nodes have another role: Role"),
-    ("iam", "Permissions", "Allow secretsmanager:GetSecretValue on ApiKey for role Endpoint"),
-    ("protection", "Less protection", "The key is not rotated"),
-)
 
 
 def test_the_endpoint_that_becomes_public_stands_before_a_key_that_it_may_read() -> None:
-    broadenings = tuple(WiderAccess(stack="s", resource="r", kind=kind, what=what) for kind, _, what in FOUND)
+    key = WiderAccess(
+        stack="s", resource="key", kind="iam", harm="permissions", what="Allow secretsmanager:GetSecretValue"
+    )
+    public = WiderAccess(
+        stack="s", resource="endpoint", kind="protection", harm="public", what="The internet reaches it"
+    )
 
-    found = by_harm(Changes(broadenings=tuple(reversed(broadenings))))
+    assert by_harm(Changes(broadenings=(key, public))) == (("Becomes public", (public,)), ("Permissions", (key,)))
 
-    assert [words for words, _ in found] == list(dict.fromkeys(words for _, words, _ in FOUND))
-    assert {(one.kind, words, one.what) for words, group in found for one in group} == set(FOUND)
+
+def test_every_harm_is_shown_in_the_order_that_the_model_documents() -> None:
+    harms = get_args(Harm)
+    found = tuple(WiderAccess(stack="s", resource="r", kind="iam", harm=harm, what=harm) for harm in reversed(harms))
+
+    assert tuple(one.harm for _, group in by_harm(Changes(broadenings=found)) for one in group) == harms

@@ -20,6 +20,12 @@ def holds(wider: str, narrower: str) -> bool:
     return False
 
 
+def is_everybody(text: str) -> bool:
+    """Return whether a range has every address."""
+    network = _network(text)
+    return network is not None and network.prefixlen == 0
+
+
 def _network(text: str) -> IPv4Network | IPv6Network | None:
     try:
         return ip_network(text, strict=False)

@@ -9,8 +9,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from slipway.catalogue import known
-from slipway.review.changes.model import WiderAccess
-from slipway.review.changes.permissions.addresses import holds
+from slipway.review.changes.model import Harm, WiderAccess
+from slipway.review.changes.permissions.addresses import holds, is_everybody
 from slipway.review.changes.permissions.paths import paths
 from slipway.review.changes.permissions.words import words
 from slipway.review.changes.resources import Resource
@@ -39,6 +39,9 @@ class Setting(BaseModel):
     switch: str | None = None
     """Path of another setting; this one counts for nothing while that one is false."""
 
+    harm: Harm = "cluster"
+    """A range that has every address is `public`."""
+
     what: str
 
 
@@ -57,7 +60,10 @@ def cluster_wider_access(before: Mapping[str, Resource], after: Mapping[str, Res
             for path, value in mine.items():
                 for more in _more(row, others.get(path), value):
                     what = f"{row.what} {words(more)}".strip()
-                    yield WiderAccess(stack=resource.stack, resource=resource.logical_id, kind="cluster", what=what)
+                    harm: Harm = "public" if row.read == "ranges" and is_everybody(more) else row.harm
+                    yield WiderAccess(
+                        stack=resource.stack, resource=resource.logical_id, kind="cluster", harm=harm, what=what
+                    )
 
 
 def _values(row: Setting, resource: Resource) -> dict[str, Any]:

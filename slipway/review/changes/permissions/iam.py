@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 
-from slipway.review.changes.model import WiderAccess
+from slipway.review.changes.model import Harm, WiderAccess
 from slipway.review.changes.permissions.addresses import holds
 from slipway.review.changes.permissions.statements import ATTACHED, NOT, SEPARATOR, Statement, read_statements
 from slipway.review.changes.permissions.words import words
@@ -30,11 +30,11 @@ def iam_wider_access(before: Mapping[str, Resource], after: Mapping[str, Resourc
     )
     for statement in _of_effect(new, "Allow"):
         if (more := _beyond(statement, _of_effect(old, "Allow"))) is not None:
-            yield _wider_access(after[more.owner], _sentence("Allow", more, after))
+            yield _wider_access(after[more.owner], _harm(more), _sentence("Allow", more, after))
     for statement in _of_effect(old, "Deny"):
         less = _beyond(statement, _of_effect(new, "Deny"))
         if less is not None and (less := _remaining(less, after)) is not None:
-            yield _wider_access(before[less.owner], _sentence("No longer deny", less, after))
+            yield _wider_access(before[less.owner], "permissions", _sentence("No longer deny", less, after))
 
 
 def _of_effect(statements: Iterable[Statement], effect: str) -> tuple[Statement, ...]:
@@ -130,8 +130,15 @@ def _remaining(statement: Statement, after: Mapping[str, Resource]) -> Statement
     return replace(statement, principals=principals, resources=resources) if principals and resources else None
 
 
-def _wider_access(resource: Resource, what: str) -> WiderAccess:
-    return WiderAccess(stack=resource.stack, resource=resource.logical_id, kind="iam", what=what)
+def _wider_access(resource: Resource, harm: Harm, what: str) -> WiderAccess:
+    return WiderAccess(stack=resource.stack, resource=resource.logical_id, kind="iam", harm=harm, what=what)
+
+
+def _harm(statement: Statement) -> Harm:
+    """Return what a statement that allows something may do; a condition or an endpoint narrows whom it is for."""
+    if "*" in statement.principals and not statement.condition and not statement.through:
+        return "public"
+    return "full_access" if "*" in statement.actions else "permissions"
 
 
 def _sentence(verb: str, statement: Statement, after: Mapping[str, Resource]) -> str:

@@ -52,7 +52,9 @@ def lifecycle_wider_access(before: Mapping[str, Resource], after: Mapping[str, R
         for deletion in _deletions(bucket):
             if not any(other.covers(deletion) for other in old):
                 what = _sentence(deletion, old)
-                yield WiderAccess(stack=bucket.stack, resource=bucket.logical_id, kind="protection", what=what)
+                yield WiderAccess(
+                    stack=bucket.stack, resource=bucket.logical_id, kind="protection", harm="data_loss", what=what
+                )
 
 
 def _deletions(bucket: Resource) -> Iterator[Deletion]:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from slipway.assembly.stacks import Stack
 from slipway.catalogue import known
-from slipway.review.changes.model import WiderAccess
+from slipway.review.changes.model import Harm, WiderAccess
 from slipway.review.changes.permissions.alternatives import alternatives
 from slipway.review.changes.permissions.paths import paths
 from slipway.review.changes.permissions.words import words
@@ -44,6 +44,8 @@ class Protection(BaseModel):
     default: str | bool | float | None = None
     """What counts when it is not there."""
 
+    harm: Harm = "protection"
+
     what: str
     """The consequence; `{before}` and `{after}` are the values."""
 
@@ -53,6 +55,7 @@ _OF_EVERY_TYPE = tuple(
         path=path,
         read="leaves",
         values=("Retain", "RetainExceptOnCreate", "Snapshot"),
+        harm="data_loss",
         what="Nothing keeps it any more when the stack lets go of it or replaces it",
     )
     for path in ("DeletionPolicy", "UpdateReplacePolicy")
@@ -72,9 +75,9 @@ def protection_wider_access(before: Mapping[str, Resource], after: Mapping[str, 
         rows = _protections(old.type)
         new = after.get(key)
         weaker = _removed(rows, old, after) if new is None else _weakened(rows, old, new)
-        for what in weaker:
+        for harm, what in weaker:
             owner = new or old
-            yield WiderAccess(stack=owner.stack, resource=owner.logical_id, kind="protection", what=what)
+            yield WiderAccess(stack=owner.stack, resource=owner.logical_id, kind="protection", harm=harm, what=what)
 
 
 def stack_wider_access(base: tuple[Stack, ...], head: tuple[Stack, ...]) -> Iterator[WiderAccess]:
@@ -83,17 +86,17 @@ def stack_wider_access(base: tuple[Stack, ...], head: tuple[Stack, ...]) -> Iter
     for stack in head:
         if stack.name in protected and not stack.termination_protection:
             what = "The stack can be deleted (no termination protection)"
-            yield WiderAccess(stack=stack.name, resource=stack.name, kind="protection", what=what)
+            yield WiderAccess(stack=stack.name, resource=stack.name, kind="protection", harm="data_loss", what=what)
 
 
-def _removed(rows: tuple[Protection, ...], old: Resource, after: Mapping[str, Resource]) -> Iterator[str]:
+def _removed(rows: tuple[Protection, ...], old: Resource, after: Mapping[str, Resource]) -> Iterator[tuple[Harm, str]]:
     for row in rows:
         guarded = {key for key, _ in references(old.properties.get(row.path))}
         if row.read == "removed" and guarded & after.keys():
-            yield row.what
+            yield row.harm, row.what
 
 
-def _weakened(rows: tuple[Protection, ...], old: Resource, new: Resource) -> Iterator[str]:
+def _weakened(rows: tuple[Protection, ...], old: Resource, new: Resource) -> Iterator[tuple[Harm, str]]:
     was, will = _settings(old), _settings(new)
     gone: list[str] = []
     for path in dict.fromkeys((*was, *will)):
@@ -105,7 +108,7 @@ def _weakened(rows: tuple[Protection, ...], old: Resource, new: Resource) -> Ite
             if row.read == "removed" or not _pattern(row.path).fullmatch(path):
                 continue
             if (change := _less(row, was.get(path, row.default), will.get(path, row.default))) is not None:
-                yield row.what.format(before=_in_words(change[0]), after=_in_words(change[1]))
+                yield row.harm, row.what.format(before=_in_words(change[0]), after=_in_words(change[1]))
                 # With it goes what is in it: that is said.
                 gone += (f"{path}.", f"{path}[") if row.read == "goes" else ()
 

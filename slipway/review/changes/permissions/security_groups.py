@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from slipway.review.changes.model import WiderAccess
-from slipway.review.changes.permissions.addresses import holds
+from slipway.review.changes.model import Harm, WiderAccess
+from slipway.review.changes.permissions.addresses import holds, is_everybody
 from slipway.review.changes.permissions.alternatives import alternatives, rows
 from slipway.review.changes.permissions.words import words
 from slipway.review.changes.resources import Resource
@@ -77,6 +77,11 @@ class Rule:
         return first <= other_first and other_last <= last
 
     @property
+    def harm(self) -> Harm:
+        """What lets everybody in is public; what may go out to everywhere lets nobody in."""
+        return "public" if self.direction == "in" and is_everybody(self.peer) else "network"
+
+    @property
     def sentence(self) -> str:
         """The rule in words."""
         if self.direction == "in":
@@ -105,7 +110,13 @@ def security_group_wider_access(before: Mapping[str, Resource], after: Mapping[s
     for rule in dict.fromkeys(_rules(after)):
         if not any(other.covers(rule) for other in old):
             owner = after[rule.owner]
-            yield WiderAccess(stack=owner.stack, resource=owner.logical_id, kind="security_group", what=rule.sentence)
+            yield WiderAccess(
+                stack=owner.stack,
+                resource=owner.logical_id,
+                kind="security_group",
+                harm=rule.harm,
+                what=rule.sentence,
+            )
 
 
 def _rules(resources: Mapping[str, Resource]) -> Iterator[Rule]:
