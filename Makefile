@@ -142,16 +142,16 @@ snapshots: setup ## Rewrite the template snapshots after a wanted change (review
 
 .PHONY: judge
 judge: setup ## Run the real aws-parallelcluster on every environment's cluster configuration
-	python -m slipway.review.judge
+	slipway judge
 	python -m pytest $(SIDE_BY_SIDE) tests/review/judge -m judge
 
 .PHONY: rehearse
 rehearse: setup ## Deploy and destroy an environment, `default` or ENVIRONMENT, on an emulator with the real CDK CLI
-	python -m slipway.rehearse --environment "$${ENVIRONMENT-default}"
+	slipway rehearse --environment "$${ENVIRONMENT-default}"
 
 rehearse-%: export REHEARSED = $*
 rehearse-%: setup
-	python -m slipway.rehearse --environment "$$REHEARSED"
+	slipway rehearse --environment "$$REHEARSED"
 
 .PHONY: test-rehearsal
 test-rehearsal: setup ## Run the slow tests of the rehearsal, of slipway destroy and roll-out
@@ -190,7 +190,7 @@ review: setup ## Judge and plan every environment, or ENVIRONMENT, against BASE,
 	@shopt -s nullglob; names=(environments/*.yaml); names=("$${names[@]#environments/}"); names=("$${names[@]%.yaml}"); \
 	[[ -z $${ENVIRONMENT+given} ]] || names=("$$ENVIRONMENT"); \
 	(($${#names[@]})) || { echo "there is no environment to review in environments/" >&2; exit 1; }; \
-	trap 'exit 130' INT TERM; status=0; python -m slipway.review.judge -- "$${names[@]}" || status=$$?; ((status < 2)) || exit "$$status"; \
+	trap 'exit 130' INT TERM; status=0; slipway judge -- "$${names[@]}" || status=$$?; ((status < 2)) || exit "$$status"; \
 	for name in "$${names[@]}"; do \
 	  slipway plan --environment "$$name" --base "$(AGAINST)" --fail-on "$$FAIL_ON" --markdown ".plan/review/$$name.md" \
 	    --json-file ".plan/review/$$name.json" --html ".plan/review/$$name.html" || status=1; done; exit "$$status"

@@ -22,7 +22,7 @@ def rehearse(
 
     Exit codes: 0 passed; 1 it failed, or the environment file is invalid; 2 it could not start; 130 interrupted.
     """
-    # What this imports takes seconds that no other command should wait for.
-    from slipway.rehearse.__main__ import rehearse as run  # noqa: PLC0415
+    # What these import takes seconds that no other command should wait for.
+    from slipway.rehearse import run  # noqa: PLC0415
 
-    run(environment, directory)
+    raise typer.Exit(run.rehearse(environment, directory))

@@ -17,8 +17,8 @@ OF_ENVIRONMENTS = [
     target for target, recipe in RECIPE.findall((PROJECT / "Makefile").read_text()) if "ENVIRONMENT" in recipe
 ]
 WITHOUT_A_NAME = {
-    "rehearse": "-m slipway.rehearse --environment default",
-    "review": "-m slipway.review.judge -- default",
+    "rehearse": "rehearse --environment default",
+    "review": "judge -- default",
 }
 """What runs when no name is given, where nothing is changed, deleted or paid for."""
 
@@ -123,7 +123,7 @@ def test_no_name_of_a_file_is_run(noted: Path) -> None:
 
     asked = (noted / "asked").read_text().splitlines()
     assert not (noted / "made").exists()
-    assert asked[3:6] == ["$(touch made)", "a b", "default"]
+    assert asked[2:5] == ["$(touch made)", "a b", "default"]
 
 
 def test_nothing_is_planned_when_a_name_is_wrong(real: Path) -> None:

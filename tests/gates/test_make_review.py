@@ -43,7 +43,7 @@ def test_every_environment_is_planned_although_one_fails(repository: Path) -> No
 
     asked = (repository / "asked").read_text().splitlines()
     assert run.returncode == 2, run.stderr
-    assert asked[0] == "-m slipway.review.judge -- default team"
+    assert asked[0] == "judge -- default team"
     assert [line.split(" --markdown")[0] for line in asked[1:]] == [
         f"plan --environment {name} --base trunk --fail-on remove,data-loss" for name in ("default", "team")
     ]

@@ -210,7 +210,7 @@ def test_every_command_and_option_of_slipway_exists() -> None:
     group: Any = get_command(app)
     found = re.findall(r"bin/slipway ([a-z-]+)((?:[^\n\\]|\\\n)*)", "\n".join(step.script for step in steps()))
 
-    assert {name for name, _ in found} == {"plan", "preflight", "destroy"}
+    assert {name for name, _ in found} == {"plan", "judge", "preflight", "destroy"}
     for name, rest in found:
         known = {option for parameter in group.commands[name].params for option in parameter.opts}
         assert set(re.findall(r"--[a-z-]+", rest)) <= known

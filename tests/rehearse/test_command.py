@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from typer import Typer
 from typer.testing import CliRunner, Result
 
-from slipway.rehearse import __main__ as command
+from slipway.cli import app
+from slipway.rehearse import run as command
 from slipway.rehearse.folder import LockedFolder, RunFolder
 from slipway.rehearse.report import Report
 from slipway.rehearse.session import Subject
@@ -21,9 +21,7 @@ from tests.rehearse.fakes import ENVIRONMENT, FakeCdk, assembly_files, processes
 
 
 def invoke(*arguments: str) -> Result:
-    app = Typer()
-    app.command()(command.rehearse)
-    return CliRunner().invoke(app, arguments)
+    return CliRunner().invoke(app, ["rehearse", *arguments])
 
 
 def test_an_unknown_environment_is_answered_with_the_known_ones() -> None:
@@ -88,7 +86,7 @@ _RUN = """
 import sys
 from pathlib import Path
 from slipway.rehearse import phases
-from slipway.rehearse.__main__ import run
+from slipway.rehearse.run import run
 from tests.rehearse.fakes import fake_toolchain, subject
 
 folder = Path(sys.argv[1])

@@ -23,7 +23,7 @@ def test_ctrl_c_during_a_deployment_leaves_no_process(tmp_path: Path) -> None:
         ledger.poll()
         return any(entry.backing == "lambda" for entry in ledger.resources())
 
-    command = (sys.executable, "-m", "slipway.rehearse", "--environment", "small", "--directory", tmp_path)
+    command = (sys.executable, "-m", "slipway", "rehearse", "--environment", "small", "--directory", tmp_path)
     with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.DEVNULL) as process:
         try:
             wait_until(functions_run, seconds=120)

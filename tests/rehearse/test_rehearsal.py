@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from slipway.rehearse import phases, processes
-from slipway.rehearse.__main__ import run
 from slipway.rehearse.inventory import Inventory
 from slipway.rehearse.isolation import ACCOUNT
 from slipway.rehearse.report import Report
+from slipway.rehearse.run import run
 from tests.rehearse.fakes import (
     REGION,
     FakeCdk,

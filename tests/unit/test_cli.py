@@ -3,9 +3,7 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
-import pytest
 import typer
 from typer.testing import CliRunner
 
@@ -41,14 +39,3 @@ def test_a_shell_completes_commands() -> None:
     )
 
     assert completed.stdout.split() == ["preflight"]
-
-
-def test_judge_and_rehearsal_run_what_make_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    asked: list[object] = []
-    monkeypatch.setattr("slipway.review.judge.__main__.main", asked.append)
-    monkeypatch.setattr("slipway.rehearse.__main__.rehearse", lambda *options: asked.append(options))
-
-    for words in (["judge", "default", "small"], ["judge"], ["rehearse", "-e", "small", "--directory", str(tmp_path)]):
-        assert CliRunner().invoke(app, words).exit_code == 0
-
-    assert asked == [["default", "small"], None, ("small", tmp_path)]

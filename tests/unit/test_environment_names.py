@@ -15,8 +15,6 @@ from typer.testing import CliRunner, Result
 from slipway.assembly import environment_files
 from slipway.assembly.environment_files import WrongChoiceError, environment_file, environment_names, folder_name
 from slipway.cli import app
-from slipway.rehearse.__main__ import rehearse
-from slipway.review.judge.__main__ import main as judge
 from tests.assembly import PROJECT
 
 NOT_NAMES = ("", " ", "\t", "\n", ".", "..", "a b", "../default", "$(touch made)", "-x", "x" * 300, ".yaml", " .yaml")
@@ -93,21 +91,10 @@ def test_leftovers_are_looked_for_by_one_name(name: str) -> None:
     assert _refused(result), result.output
 
 
-@pytest.mark.parametrize("function", [judge, rehearse])
 @pytest.mark.parametrize("name", ["", " ", "$(touch made)"])
-def test_the_other_programs_refuse_it_too(function: Any, name: str) -> None:
-    program = typer.Typer()
-    program.command()(function)
-    options = [] if function is judge else ["--environment"]
-
-    assert _refused(CliRunner().invoke(program, [*options, name]))
-
-
-def test_the_rehearsal_has_no_default() -> None:
-    program = typer.Typer()
-    program.command()(rehearse)
-
-    assert _refused(CliRunner().invoke(program, []))
+def test_the_judge_refuses_it_too(name: str) -> None:
+    """It takes names as arguments, because it takes several."""
+    assert _refused(CliRunner().invoke(app, ["judge", name]))
 
 
 def test_a_pipe_is_not_read(tmp_path: Path) -> None:
@@ -143,9 +130,7 @@ def test_a_file_whose_name_no_command_takes_is_named(tmp_path: Path, monkeypatch
     with pytest.raises(WrongChoiceError, match="rename it"):
         environment_names(tmp_path)
     monkeypatch.setattr(environment_files.environment_names, "__defaults__", (tmp_path,))
-    program = typer.Typer()
-    program.command()(judge)
-    assert _refused(CliRunner().invoke(program, []))
+    assert _refused(CliRunner().invoke(app, ["judge"]))
 
 
 @pytest.mark.parametrize("context", [{"environment": ""}, {"environment": " "}, {"environment": "a b"}])

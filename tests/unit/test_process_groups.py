@@ -71,7 +71,7 @@ from pathlib import Path
 # A shell's background job, which the tests may be, is born deaf to Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from slipway.assembly import synthesis
-from slipway.review.judge import __main__ as judge, proceedings
+from slipway.review.judge import proceedings, run as judge
 synthesis.PROJECT = Path(sys.argv.pop(1))
 from slipway.console import run
 judge.DIRECTORY = synthesis.PROJECT / ".judge"
@@ -81,7 +81,7 @@ def synthesize(environment, directory, log):
     with_project.wait()
 proceedings.synthesize = synthesize
 {more}
-run(judge.main)
+run(lambda: judge.run([]))
 """
 
 INTERRUPTED_AS_IT_STARTS = """

@@ -13,7 +13,7 @@ def judge(names: Annotated[list[str] | None, typer.Argument(help="Environments; 
 
     Exit codes: 0 all pass; 1 one of them fails; 2 nothing was judged.
     """
-    # What this imports takes seconds that no other command should wait for.
-    from slipway.review.judge.__main__ import main  # noqa: PLC0415
+    # What these import takes seconds that no other command should wait for.
+    from slipway.review.judge.run import run  # noqa: PLC0415
 
-    main(names)
+    run(names or [])

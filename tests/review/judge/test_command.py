@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
-from slipway.review.judge import __main__ as command
+from slipway.cli import app
+from slipway.review.judge import run as command
 from slipway.review.judge.explanations import Explanation
 from slipway.review.judge.inside_parallelcluster.answer import Answer, Finding, Level, Outcome
 from slipway.review.judge.verdict import Verdict
@@ -37,9 +37,7 @@ def judged(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, list[Fi
 
 
 def run(*arguments: str) -> Result:
-    app = typer.Typer()
-    app.command()(command.main)
-    return CliRunner().invoke(app, list(arguments))
+    return CliRunner().invoke(app, ["judge", *arguments])
 
 
 def test_passes_when_all_is_explained(judged: dict[str, list[Finding]], tmp_path: Path) -> None:

@@ -1,21 +1,15 @@
-"""`python -m slipway.rehearse`: rehearse one environment. docs/rehearsal.md explains what that proves.
-
-Exit codes: 0 the rehearsal passed; 1 it failed, or the environment file is invalid; 2 it could not start (unknown
-environment, folder in use, something is not installed); 128 + the signal's number when it was stopped (Ctrl-C: 130).
-"""
+"""One rehearsal of an environment. docs/rehearsal.md explains what that proves."""
 
 import os
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from slipway import console
-from slipway.assembly.choice import RequiredEnvironment
 from slipway.assembly.environment_files import ENVIRONMENTS, environment_file
 from slipway.config.environment import Environment
 from slipway.config.loader import load_environment
 from slipway.config.problems import InvalidEnvironment
+from slipway.errors import RefusedError
 from slipway.project import PROJECT
 from slipway.rehearse.folder import FolderUnusableError, LockedFolder, RunFolder
 from slipway.rehearse.processes import Interrupted, stop_on_signals
@@ -30,19 +24,27 @@ NOT_STARTED = 2
 STOPPED = 128
 
 
-def rehearse(
-    environment: RequiredEnvironment,
-    directory: Annotated[Path, typer.Option(help="Folder for everything that is written.")] = PROJECT / ".rehearsal",
-) -> None:
-    """Deploy and destroy an environment on an emulated AWS on this machine, with the real CDK CLI."""
+def rehearse(environment: str, directory: Path) -> int:
+    """Find the environment and the programs, rehearse, and return the exit code.
+
+    Args:
+        environment: name or file of an environment.
+        directory: folder for everything that is written.
+
+    Returns:
+        0: passed; 1: it failed; 2: it could not start; 128 and the signal's number: it was stopped.
+
+    Raises:
+        typer.Exit: there is no such environment (2), or its file is invalid (1).
+        RefusedError: a program is missing.
+    """
     subject = _subject(environment)
     toolchain = Toolchain.of_project(PROJECT)
     try:
         toolchain.require_installed()
     except SetUpMissingError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(NOT_STARTED) from error
-    raise typer.Exit(run(subject, toolchain, directory.resolve()))
+        raise RefusedError(str(error)) from error
+    return run(subject, toolchain, directory.resolve())
 
 
 def run(subject: Subject, toolchain: Toolchain, directory: Path) -> int:
@@ -102,7 +104,3 @@ def _keeps_data(environment: Environment) -> bool:
     of_storage = storage.lifecycle or environment.lifecycle
     apart = [part.lifecycle for part in (storage.lustre, storage.home) if part]
     return "persistent" in (of_storage, *apart)
-
-
-if __name__ == "__main__":
-    console.run(rehearse)

@@ -1,15 +1,13 @@
-"""`python -m slipway.review.judge [NAME ...]`: let the real aws-parallelcluster judge the environments."""
+"""One run of `slipway judge`: judge the environments, print and write the report."""
 
-import sys
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from slipway.assembly.environment_files import WrongChoiceError, environment_names
 from slipway.bundle import BUNDLE
-from slipway.console import run
+from slipway.errors import RefusedError
 from slipway.project import PROJECT
 from slipway.review.judge.explanations import load_explanations, stale
 from slipway.review.judge.proceedings import judge_environments
@@ -18,19 +16,22 @@ from slipway.review.judge.report import print_report, write_report
 DIRECTORY = PROJECT / ".judge"
 
 
-def main(names: Annotated[list[str] | None, typer.Argument(help="Environments; all when left out.")] = None) -> None:
+def run(names: list[str]) -> None:
     """Judge the cluster configuration of environments.
 
-    Exit codes: 0 all pass; 1 one of them fails; 2 nothing was judged.
+    Args:
+        names: names of environments; all when empty.
+
+    Raises:
+        RefusedError: a name is unknown or impossible; nothing was judged.
+        typer.Exit: an environment fails.
     """
     try:
         known = environment_names()
     except WrongChoiceError as error:
-        print(error, file=sys.stderr)
-        raise typer.Exit(2) from error
-    if unknown := sorted(set(names or []) - set(known)):
-        print(f"no environment {', '.join(map(repr, unknown))}; there are: {', '.join(known)}", file=sys.stderr)
-        raise typer.Exit(2)
+        raise RefusedError(str(error)) from error
+    if unknown := sorted(set(names) - set(known)):
+        raise RefusedError(f"no environment {', '.join(map(repr, unknown))}; there are: {', '.join(known)}")
     explanations = load_explanations()
     verdicts = judge_environments(names or known, explanations, DIRECTORY)
     found = [finding for verdict in verdicts for finding, _ in verdict.findings]
@@ -44,7 +45,3 @@ def main(names: Annotated[list[str] | None, typer.Argument(help="Environments; a
     print(f"\nReport: {report.relative_to(Path.cwd()) if report.is_relative_to(Path.cwd()) else report}")
     if left_over or not all(verdict.passed for verdict in verdicts):
         raise typer.Exit(1)
-
-
-if __name__ == "__main__":
-    run(main)
