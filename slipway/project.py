@@ -28,14 +28,14 @@ INSTALLATION = "make setup" if IS_CHECKOUT else "slipway setup"
 """The command that installs the tools of a project."""
 
 
-def cdk_folder(project: Path) -> Path:
-    """Return the folder where the CDK CLI and the packages beside it are installed, in `node_modules`."""
-    return project if (project / "node_modules" / "aws-cdk").is_dir() else project / ".tools" / "cdk"
+CDK_FOLDER = Path(".tools", "cdk")
+"""Where `slipway setup` installs the CDK CLI, within a project."""
 
 
 def node_modules_of(project: Path) -> Path:
     """Return the folder with the CDK CLI, its template differ and the AWS SDK for JavaScript."""
-    return cdk_folder(project) / "node_modules"
+    of_checkout = project / "node_modules"
+    return of_checkout if (of_checkout / "aws-cdk").is_dir() else project / CDK_FOLDER / "node_modules"
 
 
 def cdk_of(project: Path) -> Path:

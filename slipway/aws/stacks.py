@@ -23,7 +23,7 @@ class DeployedStack:
         protected: whether termination protection is on.
         tags: its tags.
         outputs: its outputs.
-        since: when it was made, or changed last; none where nobody asked.
+        since: when it was created or last updated; None if not read.
     """
 
     name: str

@@ -13,18 +13,18 @@ from slipway.config import Environment, InvalidEnvironment, load_environment
 from slipway.errors import RefusedError
 
 _PUBLISHED = "PublishOutput"
-"""What the outputs begin with that stacks read from each other; they are for no reader."""
+"""Prefix of the outputs that stacks read from each other: people do not need them."""
 
 
 @dataclass(frozen=True)
 class DeployedEnvironment:
-    """What is there of an environment.
+    """A deployed environment.
 
     Attributes:
-        choice: what the command line called it.
+        choice: its name or file, as given on the command line.
         settings: its file.
         account: account and Region.
-        stacks: the stacks with its tag, by name; none when it is not deployed.
+        stacks: its stacks by name, found by their tag; empty if it is not deployed.
     """
 
     choice: str
@@ -59,7 +59,7 @@ def find_environment(choice: str) -> DeployedEnvironment:
         choice: a name in environments/, or a file that ends in .yaml.
 
     Raises:
-        RefusedError: there is no such file, it is not valid, there are no credentials, or AWS does not answer.
+        RefusedError: the file is missing or invalid, there are no credentials, or AWS does not answer.
     """
     try:
         settings = load_environment(environment_file(choice))

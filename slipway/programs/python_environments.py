@@ -23,13 +23,15 @@ def make(folder: Path, requirements: Path, options: Sequence[str] = ()) -> None:
         options: further ones, which uv and pip have in common.
 
     Raises:
-        FailedError: neither can install them; the message is pip's last line.
+        FailedError: neither can install them; the message has what both say.
     """
-    venv.create(folder, clear=True, with_pip=True)
+    # Without pip: Debian's Python has no ensurepip before python3-venv is installed.
+    venv.create(folder, clear=True, symlinks=True)
     python = str(folder / "bin" / "python")
     wanted = (*_WHEELS_ALONE, *options, "--requirement", str(requirements))
     uv = (str(Path(sys.executable).parent / "uv"), "pip", "install", "--python", python)
-    pip = (python, "-m", "pip", "--disable-pip-version-check", "install")
+    pip = (sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check", "install")
+    said = []
     for installer in (uv, pip):
         try:
             run = subprocess.run([*installer, "--quiet", *wanted], capture_output=True, text=True, check=False)
@@ -37,4 +39,5 @@ def make(folder: Path, requirements: Path, options: Sequence[str] = ()) -> None:
             continue
         if not run.returncode:
             return
-    raise FailedError(f"the packages of {requirements} are not installed: {run.stderr.strip().rpartition(chr(10))[2]}")
+        said.append(run.stderr.strip())
+    raise FailedError("\n".join((f"the packages of {requirements} are not installed:", *said)))

@@ -32,7 +32,7 @@ def init(
     Exit codes: 0 written; 2 nothing was written.
     """
     # What these import takes seconds that no other command should wait for.
-    from slipway.start.environment_text import PATTERNS, Wish  # noqa: PLC0415
+    from slipway.start.environment_text import SIZES, Wish  # noqa: PLC0415
     from slipway.start.repository import write_repository  # noqa: PLC0415
 
     open_ones = [
@@ -44,7 +44,7 @@ def init(
         raise RefusedError(f"say {', '.join(open_ones)}: there is no terminal to ask. Nothing was written")
     wish = Wish(
         name=name or folder.resolve().name,
-        size=size or typer.prompt("Size: " + ", ".join(PATTERNS), default="small"),
+        size=size or typer.prompt("Size: " + ", ".join(SIZES), default="small"),
         region=region or typer.prompt("AWS Region", default="us-west-2"),
         orchestrator=orchestrator or typer.prompt("What runs the jobs: slurm or kubernetes", default="slurm"),
         endpoint=typer.confirm("Does it serve models?", default=True) if endpoint is None else endpoint,

@@ -2,15 +2,17 @@
 
 import re
 from dataclasses import dataclass
+from typing import get_args
 
 from slipway.bundle import BUNDLE
 from slipway.errors import RefusedError
 from slipway.facts import regions
+from slipway.start.command import Orchestrator, Size
 
-PATTERNS = ("small", "default", "team", "ultracluster")
-"""The sizes: each is a shipped environment."""
+SIZES: tuple[str, ...] = get_args(Size)
+"""Each is a shipped environment."""
 
-_ORCHESTRATORS = ("slurm", "kubernetes")
+_ORCHESTRATORS: tuple[str, ...] = get_args(Orchestrator)
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,19}")
 
 
@@ -20,7 +22,7 @@ class Wish:
 
     Attributes:
         name: of the environment; lower-case letters, digits and hyphens, 20 at most.
-        size: one of `PATTERNS`.
+        size: one of `SIZES`.
         region: AWS Region.
         orchestrator: `slurm` or `kubernetes`, which has one size, `default`.
         endpoint: whether it serves models.
@@ -41,8 +43,8 @@ class Wish:
         wrong = []
         if not _NAME.fullmatch(self.name):
             wrong.append(f"--name {self.name!r}: a letter, then lower-case letters, digits and hyphens, 20 at most")
-        if self.size not in PATTERNS:
-            wrong.append(f"--size {self.size!r}: one of {', '.join(PATTERNS)}")
+        if self.size not in SIZES:
+            wrong.append(f"--size {self.size!r}: one of {', '.join(SIZES)}")
         if self.region not in regions():
             wrong.append(f"--region {self.region!r}: one of {', '.join(regions())}")
         if self.orchestrator not in _ORCHESTRATORS:

@@ -11,7 +11,7 @@ import typer
 from slipway.bundle import BUNDLE
 from slipway.errors import FailedError, RefusedError
 from slipway.programs import python_environments
-from slipway.project import PROJECT, parallelcluster_of
+from slipway.project import CDK_FOLDER, PROJECT, parallelcluster_of
 
 _CDK_FILES = ("package.json", "package-lock.json", ".npmrc")
 _INSTALLED = ".installed"
@@ -29,7 +29,7 @@ def set_up(project: Path = PROJECT) -> None:
         raise RefusedError("this is Slipway's own checkout: run `make setup`")
     if not (project / "cdk.json").is_file():
         raise RefusedError(f"{project} is not a Slipway project: `slipway init FOLDER` makes one")
-    _install_cdk(project / ".tools" / "cdk")
+    _install_cdk(project / CDK_FOLDER)
     _install_parallelcluster(parallelcluster_of(project).parent)
 
 

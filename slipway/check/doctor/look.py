@@ -35,10 +35,10 @@ class Finding(BaseModel):
     name: str
     state: State
     found: str | None
-    """Its version; none when it is missing, or says none."""
+    """Its version; None if it is missing or prints no version."""
 
     wanted: str
-    """Which versions work, in words."""
+    """The supported versions, in words."""
 
     purpose: str
     """What it is for."""
@@ -48,21 +48,21 @@ class Finding(BaseModel):
 
     @property
     def is_bad(self) -> bool:
-        """Whether something is to be installed."""
+        """Whether it has to be installed or upgraded."""
         return self.state in ("missing", "too old")
 
 
 @dataclass(frozen=True)
 class _Wanted:
-    """A program that is wanted.
+    """A required program.
 
     Attributes:
         name: its row in `slipway.programs`.
-        path: where it is; none when it is not there.
-        arguments: what makes it say its version.
-        pattern: where the version is in that.
-        words: which versions work, for people.
-        accepts: whether a version, as numbers, works; none when any does.
+        path: path of the program; None if it is missing.
+        arguments: arguments that print its version.
+        pattern: regular expression that finds the version in the output.
+        words: the supported versions, in words.
+        accepts: returns whether a version, as a tuple of numbers, is supported; None if every version is.
     """
 
     name: str
@@ -78,7 +78,7 @@ def look(project: Path, environment: Environment | None) -> Iterator[Finding]:
 
     Args:
         project: folder of the project, whose own programs these are.
-        environment: whose needs are looked at, too.
+        environment: its needs are checked, too; None checks the machine alone.
     """
     for wanted in _wanted(project, environment):
         yield _found(wanted)
@@ -124,7 +124,7 @@ def _there(path: Path) -> Path | None:
 
 
 def _beside_python(name: str) -> Path | str | None:
-    """Return a program of the virtual environment, else that of the PATH."""
+    """Return the path of a program: beside this Python, else on the PATH; None if it is in neither."""
     return _there(Path(sys.executable).with_name(name)) or shutil.which(name)
 
 

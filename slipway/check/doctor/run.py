@@ -18,11 +18,11 @@ def run(choice: str | None, *, as_json: bool) -> None:
     """Look at this machine.
 
     Args:
-        choice: name or file of an environment whose needs are looked at, too.
+        choice: name or file of an environment whose needs are checked, too.
         as_json: print it as JSON.
 
     Raises:
-        RefusedError: there is no such environment file, or it is not valid.
+        RefusedError: the environment file is missing or invalid.
         typer.Exit: something is missing or too old.
     """
     try:

@@ -36,9 +36,9 @@ def connect(
 ) -> None:
     """Open a shell in an environment, or a tunnel to it, with the command that its stacks have as an output.
 
-    Exit codes: that of the command; 2 there is no such place, or a program is missing.
+    Exit codes: the exit code of the session; 2 the environment has no such place, or a program is missing.
     """
     # What these import takes seconds that no other command should wait for.
     from slipway.operate.connect.run import run  # noqa: PLC0415
 
-    run(environment, place and place.value, print_only=print_only)
+    run(environment, place, print_only=print_only)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import typer
 
 from slipway.errors import RefusedError
+from slipway.operate.connect.command import Place
 from slipway.operate.deployed_environment import DeployedEnvironment, find_environment
 from slipway.programs import require
 
@@ -22,7 +23,7 @@ class Door:
     Attributes:
         output: the stack's output that has the command.
         programs: what the command runs.
-        missing: what the environment has not when there is no such output.
+        missing: what the environment lacks if no stack has that output, for the error message.
     """
 
     output: str
@@ -31,34 +32,33 @@ class Door:
 
 
 DOORS = {
-    "head-node": Door("HeadNodeSession", _SESSIONS, "no Slurm cluster"),
-    "login": Door("LoginNodeSession", _SESSIONS, "no login nodes"),
-    "user": Door("UserSession", _SESSIONS, "no `training.users`"),
-    "shell": Door("Shell", ("kubectl",), "no Kubernetes cluster"),
-    "endpoint": Door(
+    Place.HEAD_NODE: Door("HeadNodeSession", _SESSIONS, "no Slurm cluster"),
+    Place.LOGIN: Door("LoginNodeSession", _SESSIONS, "no login nodes"),
+    Place.USER: Door("UserSession", _SESSIONS, "no `training.users`"),
+    Place.SHELL: Door("Shell", ("kubectl",), "no Kubernetes cluster"),
+    Place.ENDPOINT: Door(
         "EndpointTunnel",
         _SESSIONS,
         'no endpoint that the head node may ask (docs/endpoint-clients.md, "From a laptop")',
     ),
-    "cluster": Door("Tunnel", _SESSIONS, "no Kubernetes API without a public address"),
+    Place.CLUSTER: Door("Tunnel", _SESSIONS, "no Kubernetes API without a public address"),
 }
-"""The places, as the command line names them."""
 
 
-def run(choice: str, place: str | None, *, print_only: bool) -> None:
+def run(choice: str, place: Place | None, *, print_only: bool) -> None:
     """Connect.
 
     Args:
         choice: name or file of an environment.
-        place: one of `DOORS`; none for the head node or, without one, the shell.
+        place: where to; None is the head node, or the shell of an environment without a Slurm cluster.
         print_only: show the command, run nothing.
 
     Raises:
-        RefusedError: there is no such place, or a program is missing.
+        RefusedError: the environment is not deployed or has no such place, or a program is missing.
         typer.Exit: with the command's exit code.
     """
     environment = find_environment(choice)
-    place = place or ("head-node" if environment.settings.training is not None else "shell")
+    place = place or home_of(environment)
     command = door_command(environment, place)
     if print_only:
         typer.echo(command)
@@ -66,7 +66,7 @@ def run(choice: str, place: str | None, *, print_only: bool) -> None:
     require(DOORS[place].programs)
     typer.echo(f"$ {command}", err=True)
     code = run_in_terminal(["/bin/sh", "-c", command])
-    if code and place == "shell":
+    if code and place is Place.SHELL:
         typer.echo(
             f"If kubectl does not know the cluster, run once: {environment.outputs['Kubeconfig']}\n"
             f"If its API has no public address, open a tunnel: {environment.command('connect', 'cluster')} "
@@ -76,8 +76,13 @@ def run(choice: str, place: str | None, *, print_only: bool) -> None:
     raise typer.Exit(code)
 
 
-def door_command(environment: DeployedEnvironment, place: str) -> str:
-    """Return the command that leads to a place.
+def home_of(environment: DeployedEnvironment) -> Place:
+    """Return where people work: the head node, or the shell of an environment without a Slurm cluster."""
+    return Place.HEAD_NODE if environment.settings.training is not None else Place.SHELL
+
+
+def door_command(environment: DeployedEnvironment, place: Place) -> str:
+    """Return the command that connects to a place.
 
     Raises:
         RefusedError: the environment is not deployed, or has no such place.
@@ -91,9 +96,9 @@ def door_command(environment: DeployedEnvironment, place: str) -> str:
     if door.output not in outputs:
         others = [name for name, other in DOORS.items() if other.output in outputs]
         raise RefusedError(
-            f"environment {environment.name} has {door.missing}, so far; it has: {', '.join(others) or 'no place'}"
+            f"environment {environment.name} has {door.missing}; it has: {', '.join(others) or 'no place'}"
         )
-    if place == "shell":
+    if place is Place.SHELL:
         return outputs[door.output].replace("kubectl ", f"kubectl --context {_context(environment)} ", 1)
     return outputs[door.output]
 

@@ -43,7 +43,7 @@ def advice(message: str) -> list[str]:
     """Return what the row says whose words fit a message best, as lines; where to look when none does."""
     best = max(rows(), key=lambda row: row.matches(message))
     if not best.matches(message):
-        return [f"{DOCUMENT} may know it"]
+        return [f"see {DOCUMENT}"]
     return [f"means: {_plain(best.means)}", f"do: {_plain(best.do)}", f"see {DOCUMENT}"]
 
 

@@ -24,9 +24,9 @@ class StackProgress:
 
     Attributes:
         name: its name.
-        changed: logical ids of what the template has new or otherwise than what is deployed.
-        status: CloudFormation's, for example `CREATE_IN_PROGRESS`; empty when there is no such stack.
-        begun: whether CloudFormation did something since the deployment began.
+        changed: logical ids of the resources that are new or differ from what is deployed.
+        status: its stack status, for example `CREATE_IN_PROGRESS`; empty if the stack does not exist.
+        begun: whether CloudFormation has changed it since the deployment began.
         latest: the last event of each resource since then.
         started: when each resource that did not exist was begun.
     """
@@ -52,11 +52,11 @@ class StackProgress:
 
     @property
     def is_done(self) -> bool:
-        """Whether CloudFormation has begun it and is at its end."""
+        """Whether CloudFormation has begun and finished it."""
         return self.begun and not self.status.endswith("_IN_PROGRESS")
 
     def take(self, stack: DeployedStack | None, cloudformation: Any) -> list[StackEvent]:
-        """Take over what happened since the last look; return the new events, oldest first."""
+        """Read the events since the last call; return them, oldest first."""
         if stack is None or (stack.id == self._id and stack.status == self.status and self._is_at_rest):
             self.status = stack.status if stack else ""
             return []
@@ -81,7 +81,7 @@ class StackProgress:
         return not self.status.endswith("_IN_PROGRESS") or self.status == ABANDONED
 
     def forget_history(self, stack: DeployedStack, cloudformation: Any) -> None:
-        """Pass over what happened before this deployment."""
+        """Skip the events before this deployment."""
         self.take(stack, cloudformation)
         self.begun = False
         self.latest.clear()
@@ -133,10 +133,10 @@ class Watch:
         return frozenset(name for name, resource in resources.items() if resource != before.get(name))
 
     def look(self) -> list[StackEvent]:
-        """Return what happened since the last look.
+        """Return the events since the last call.
 
         Raises:
-            ClientError, BotoCoreError: AWS does not answer; the next look makes up for it.
+            ClientError, BotoCoreError: AWS does not answer; the next call reads the same events.
         """
         there = deployed_stacks(self._cloudformation)
         news = [
@@ -147,7 +147,7 @@ class Watch:
 
     @property
     def seconds_left(self) -> int:
-        """The longest chain of what is not done yet, by mean create times."""
+        """Seconds until the longest chain of unfinished resources is done, by mean create times."""
         open_, spent = set(), {}
         now = self._account.clock()
         for stack in self.stacks:
@@ -163,7 +163,7 @@ class Watch:
 
     @property
     def usd_so_far(self) -> float:
-        """What the resources that this deployment made have cost, by list prices, since they were begun."""
+        """Cost in USD of the resources that this deployment has created so far, by list prices."""
         now = self._account.clock()
         return sum(
             self._usd_per_hour.get((stack.name, name), 0.0)
@@ -174,7 +174,7 @@ class Watch:
         )
 
     def first_failure(self) -> StackEvent | None:
-        """Return the event of the first resource that failed by itself, in a nested stack if that is where it is."""
+        """Return the event of the first resource that failed by itself, also within a nested stack."""
         first = min((event for event in self.events if event.is_failure), key=lambda event: event.time, default=None)
         while first and first.type == NESTED_STACK and first.physical_id:
             inside = new_events(self._cloudformation, first.physical_id)

@@ -19,8 +19,8 @@ def job(
 ) -> None:
     """Run `slipway-job` on the head node, or in the shell of the Kubernetes cluster: `slipway job -e mine -- jobs`.
 
-    Exit codes: that of `slipway-job`; 2 also when the environment has no such place, or a program is missing, and 1
-    when the session ended before `slipway-job` did.
+    Exit codes: the exit code of `slipway-job`; also 2 if the environment has no cluster or a program is missing, and 1
+    if the session ends before `slipway-job` does.
     """
     # What these import takes seconds that no other command should wait for.
     from slipway.operate.job.run import run  # noqa: PLC0415

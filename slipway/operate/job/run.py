@@ -15,7 +15,8 @@ from collections.abc import Sequence
 import typer
 
 from slipway.errors import FailedError, RefusedError
-from slipway.operate.connect.run import DOORS, door_command, run_in_terminal, without_interrupts
+from slipway.operate.connect.command import Place
+from slipway.operate.connect.run import DOORS, door_command, home_of, run_in_terminal, without_interrupts
 from slipway.operate.deployed_environment import find_environment
 from slipway.programs import require
 
@@ -34,19 +35,20 @@ def run(choice: str, arguments: Sequence[str], *, print_only: bool) -> None:
         print_only: show the command, run nothing.
 
     Raises:
-        RefusedError: there is no such place, or a program is missing.
+        RefusedError: the environment is not deployed or has no cluster, or a program is missing.
         FailedError: the session ended without the exit code.
         typer.Exit: with the exit code of `slipway-job`.
     """
     environment = find_environment(choice)
-    place = "head-node" if environment.settings.training is not None else "shell"
+    place = home_of(environment)
+    is_slurm = place is Place.HEAD_NODE
     door = door_command(environment, place)
-    command = on_head_node(door, arguments) if place == "head-node" else in_shell(door, arguments)
+    command = on_head_node(door, arguments) if is_slurm else in_shell(door, arguments)
     if print_only:
         typer.echo(shlex.join(command))
         return
     require(DOORS[place].programs)
-    raise typer.Exit(_run_session(command) if place == "head-node" else run_in_terminal(command))
+    raise typer.Exit(_run_session(command) if is_slurm else run_in_terminal(command))
 
 
 def on_head_node(login: str, arguments: Sequence[str]) -> list[str]:

@@ -32,7 +32,7 @@ _NODE_TYPES = {"HeadNode": "head node", "LoginNode": "login node"}
 
 
 class _UnknownError(SlipwayError):
-    """A part that nobody knows; the message says why."""
+    """A part that cannot be read; the message says why."""
 
 
 def look(environment: DeployedEnvironment) -> Status:

@@ -14,14 +14,14 @@ class StackRow(_Row):
 
     name: str
     status: str
-    """CloudFormation's word, for example `UPDATE_COMPLETE`."""
+    """CloudFormation's stack status, for example `UPDATE_COMPLETE`."""
 
     since: datetime | None
-    """When it was made, or changed last."""
+    """When it was created or last updated."""
 
     @property
     def is_bad(self) -> bool:
-        """Whether somebody must do something about it; a rolled-back update leaves it as it was, but not as wanted."""
+        """Whether it needs attention: it failed, or an update was rolled back."""
         return "FAILED" in self.status or "ROLLBACK" in self.status
 
 
@@ -33,7 +33,7 @@ class NodeRow(_Row):
 
     instance_type: str
     state: str
-    """EC2's word, for example `running`."""
+    """EC2's instance state, for example `running`."""
 
     count: int
 
@@ -54,23 +54,23 @@ class ModelRow(_Row):
 
     name: str
     served: str | None
-    """Folder of the served version; none before the first roll-out."""
+    """Folder of the served version; None before the first roll-out."""
 
     candidate: str | None = None
     """Folder of the version that gets a part of the requests."""
 
     percent: int = 0
-    """How many of a hundred requests the candidate gets."""
+    """Share of the requests that the candidate gets, in percent."""
 
     tasks: int | None = None
-    """Tasks that run; none for a model that is not rolled out."""
+    """Running tasks; None for a model with a fixed `prefix`."""
 
     wanted: int | None = None
-    """Tasks that shall run."""
+    """Desired tasks."""
 
 
 class Spend(_Row):
-    """What was spent this month, as AWS Budgets last counted: a few times a day."""
+    """Spend of this month. AWS Budgets updates it a few times a day."""
 
     usd: float
     budget_usd: float
@@ -83,20 +83,20 @@ class Status(_Row):
     account: str
     region: str
     stacks: tuple[StackRow, ...] = ()
-    """Empty when it is not deployed."""
+    """Empty if it is not deployed."""
 
     nodes: tuple[NodeRow, ...] = ()
     jobs: tuple[JobRow, ...] = ()
     models: tuple[ModelRow, ...] = ()
     spend: Spend | None = None
-    """None without a budget."""
+    """None if there is no budget."""
 
     alarms: tuple[str, ...] = ()
-    """Names of those that are on."""
+    """Names of the alarms in state ALARM."""
 
     links: dict[str, str] = {}
     unknown: dict[str, str] = {}
-    """Part, for example `jobs` -> why nobody knows."""
+    """Part, for example `jobs` -> why it could not be read."""
 
     @property
     def needs_attention(self) -> bool:

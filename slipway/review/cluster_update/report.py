@@ -106,7 +106,7 @@ def _reasons(comparison: Comparison) -> Iterator[str]:
 def _what_to_do(comparison: Comparison) -> Iterator[str]:
     if comparison.verdict is Verdict.REFUSED:
         yield (
-            f"Take the change back, or rebuild the cluster: cdk destroy {comparison.stack}, then deploy. /fsx stays; "
+            f"Revert the change, or rebuild the cluster: cdk destroy {comparison.stack}, then deploy. /fsx stays; "
             "volumes of the head node go where their deletion_policy says. Or build another environment beside this "
             "one, with a name and a cluster_name of its own."
         )

@@ -32,7 +32,7 @@ class Harm:
 _FAILURES: dict[ClusterVerdict, Harm] = {
     "cannot_update": Harm(
         "The deployment fails: ParallelCluster refuses the update of the cluster",
-        "Take the change back, rebuild the cluster, or build another environment beside this one.",
+        "Revert the change, rebuild the cluster, or build another environment beside this one.",
         "cluster",
     ),
     "nodes_must_stop": Harm(
@@ -64,13 +64,19 @@ def harms(plan: Plan) -> tuple[Harm, ...]:
             Harm(
                 f"{own_path(cause.change)} is {EFFECT_WORDS[cause.change.effect]} and loses data"
                 + (f"; {cause.following}" if cause.follow else ""),
-                "Copy elsewhere what only it holds, or take the change back.",
+                "Back up its data first, or revert the change.",
                 f"stack-{cause.change.stack}",
             )
             for cause in lost[:_FEW]
         ),
         *(
-            (Harm(f"{count(more, 'more resource')} {'loses' if more == 1 else 'lose'} data", "See each.", "stacks"),)
+            (
+                Harm(
+                    f"{count(more, 'more resource')} {'loses' if more == 1 else 'lose'} data",
+                    "See the list.",
+                    "stacks",
+                ),
+            )
             if more > 0
             else ()
         ),

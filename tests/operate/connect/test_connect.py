@@ -40,7 +40,7 @@ def test_a_place_that_is_not_there_is_refused_with_those_that_are() -> None:
     refused = run("connect", "-e", "small", "login")
 
     assert (refused.exit_code, refused.stdout) == (2, "")
-    assert "has no login nodes, so far; it has: head-node" in refused.stderr
+    assert "has no login nodes; it has: head-node" in refused.stderr
 
 
 def test_an_environment_that_is_not_deployed_is_refused() -> None:

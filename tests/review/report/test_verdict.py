@@ -48,7 +48,7 @@ def test_the_verdict_stands_before_cost_and_changes(default: Assembly) -> None:
     assert terminal.index(FAILS) < terminal.index(LOSES) < terminal.index("peak")
     body = html.partition("<body>")[2]
     assert body.index(FAILS) < body.index(LOSES) < body.index('class="tiles"')
-    assert "Take the change back, rebuild the cluster" in body.partition('class="tiles"')[0]
+    assert "Revert the change, rebuild the cluster" in body.partition('class="tiles"')[0]
 
 
 def test_a_refused_deployment_is_promised_no_minutes() -> None:
