@@ -12,7 +12,7 @@ def status(
 ) -> None:
     """Show stacks, nodes, jobs, served versions, spend, alarms and links of a deployed environment. It changes nothing.
 
-    Exit codes: 0 fine; 1 it is not deployed, a stack failed, or an alarm is on; 2 AWS did not let all be looked at.
+    Exit codes: 0 fine; 1 it is not deployed, a stack failed, or an alarm is in ALARM; 2 a part could not be read.
     """
     # What these import takes seconds that no other command should wait for.
     from slipway.operate.status.run import run  # noqa: PLC0415

@@ -10,16 +10,14 @@ from collections.abc import Iterator
 
 import boto3
 import pytest
-from rich.console import Console
 
 from slipway.aws.stacks import deployed_stacks
 from slipway.project import PROJECT
 from slipway.rehearse import phases
-from slipway.rehearse.folder import LockedFolder, RunFolder
 from slipway.rehearse.isolation import only_variables
-from slipway.rehearse.progress import Progress
-from slipway.rehearse.session import Session, Subject
-from slipway.rehearse.toolchain import Toolchain
+from slipway.rehearse.session import Session
+from tests.assembly import environment_path
+from tests.rehearse.sessions import EMPTY_ACCOUNT, emulated
 
 pytestmark = pytest.mark.rehearsal
 
@@ -32,16 +30,8 @@ TEMPLATE = '{"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}'
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     """An empty account, not bootstrapped; the tests go in their order."""
-    folder = RunFolder(tmp_path_factory.mktemp("run") / ENVIRONMENT)
-    subject = Subject(ENVIRONMENT, PROJECT / "environments" / f"{ENVIRONMENT}.yaml", keeps_data=False)
-    with LockedFolder(folder):
-        session = Session(subject, Toolchain.of_project(PROJECT), folder, Progress(Console(), {"CI": "1"}))
-        try:
-            for phase in (phases.synthesize, phases.start_emulator, phases.take_first_inventory):
-                phase(session)
-            yield session
-        finally:
-            session.stop_emulator()
+    with emulated(environment_path(ENVIRONMENT), tmp_path_factory.mktemp("run"), EMPTY_ACCOUNT) as session:
+        yield session
 
 
 COMMAND = (sys.executable, "-m", "slipway", "deploy", "-e", ENVIRONMENT)

@@ -7,21 +7,17 @@ from typing import Any
 
 import boto3
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from slipway.cli import app
 from slipway.operate.roll_out import update
-from slipway.project import PROJECT
 from slipway.rehearse import phases
-from slipway.rehearse.folder import LockedFolder, RunFolder
 from slipway.rehearse.isolation import only_variables
-from slipway.rehearse.progress import Progress
-from slipway.rehearse.session import Session, Subject
-from slipway.rehearse.toolchain import Toolchain
+from slipway.rehearse.session import Session
 from slipway_jobs.environment import Environment
 from tests.assembly import environment_path
 from tests.operate.roll_out.endpoint import publish_version
+from tests.rehearse.sessions import emulated
 
 pytestmark = pytest.mark.rehearsal
 
@@ -32,17 +28,8 @@ STACK = "slipway-rolledout-inference"
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     """The environment, deployed once."""
-    folder = RunFolder(tmp_path_factory.mktemp("run") / "rolledout")
-    subject = Subject("rolledout", FILE, keeps_data=False)
-    with LockedFolder(folder):
-        session = Session(subject, Toolchain.of_project(PROJECT), folder, Progress(Console(), {"CI": "1"}))
-        try:
-            for phase in (phases.synthesize, phases.start_emulator, phases.take_first_inventory, phases.bootstrap):
-                phase(session)
-            phases.deploy(session)
-            yield session
-        finally:
-            session.stop_emulator()
+    with emulated(FILE, tmp_path_factory.mktemp("run")) as session:
+        yield session
 
 
 def roll_out(session: Session, *arguments: str) -> Result:

@@ -9,17 +9,15 @@ from typing import Any
 
 import boto3
 import pytest
-from rich.console import Console
 
 from slipway.project import PROJECT
 from slipway.rehearse import phases
-from slipway.rehearse.folder import LockedFolder, RunFolder
 from slipway.rehearse.isolation import only_variables
-from slipway.rehearse.progress import Progress
-from slipway.rehearse.session import Session, Subject
-from slipway.rehearse.toolchain import Toolchain
+from slipway.rehearse.session import Session
 from slipway.remove.leftovers.command import EXIT_CODES
 from slipway.remove.leftovers.findings import Findings
+from tests.assembly import environment_path
+from tests.rehearse.sessions import emulated
 from tests.remove.leftovers.aws_cli import run
 from tests.remove.leftovers.plants import Garden
 
@@ -36,17 +34,8 @@ IN_STACKS_ONLY = ("EKS cluster", "EKS node group")
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     """The environment, deployed once; then destroyed: the tests go in their order."""
-    folder = RunFolder(tmp_path_factory.mktemp("run") / ENVIRONMENT)
-    subject = Subject(ENVIRONMENT, PROJECT / "environments" / f"{ENVIRONMENT}.yaml", keeps_data=False)
-    with LockedFolder(folder):
-        session = Session(subject, Toolchain.of_project(PROJECT), folder, Progress(Console(), {"CI": "1"}))
-        try:
-            for phase in (phases.synthesize, phases.start_emulator, phases.take_first_inventory, phases.bootstrap):
-                phase(session)
-            phases.deploy(session)
-            yield session
-        finally:
-            session.stop_emulator()
+    with emulated(environment_path(ENVIRONMENT), tmp_path_factory.mktemp("run")) as session:
+        yield session
 
 
 class HeadNode(threading.Thread):
