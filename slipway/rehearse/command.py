@@ -20,7 +20,7 @@ def rehearse(
 ) -> None:
     """Deploy and destroy an environment on an emulated AWS on this machine, with the real CDK CLI.
 
-    Exit codes: 0 passed; 1 it failed, or the environment file is invalid; 2 it could not start; 130 interrupted.
+    Exit codes: 0 passed; 1 it failed; 2 it could not start; 130 interrupted.
     """
     # What these import takes seconds that no other command should wait for.
     from slipway.rehearse import run  # noqa: PLC0415

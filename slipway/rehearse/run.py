@@ -35,8 +35,7 @@ def rehearse(environment: str, directory: Path) -> int:
         0: passed; 1: it failed; 2: it could not start; 128 and the signal's number: it was stopped.
 
     Raises:
-        typer.Exit: there is no such environment (2), or its file is invalid (1).
-        RefusedError: a program is missing.
+        RefusedError: the environment is unknown, its file is invalid, or a program is missing.
     """
     subject = _subject(environment)
     toolchain = Toolchain.of_project(PROJECT)
@@ -73,17 +72,15 @@ def _run_in(folder: RunFolder, subject: Subject, toolchain: Toolchain) -> int:
 
 
 def _subject(environment: str) -> Subject:
-    """Find and read the environment file; a wrong one ends the program with all its problems."""
+    """Find and read the environment file."""
     file = environment_file(environment)
     if file.parent == ENVIRONMENTS and not file.is_file():
         known = ", ".join(sorted(path.stem for path in ENVIRONMENTS.glob("*.yaml")))
-        typer.echo(f"there is no environment {environment!r}; environments/ has: {known}", err=True)
-        raise typer.Exit(NOT_STARTED)
+        raise RefusedError(f"there is no environment {environment!r}; environments/ has: {known}")
     try:
         content = load_environment(file)
     except InvalidEnvironment as invalid:
-        typer.echo(str(invalid), err=True)
-        raise typer.Exit(FAILED) from invalid
+        raise RefusedError(str(invalid)) from invalid
     return Subject(
         content.name,
         file.resolve(),

@@ -38,7 +38,7 @@ def test_an_invalid_environment_file_is_answered_with_its_problems(tmp_path: Pat
         ENVIRONMENT.read_text(encoding="utf-8").replace("max_count: 4", "max_count: four"), encoding="utf-8"
     )
     result = invoke("--environment", str(file), "--directory", str(tmp_path))
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "max_count" in result.stderr
     assert "Traceback" not in result.output
 
