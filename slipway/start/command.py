@@ -2,15 +2,13 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, get_args
 
 import typer
 
 from slipway.console import reports_errors
 from slipway.errors import RefusedError
-
-Size = Literal["small", "default", "team", "ultracluster"]
-Orchestrator = Literal["slurm", "kubernetes"]
+from slipway.start.wish import Orchestrator, Size, Wish
 
 
 @reports_errors()
@@ -32,7 +30,6 @@ def init(
     Exit codes: 0 written; 2 nothing was written.
     """
     # What these import takes seconds that no other command should wait for.
-    from slipway.start.environment_text import SIZES, Wish  # noqa: PLC0415
     from slipway.start.repository import write_repository  # noqa: PLC0415
 
     open_ones = [
@@ -44,7 +41,7 @@ def init(
         raise RefusedError(f"say {', '.join(open_ones)}: there is no terminal to ask. Nothing was written")
     wish = Wish(
         name=name or folder.resolve().name,
-        size=size or typer.prompt("Size: " + ", ".join(SIZES), default="small"),
+        size=size or typer.prompt("Size: " + ", ".join(get_args(Size)), default="small"),
         region=region or typer.prompt("AWS Region", default="us-west-2"),
         orchestrator=orchestrator or typer.prompt("What runs the jobs: slurm or kubernetes", default="slurm"),
         endpoint=typer.confirm("Does it serve models?", default=True) if endpoint is None else endpoint,

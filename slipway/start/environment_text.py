@@ -1,13 +1,12 @@
 """The environment file of a new repository: a shipped one, with another name, Region and zones."""
 
 import re
-from dataclasses import dataclass
 from typing import get_args
 
 from slipway.bundle import BUNDLE
 from slipway.errors import RefusedError
 from slipway.facts import regions
-from slipway.start.command import Orchestrator, Size
+from slipway.start.wish import Orchestrator, Size, Wish
 
 SIZES: tuple[str, ...] = get_args(Size)
 """Each is a shipped environment."""
@@ -16,43 +15,25 @@ _ORCHESTRATORS: tuple[str, ...] = get_args(Orchestrator)
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,19}")
 
 
-@dataclass(frozen=True)
-class Wish:
-    """What a user wants.
+def check(wish: Wish) -> None:
+    """Refuse what cannot be.
 
-    Attributes:
-        name: of the environment; lower-case letters, digits and hyphens, 20 at most.
-        size: one of `SIZES`.
-        region: AWS Region.
-        orchestrator: `slurm` or `kubernetes`, which has one size, `default`.
-        endpoint: whether it serves models.
+    Raises:
+        RefusedError: with all that is wrong.
     """
-
-    name: str
-    size: str
-    region: str
-    orchestrator: str
-    endpoint: bool
-
-    def check(self) -> None:
-        """Refuse what cannot be.
-
-        Raises:
-            RefusedError: with all that is wrong.
-        """
-        wrong = []
-        if not _NAME.fullmatch(self.name):
-            wrong.append(f"--name {self.name!r}: a letter, then lower-case letters, digits and hyphens, 20 at most")
-        if self.size not in SIZES:
-            wrong.append(f"--size {self.size!r}: one of {', '.join(SIZES)}")
-        if self.region not in regions():
-            wrong.append(f"--region {self.region!r}: one of {', '.join(regions())}")
-        if self.orchestrator not in _ORCHESTRATORS:
-            wrong.append(f"--orchestrator {self.orchestrator!r}: slurm or kubernetes")
-        elif self.orchestrator == "kubernetes" and self.size != "default":
-            wrong.append("--orchestrator kubernetes: has one size, --size default")
-        if wrong:
-            raise RefusedError("\n".join((*wrong, "Nothing was written")))
+    wrong = []
+    if not _NAME.fullmatch(wish.name):
+        wrong.append(f"--name {wish.name!r}: a letter, then lower-case letters, digits and hyphens, 20 at most")
+    if wish.size not in SIZES:
+        wrong.append(f"--size {wish.size!r}: one of {', '.join(SIZES)}")
+    if wish.region not in regions():
+        wrong.append(f"--region {wish.region!r}: one of {', '.join(regions())}")
+    if wish.orchestrator not in _ORCHESTRATORS:
+        wrong.append(f"--orchestrator {wish.orchestrator!r}: slurm or kubernetes")
+    elif wish.orchestrator == "kubernetes" and wish.size != "default":
+        wrong.append("--orchestrator kubernetes: has one size, --size default")
+    if wrong:
+        raise RefusedError("\n".join((*wrong, "Nothing was written")))
 
 
 def environment_text(wish: Wish) -> str:

@@ -12,7 +12,8 @@ from slipway.bundle import BUNDLE
 from slipway.check.az.run import NothingAskedError, run
 from slipway.config import InvalidEnvironment, load_environment
 from slipway.errors import RefusedError
-from slipway.start.environment_text import Wish, environment_text
+from slipway.start.environment_text import check, environment_text
+from slipway.start.wish import Wish
 
 _FILES = {
     "app.py.j2": "app.py",
@@ -31,7 +32,7 @@ def write_repository(folder: Path, wish: Wish) -> None:
     Raises:
         RefusedError: the folder has something in it, or the wish cannot be fulfilled. Nothing was written.
     """
-    wish.check()
+    check(wish)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RefusedError(f"{folder} is not empty: name a new folder. Nothing was written")
     parent = folder.resolve().parent

@@ -1,23 +1,12 @@
 """`slipway connect`."""
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from slipway.assembly.choice import RequiredEnvironment
 from slipway.console import reports_errors
-
-
-class Place(StrEnum):
-    """Where to connect to; the names are the command line's."""
-
-    HEAD_NODE = "head-node"
-    LOGIN = "login"
-    USER = "user"
-    SHELL = "shell"
-    ENDPOINT = "endpoint"
-    CLUSTER = "cluster"
+from slipway.operate.connect.place import Place
 
 
 @reports_errors()

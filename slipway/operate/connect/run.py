@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import typer
 
 from slipway.errors import RefusedError
-from slipway.operate.connect.command import Place
+from slipway.operate.connect.place import Place
 from slipway.operate.deployed_environment import DeployedEnvironment, find_environment
 from slipway.programs import require
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import typer
 
 from slipway.errors import FailedError, RefusedError
-from slipway.operate.connect.command import Place
+from slipway.operate.connect.place import Place
 from slipway.operate.connect.run import DOORS, door_command, home_of, run_in_terminal, without_interrupts
 from slipway.operate.deployed_environment import find_environment
 from slipway.programs import require
