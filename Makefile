@@ -29,6 +29,10 @@ override LOCKED := --require-hashes --only-binary :all: --requirement
 override install_locked = $(BIN)/uv pip install --quiet --python $(1)/bin/python $(LOCKED) $(2) || \
 	  { echo "set-up: uv could not; pip tries" >&2; $(1)/bin/python $(INSTALL) $(LOCKED) $(2); }
 
+# A folder for all that a run of tests writes. It goes when the run ends: what stays in /tmp fills the disk of whoever tests
+# often. Short, because the path of a socket has 108 characters.
+override IN_OWN_TMPDIR = export TMPDIR=$$(mktemp -d) && trap 'rm -rf "$$TMPDIR"' EXIT
+
 .PHONY: help
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -107,7 +111,7 @@ test: setup .tools/checkov/.installed ## Lint, type-check and test everything th
 	ruff format --check .
 	mypy
 	PYTHONPATH=assets/jobs lint-imports
-	python -m pytest $(SIDE_BY_SIDE) --junitxml $(TEST_TIMES) \
+	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) --junitxml $(TEST_TIMES) \
 	  -m "not judge and not rehearsal and not slurm and not browser and not contract"
 
 .PHONY: test-times
@@ -116,25 +120,25 @@ test-times: setup ## Write the slowest tests of the last `make test`, and the ti
 
 .PHONY: test-slurm
 test-slurm: setup .tools/slurm/.installed .tools/training/.installed ## Run health check, smoke and training jobs on a real Slurm with fake nodes
-	python -m pytest $(SIDE_BY_SIDE) tests/slurm -m slurm --ignore=$(WHOLE_CHAIN)
-	python -m pytest $(SIDE_BY_SIDE) --dist load $(WHOLE_CHAIN) -m slurm
+	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) tests/slurm -m slurm --ignore=$(WHOLE_CHAIN)
+	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) --dist load $(WHOLE_CHAIN) -m slurm
 
 .PHONY: test-browser
 test-browser: setup .tools/chromium/.installed .tools/docs/.installed ## Open the plan's page and the documentation in a real Chromium, on a screen and on a phone
-	python -m pytest tests/browser -m browser
+	$(IN_OWN_TMPDIR) && python -m pytest tests/browser -m browser
 
 .PHONY: test-contracts
 test-contracts: setup .tools/contracts/.installed .tools/slurm/.installed .tools/training/.installed .tools/mlflow/.installed ## Compare the tests' stand-ins with the real packages of other projects
-	python -m pytest $(SIDE_BY_SIDE) tests/contracts -m contract
+	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) tests/contracts -m contract
 
 .PHONY: test-xla
 test-xla: .tools/xla/.installed ## Train on PyTorch/XLA's CPU device: compiled graphs, resumption, losses (NEURONX_DISTRIBUTED: a checkout)
-	.tools/xla/bin/python -m pytest -c tests/xla/pytest.ini tests/xla
+	$(IN_OWN_TMPDIR) && .tools/xla/bin/python -m pytest -c tests/xla/pytest.ini tests/xla
 
 .PHONY: test-training
 test-training: setup .tools/training/.installed ## Type-check and test the training code and the converter on CPUs
 	.tools/training/bin/python -m mypy --config-file tests/training/mypy.ini
-	.tools/training/bin/python -m pytest -c tests/training/pytest.ini --numprocesses auto --maxprocesses 2 --dist loadfile tests/training
+	$(IN_OWN_TMPDIR) && .tools/training/bin/python -m pytest -c tests/training/pytest.ini --numprocesses auto --maxprocesses 2 --dist loadfile tests/training
 
 .PHONY: snapshots
 snapshots: setup ## Rewrite the template snapshots after a wanted change (review them with git diff)
@@ -143,7 +147,7 @@ snapshots: setup ## Rewrite the template snapshots after a wanted change (review
 .PHONY: judge
 judge: setup ## Run the real aws-parallelcluster on every environment's cluster configuration
 	slipway judge
-	python -m pytest $(SIDE_BY_SIDE) tests/review/judge -m judge
+	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) tests/review/judge -m judge
 
 .PHONY: rehearse
 rehearse: setup ## Deploy and destroy an environment, `default` or ENVIRONMENT, on an emulator with the real CDK CLI
@@ -155,7 +159,7 @@ rehearse-%: setup
 
 .PHONY: test-rehearsal
 test-rehearsal: setup ## Run the slow tests of the rehearsal, of slipway destroy and roll-out
-	python -m pytest $(SIDE_BY_SIDE) tests/emulator tests/rehearse tests/remove/teardown tests/operate tests/start -m rehearsal
+	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) tests/emulator tests/rehearse tests/remove/teardown tests/operate tests/start -m rehearsal
 
 .PHONY: destroy
 destroy: setup ## Delete the deployed ENVIRONMENT, nodes first; says what and asks (docs/teardown.md)
