@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from slipway.assembly.existing import ExistingResource, existing_in
 from slipway.assembly.stacks import ENVIRONMENT_TAG, NoAssemblyError, Stack, read_stacks
 from slipway.catalogue import known
 from slipway.errors import RefusedError
@@ -50,6 +51,7 @@ class Scope:
         kubernetes_clusters: names of the EKS clusters.
         lost: what holds data and is deleted with its stack.
         kept: what its template keeps.
+        existing: what it uses and does not own.
     """
 
     environment: str
@@ -60,6 +62,7 @@ class Scope:
     kubernetes_clusters: tuple[str, ...]
     lost: tuple[Resource, ...]
     kept: tuple[Resource, ...]
+    existing: tuple[ExistingResource, ...]
 
     @property
     def deletes_data(self) -> bool:
@@ -101,6 +104,7 @@ def read_scope(assembly: Path) -> Scope:
         kept=tuple(
             resource for resource, definition in resources if definition.get("DeletionPolicy", "Delete") != "Delete"
         ),
+        existing=existing_in(stacks),
     )
 
 

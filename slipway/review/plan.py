@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from slipway.assembly.existing import TITLE
 from slipway.review.changes.model import Changes
 from slipway.review.cost.model import Cost
 from slipway.review.deploy_time.model import DeployTime
@@ -67,12 +68,16 @@ class Plan(BaseModel):
     comparison: Comparison | None = None
     """None when there is nothing to compare with."""
 
+    existing: tuple[str, ...] = ()
+    """What the environment uses and does not own: no deployment changes it, no destruction deletes it."""
+
     not_compared: str | None = None
     """Why there is no comparison though one was asked for, a sentence."""
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What to know before reading on, a sentence each."""
+        stays = (f"{TITLE}: {', '.join(self.existing)}.",) if self.existing else ()
         if self.comparison:
-            return self.comparison.notes
-        return (self.not_compared,) if self.not_compared else ()
+            return (*self.comparison.notes, *stays)
+        return (self.not_compared, *stays) if self.not_compared else stays

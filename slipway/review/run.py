@@ -5,6 +5,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from slipway.assembly.existing import existing_in
 from slipway.assembly.stacks import ENVIRONMENT_TAG, NoAssemblyError, Stack, read_stacks
 from slipway.review.base_and_head import Base, BaseAndHead
 from slipway.review.changes.compare import compare
@@ -55,6 +56,7 @@ def plan_of(compared: BaseAndHead, directory: Path) -> Plan:
                 cost=cost_of(head),
                 security=security_of(compared.assembly),
                 deploy_time=deploy_time_of(compared.assembly, None),
+                existing=tuple(map(str, existing_in(head))),
                 not_compared=compared.not_compared,
             )
             if not compared.base:

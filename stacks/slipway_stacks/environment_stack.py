@@ -3,6 +3,7 @@
 import aws_cdk as cdk
 from constructs import Construct
 
+from slipway.assembly.existing import EXISTING_METADATA, ExistingResource
 from slipway.assembly.stacks import ACCOUNT_METADATA, ENVIRONMENT_TAG
 from slipway.config.environment import Environment
 
@@ -43,3 +44,15 @@ class EnvironmentStack(cdk.Stack):
         )
         if environment.account:
             self.add_metadata(ACCOUNT_METADATA, environment.account)
+        self._existing: list[ExistingResource] = []
+
+    def use_existing(self, kind: str, id_: str, use: str) -> None:
+        """Say in the template that the stack uses what was there before it, for the commands that read the assembly.
+
+        Args:
+            kind: what it is, in AWS's words, for example `VPC`.
+            id_: its id, name or ARN.
+            use: what it is used for, for example `the network of the environment`.
+        """
+        self._existing.append(ExistingResource(kind, id_, use))
+        self.add_metadata(EXISTING_METADATA, [existing.as_metadata for existing in self._existing])

@@ -23,6 +23,7 @@ def subject_of(scope: Scope) -> Subject:
         clusters=(*(cluster.name for cluster in scope.clusters), *scope.kubernetes_clusters),
         kept={(resource.stack, resource.logical_id): resource.type for resource in scope.kept},
         account=scope.account,
+        existing=scope.existing,
     )
 
 

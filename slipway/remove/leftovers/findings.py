@@ -78,6 +78,9 @@ class Findings(_Model):
     """ARNs that the tag index alone knows: of kinds that Slipway does not look for."""
 
     shared: tuple[Shared, ...]
+    existing: tuple[str, ...]
+    """What the environment uses and does not own: it is no leftover, whatever its tags say."""
+
     not_looked_at: tuple[NotLookedAt, ...]
     commands: tuple[str, ...]
     """Commands of the AWS CLI that remove the leftovers, in an order that works."""

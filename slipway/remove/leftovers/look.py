@@ -5,7 +5,7 @@ naming what was deleted. So a thing is a leftover only when its own service list
 service's list does not.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -60,7 +60,8 @@ def look(subject: Subject, account: Account) -> Findings:
     search = _Search(account)
     # All environments': a service whose list has no tags would else show a neighbour's thing by its name alone.
     index = search.index({ENVIRONMENT_TAG: None})
-    items = list(search.with_own_tags(with_tags(search.everything(), index)))
+    listed_items = (item for item in search.everything() if not subject.uses_existing(item.id))
+    items = list(search.with_own_tags(with_tags(listed_items, index)))
     subject = subject.with_clusters(_clusters(items, subject))
     others = tuple(_clusters_of_others(items, subject))
     subject = subject.without_clusters(others)
@@ -93,6 +94,7 @@ def look(subject: Subject, account: Account) -> Findings:
         leftovers=tuple(_leftover(item, why, subject) for item, why in left),
         tagged_only=tuple(sorted(_tagged_only(index, subject, deployed))),
         shared=tuple(_shared(items, owned)),
+        existing=tuple(map(str, subject.existing)),
         commands=commands([item for item, _ in left], subject.region, search.ask),
         not_looked_at=tuple(search.silent),
     )
@@ -179,7 +181,7 @@ class _Search:
         self.silent.append(NotLookedAt(what=what, why=words_of(error)))
 
 
-def with_tags(items: list[Item], index: Index) -> list[Item]:
+def with_tags(items: Iterable[Item], index: Index) -> list[Item]:
     """Return the items with the tags that the index knows of them."""
     return [replace(item, tags={**item.tags, **_indexed(item, index)}) for item in items]
 
@@ -261,7 +263,8 @@ def _tagged_only(index: Index, subject: Subject, deployed: Deployed) -> Iterator
     for arn, tags in index.items():
         is_another = tags.get(ENVIRONMENT_TAG, subject.environment) != subject.environment
         stands = tags.get(STACK_ID_TAG) in deployed.ids
-        if not is_another and not stands and not any(fnmatchcase(arn, pattern) for pattern in known):
+        is_theirs = is_another or subject.uses_existing(arn)
+        if not is_theirs and not stands and not any(fnmatchcase(arn, pattern) for pattern in known):
             yield arn
 
 

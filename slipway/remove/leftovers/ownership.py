@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
+from slipway.assembly.existing import ExistingResource
 from slipway.assembly.stacks import ENVIRONMENT_TAG
 from slipway.remove.leftovers.item import Item
 
@@ -41,6 +42,7 @@ class Subject:
         clusters: names of its Slurm and EKS clusters.
         kept: what its templates keep: (stack, logical id) -> CloudFormation type.
         account: id of the AWS account that its file names; None when it names none.
+        existing: what it uses and does not own. An earlier environment of its name may have tagged that.
     """
 
     environment: str
@@ -49,6 +51,11 @@ class Subject:
     clusters: tuple[str, ...] = ()
     kept: Mapping[tuple[str, str], str] = field(default_factory=dict)
     account: str | None = None
+    existing: tuple[ExistingResource, ...] = ()
+
+    def uses_existing(self, id_or_arn: str) -> bool:
+        """Return whether a thing is one that the environment uses and does not own."""
+        return any(existing.is_named(id_or_arn) for existing in self.existing)
 
     def with_clusters(self, names: Iterable[str]) -> "Subject":
         """Return it with clusters that were found."""

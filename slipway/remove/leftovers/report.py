@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from slipway.assembly.existing import TITLE
 from slipway.remove.leftovers.findings import Findings, Leftover
 
 
@@ -17,6 +18,7 @@ def lines(found: Findings) -> Iterator[str]:
         "Shared by all clusters of the account and Region",
         (f"{row.kind} {row.id}: {row.reason}" for row in found.shared),
     )
+    yield from _part(TITLE, found.existing)
     yield from _part("NOT looked at", (f"{row.what}: {row.why}" for row in found.not_looked_at))
     yield from _part(
         "HOLDS DATA, which the commands below delete for good: leave out what shall stay",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from slipway.assembly.existing import TITLE
 from slipway.aws.account import Account
 from slipway.aws.stacks import DeployedStack
 from slipway.remove.documented_leftovers import rules
@@ -51,6 +52,7 @@ def announcement(scope: Scope, found: Inspection, account: Account) -> Iterator[
             ),
         ],
     )
+    yield from _part(TITLE, [str(existing) for existing in scope.existing])
     yield from _part(
         "Left behind, by design",
         [f"{row.kind} {row.name}: {row.reason}" for row in rules().documented if row.left_by == "ParallelCluster"],

@@ -1,5 +1,6 @@
 """What a neighbour may have named like an environment's things is the neighbour's: its removal would be the worst."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,11 +8,13 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
+from slipway.assembly.existing import ExistingResource
 from slipway.aws.account import open_account
 from slipway.remove.leftovers.environment import subject_of
 from slipway.remove.leftovers.findings import Findings
 from slipway.remove.leftovers.look import look
 from slipway.remove.leftovers.ownership import Subject, subject_of_name
+from slipway.remove.leftovers.report import lines
 from slipway.remove.scope import read_scope
 from tests.remove.leftovers.conftest import REGION, Only
 from tests.remove.leftovers.plants import Garden
@@ -31,6 +34,27 @@ def found(subject: Subject | None = None) -> Findings:
 def subject(tmp_path: Path) -> Subject:
     """The environment as its assembly tells it, with a Slurm cluster."""
     return subject_of(read_scope(write_assembly(tmp_path / "assembly")))
+
+
+def test_what_the_environment_uses_and_does_not_own_is_no_leftover_whatever_its_tags(
+    only: Only, tmp_path: Path
+) -> None:
+    only("S3 bucket", "KMS key")
+    garden = Garden(ENVIRONMENT, REGION)
+    bucket, key = garden.plants["S3 bucket"](), garden.plants["KMS key"]()
+    existing = [
+        ExistingResource("S3 bucket", bucket, "data"),
+        ExistingResource("KMS key", f"arn:aws:kms:{REGION}:123456789012:key/{key}", "encryption"),
+    ]
+
+    before = found()
+    left = found(subject_of(read_scope(write_assembly(tmp_path / "assembly", existing=existing))))
+
+    assert {row.id for row in before.leftovers} == {bucket, key}
+    assert (left.leftovers, left.tagged_only, left.commands) == ((), (), ())
+    said = "\n".join(lines(left))
+    assert f"Stays: not Slipway's:\n  S3 bucket {bucket} (data)\n  KMS key arn:" in said
+    assert json.loads(left.model_dump_json())["existing"] == [str(row) for row in existing]
 
 
 def test_a_clusters_name_is_no_proof_of_what_begins_with_it(only: Only, subject: Subject) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from slipway.assembly.existing import EXISTING_METADATA, ExistingResource
 from slipway.aws.account import Account
 
 REGION = "us-west-2"
@@ -52,12 +53,16 @@ def write_assembly(
     *,
     tags: dict[str, str] = TAGS,
     protected: Sequence[str] = (),
+    existing: Sequence[ExistingResource] = (),
 ) -> Path:
-    """Write a cloud assembly: logical id -> resource, by stack."""
+    """Write a cloud assembly: logical id -> resource, by stack; each stack uses what exists already."""
+    metadata = {EXISTING_METADATA: [resource.as_metadata for resource in existing]} if existing else {}
     folder.mkdir(parents=True)
     artifacts = {}
     for name, resources in templates.items():
-        (folder / f"{name}.json").write_text(json.dumps({"Resources": resources}), encoding="utf-8")
+        (folder / f"{name}.json").write_text(
+            json.dumps({"Metadata": metadata, "Resources": resources}), encoding="utf-8"
+        )
         artifacts[name] = {
             "type": "aws:cloudformation:stack",
             "environment": f"aws://unknown-account/{REGION}",

@@ -9,6 +9,7 @@ from botocore.exceptions import ClientError
 from moto.cloudformation.models import cloudformation_backends
 from typer.testing import CliRunner, Result
 
+from slipway.assembly.existing import ExistingResource
 from slipway.aws.account import Account
 from slipway.aws.stacks import deployed_stacks
 from slipway.cli import app
@@ -66,6 +67,17 @@ def test_it_says_beforehand_what_goes_and_what_stays(deployed: Account, assembly
     ):
         assert line in said
     assert "LOST" not in said
+
+
+def test_it_names_what_is_not_slipways_before_it_asks(
+    deployed: Account, tmp_path: Path, programs: FakePrograms
+) -> None:
+    lustre = ExistingResource("FSx for Lustre file system", "fs-0123456789abcdef0", "/fsx")
+
+    said = slipway_destroy(write_assembly(tmp_path / "with-existing", existing=[lustre]), typed="n\n").output
+
+    # Both stacks use it; it is said once.
+    assert said.count("Stays: not Slipway's:\n  FSx for Lustre file system fs-0123456789abcdef0 (/fsx)\n") == 1
 
 
 @pytest.mark.parametrize("typed", ["n\n", ""])

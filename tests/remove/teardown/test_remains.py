@@ -169,6 +169,7 @@ def test_a_second_run_takes_a_copy_for_what_it_is() -> None:
         leftovers=tuple(rows),
         tagged_only=(),
         shared=(),
+        existing=(),
         not_looked_at=(),
         commands=(),
     )
