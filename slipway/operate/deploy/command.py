@@ -1,11 +1,11 @@
 """`slipway deploy`."""
 
-from slipway.assembly.choice import RequiredEnvironment
+from slipway.assembly.choice import AssemblyOption, EnvironmentOption
 from slipway.console import reports_errors
 
 
 @reports_errors()
-def deploy(*, environment: RequiredEnvironment) -> None:
+def deploy(*, environment: EnvironmentOption = None, assembly: AssemblyOption = None) -> None:
     """Deploy an environment with the CDK CLI: a line for each stack, time left, cost so far, the first cause.
 
     It asks nothing: `slipway plan` shows before what will change.
@@ -15,4 +15,4 @@ def deploy(*, environment: RequiredEnvironment) -> None:
     # What these import takes seconds that no other command should wait for.
     from slipway.operate.deploy.run import run  # noqa: PLC0415
 
-    run(environment)
+    run(environment, assembly)

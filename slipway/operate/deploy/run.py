@@ -10,7 +10,8 @@ import typer
 from rich.console import Console
 
 from slipway.assembly.cdk_cli import deployment, explain_failure
-from slipway.assembly.choice import NotChosenError, chosen_assembly
+from slipway.assembly.choice import FOLDER, NotChosenError, chosen_assembly, own_folder
+from slipway.assembly.folder_lock import FolderTakenError
 from slipway.assembly.process_groups import ProcessGroup
 from slipway.assembly.stacks import ENVIRONMENT_TAG
 from slipway.aws.account import Account, open_account
@@ -29,11 +30,12 @@ POLL_SECONDS = 5.0
 """How often CloudFormation is asked; its API allows a few requests a second in an account."""
 
 
-def run(environment: str) -> None:
+def run(environment: str | None, given: Path | None) -> None:
     """Deploy an environment.
 
     Args:
         environment: name or file of an environment; it is synthesized.
+        given: cloud assembly of it, instead: what is deployed is what somebody has planned.
 
     Raises:
         RefusedError: nothing was changed.
@@ -44,10 +46,12 @@ def run(environment: str) -> None:
     if not cdk.exists():
         raise RefusedError(f"{cdk} is missing; `{INSTALLATION}` installs it. Nothing was changed")
     try:
-        assembly = chosen_assembly(environment, None, "deploy")
-    except NotChosenError as error:
+        assembly = chosen_assembly(environment, given, "deploy")
+        scope = read_scope(assembly)
+        # Nothing is written beside an assembly that somebody else made.
+        folder = assembly.parent if given is None else own_folder(FOLDER / "deploy-assembly" / scope.environment)
+    except (FolderTakenError, NotChosenError) as error:
         raise RefusedError(str(error)) from error
-    scope = read_scope(assembly)
     account = open_account(scope.region, scope.account)
     try:
         deployed = deployed_stacks(account.client("cloudformation"))
@@ -57,7 +61,8 @@ def run(environment: str) -> None:
     except UNANSWERED as error:
         raise RefusedError(f"AWS does not say what exists: {words_of(error)}. Nothing was changed") from error
     _announce(scope, account, watch)
-    _deploy(environment, cdk, assembly, watch)
+    again = shlex.join(("slipway", "deploy", *(("-e", environment) if environment else ("--assembly", str(given)))))
+    _deploy(again, cdk, assembly, folder, watch)
 
 
 def _refuse(scope: Scope, deployed: dict[str, DeployedStack]) -> None:
@@ -92,8 +97,7 @@ def _announce(scope: Scope, account: Account, watch: Watch) -> None:
     )
 
 
-def _deploy(environment: str, cdk: Path, assembly: Path, watch: Watch) -> None:
-    folder = assembly.parent
+def _deploy(again: str, cdk: Path, assembly: Path, folder: Path, watch: Watch) -> None:
     log, outputs = folder / "cdk.log", folder / "outputs.json"
     display = Display(Console(), watch)
     # `--force`: without it the CLI skips a stack that only reads another value from another stack.
@@ -105,7 +109,7 @@ def _deploy(environment: str, cdk: Path, assembly: Path, watch: Watch) -> None:
             code = _watched(group, watch, display)
     except KeyboardInterrupt:
         group.end()
-        _say_what_stands(environment, watch, log)
+        _say_what_stands(again, watch, log)
         raise
     if code:
         raise FailedError(_explained(watch, log))
@@ -142,7 +146,7 @@ def _explained(watch: Watch, log: Path) -> str:
     return "\n".join((*lines, f"all that the CDK CLI said: {log}"))
 
 
-def _say_what_stands(environment: str, watch: Watch, log: Path) -> None:
+def _say_what_stands(again: str, watch: Watch, log: Path) -> None:
     typer.echo("\nstopped; what CloudFormation has begun goes on:", err=True)
     try:
         watch.look()
@@ -151,7 +155,7 @@ def _say_what_stands(environment: str, watch: Watch, log: Path) -> None:
     for stack in watch.stacks:
         typer.echo(f"  {stack.name}: {stack.status or 'not there'}", err=True)
     typer.echo(
-        f"When no stack is IN_PROGRESS, `slipway deploy -e {shlex.quote(environment)}` continues. What stands bills; "
-        f"`slipway destroy -e {shlex.quote(environment)}` deletes it. The CDK CLI's output: {log}",
+        f"When no stack is IN_PROGRESS, `{again}` continues. What stands bills; "
+        f"`{again.replace('deploy', 'destroy', 1)}` deletes it. The CDK CLI's output: {log}",
         err=True,
     )

@@ -42,9 +42,9 @@ def variables(session: Session) -> dict[str, str]:
     return session.emulated.variables
 
 
-def deploy(session: Session) -> subprocess.CompletedProcess[str]:
+def deploy(session: Session, *choice: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        COMMAND,
+        (*COMMAND[:4], *(choice or COMMAND[4:])),
         cwd=PROJECT,
         env=variables(session),
         stdin=subprocess.DEVNULL,
@@ -73,7 +73,7 @@ def test_the_first_cause_is_said_not_what_failed_because_of_it(session: Session)
     first = next(line for line in done.stderr.splitlines() if line.startswith("failed first: "))
     assert first.startswith(f"failed first: {TRAINING}/")
     assert "(Custom::PclusterCluster), CREATE_FAILED" in first
-    assert "docs/troubleshooting.md" in done.stderr
+    assert "`slipway docs troubleshooting#deployment`" in done.stderr
     with only_variables(variables(session)):
         boto3.client("cloudformation").delete_stack(StackName=CLUSTER)
 
@@ -124,6 +124,17 @@ def test_the_same_again_changes_nothing_and_a_terminal_shows_a_line_for_each_sta
     assert " so far, about " in screen
     session.emulated.ledger.poll()
     assert len(session.emulated.ledger.resources()) == start
+
+
+def test_an_assembly_that_was_planned_is_deployed_and_nothing_is_written_beside_it(session: Session) -> None:
+    planned = session.folder.assembly
+    before = set(planned.parent.iterdir())
+
+    done = deploy(session, "--assembly", str(planned))
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "HeadNodeSession: aws ssm start-session" in done.stdout
+    assert set(planned.parent.iterdir()) == before
 
 
 def test_the_status_of_what_was_deployed_is_read_from_the_real_stacks(session: Session) -> None:
