@@ -23,7 +23,7 @@ def init(
     orchestrator: Annotated[Orchestrator | None, typer.Option(help="What runs the jobs.")] = None,
     endpoint: Annotated[bool | None, typer.Option("--endpoint/--no-endpoint", help="Whether it serves models.")] = None,
 ) -> None:
-    """Write a repository for an environment of your own: app.py, cdk.json, the environment file, a review workflow.
+    """Write a repository for an environment of your own: app.py, cdk.json, the environment file, workflows.
 
     On a terminal it asks for what the options leave open. Elsewhere all of them are needed.
 

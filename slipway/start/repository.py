@@ -21,9 +21,10 @@ _FILES = {
     "requirements.txt.j2": "requirements.txt",
     "gitignore.j2": ".gitignore",
     "README.md.j2": "README.md",
-    "review.yaml.j2": ".github/workflows/review.yaml",
 }
 """Templates, and what they become."""
+
+_TEMPLATES = Path(__file__).with_name("templates")
 
 
 def write_repository(folder: Path, wish: Wish) -> None:
@@ -50,21 +51,20 @@ def _write(folder: Path, wish: Wish) -> None:
     environments = folder / "environments"
     environments.mkdir(parents=True)
     shutil.copyfile(BUNDLE / "environments" / "schema.json", environments / "schema.json")
+    # As they are: what GitHub fills in looks like what a template fills in.
+    shutil.copytree(_TEMPLATES / "workflows", folder / ".github" / "workflows")
     file = environments / f"{wish.name}.yaml"
     file.write_text(environment_text(wish), "utf-8")
     _choose_zones(file, wish)
     templates = Environment(
-        loader=FileSystemLoader(Path(__file__).with_name("templates")),
+        loader=FileSystemLoader(_TEMPLATES),
         undefined=StrictUndefined,
         keep_trailing_newline=True,
         autoescape=False,
     )
     for template, target in _FILES.items():
-        path = folder / target
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(
-            templates.get_template(template).render(wish=wish, version=metadata.version("slipway")), "utf-8"
-        )
+        text = templates.get_template(template).render(wish=wish, version=metadata.version("slipway"))
+        (folder / target).write_text(text, "utf-8")
 
 
 def _choose_zones(file: Path, wish: Wish) -> None:
