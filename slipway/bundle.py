@@ -8,7 +8,7 @@ IS_CHECKOUT = not _OF_A_WHEEL.is_dir()
 """Whether Slipway runs from its own sources."""
 
 BUNDLE = Path(__file__).resolve().parents[1] if IS_CHECKOUT else _OF_A_WHEEL
-"""Has assets, the shipped environments and workflows, locks, `cdk.json` and the CDK CLI's `package.json`. Read-only."""
+"""Has assets, documentation, the shipped environments and workflows, locks, `cdk.json`, `package.json`. Read-only."""
 
 ASSETS = BUNDLE / "assets"
 """What runs on the machines."""

@@ -9,6 +9,7 @@ from slipway.check.deploy_role.command import deploy_role
 from slipway.check.doctor.command import doctor
 from slipway.check.preflight.command import preflight
 from slipway.console import Program
+from slipway.documentation import docs
 from slipway.operate.connect.command import connect
 from slipway.operate.deploy.command import deploy
 from slipway.operate.endpoint.command import endpoint
@@ -30,7 +31,7 @@ from slipway.review.sbom.command import sbom
 from slipway.start.command import init, setup
 
 app = Program(
-    help="Plan, check, operate and destroy Slipway environments: what the CDK CLI does not do. Guide: docs/README.md.",
+    help="Plan, check, operate and destroy Slipway environments: what the CDK CLI does not do. Guide: `slipway docs`.",
     epilog="Exit codes: 0 fine or done; 1 problems were found, or something failed; 2 nothing was done or could be "
     "looked at; 130 interrupted. "
     "`slipway COMMAND --help` says what they mean there.",
@@ -66,6 +67,7 @@ def _group(
 
 # In the order of a first deployment. The short texts fit one line of a terminal of 80 columns.
 app.command("doctor", short_help="Name missing programs and how to install them.")(doctor)
+app.command("docs", short_help="Print this version's documentation. No network.")(docs)
 app.command("init", short_help="Write a repository for an environment of your own.")(init)
 app.command("setup", short_help="Install the CDK CLI and the judge into a repository.")(setup)
 app.command("az", short_help="Choose availability zones by what AWS offers there.")(az)

@@ -32,6 +32,6 @@ compare_image() {
     say "the image was baked with ${TRAINING_STACK}"
   else
     say "WARNING: the image was baked with '${found//$'\n'/ }', the queue wants '${wanted//$'\n'/ }': every boot installs" \
-      "the difference; bake an image with ${TRAINING_STACK} (docs/node-image.md)"
+      "the difference; bake an image with ${TRAINING_STACK} (slipway docs node-image)"
   fi
 }

@@ -30,7 +30,7 @@ the memory are the buffer pool's."""
 
 _NOT_ROTATED = (
     "ParallelCluster does not follow a rotation: slurmdbd keeps the old password until its own script "
-    "update_slurm_database_password.sh runs on the head node. docs/storage.md says how to rotate by hand."
+    "update_slurm_database_password.sh runs on the head node. `slipway docs storage` says how to rotate by hand."
 )
 _AWS_MANAGED_KEY = "The AWS-managed key needs no grants for the head node, and no key outlives the environment."
 _ACCEPTED_OF_PASSWORD = {

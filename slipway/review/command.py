@@ -39,7 +39,7 @@ def plan(
         typer.Option(
             metavar="LIST",
             help="Exit with 1 on any of: replace, may-replace, remove, data-loss, broadening, security, "
-            "cluster-update, unpriced, cost=PERCENT (docs/review.md).",
+            "cluster-update, unpriced, cost=PERCENT (`slipway docs review`).",
         ),
     ] = "",
 ) -> None:

@@ -243,7 +243,7 @@ class KubernetesStack(EnvironmentStack):
             self,
             "Kubeconfig",
             value=f"aws eks update-kubeconfig --region {region} --name {name}",
-            description="How kubectl finds the cluster, for administrators and users (docs/kubernetes.md)",
+            description="How kubectl finds the cluster, for administrators and users (`slipway docs kubernetes`)",
         )
         if not self._kubernetes.public_access_cidrs:
             cdk.CfnOutput(

@@ -188,7 +188,7 @@ class TrainingStack(EnvironmentStack):
                 self,
                 "UserSession",
                 value=user_session_command(instance_id, region=region, document_name=self._user_sessions.document_name),
-                description=f"How a user of the file logs in to {place} (docs/onboarding.md)",
+                description=f"How a user of the file logs in to {place} (`slipway docs onboarding`)",
             )
         for name, (place, instance_id) in nodes.items():
             cdk.CfnOutput(
@@ -212,7 +212,7 @@ class TrainingStack(EnvironmentStack):
                 self,
                 "FirstJob",
                 value=f"sbatch --partition {queue} /apps/slipway/smoke/neuron_ls.sbatch",
-                description="First job, on the head node: starts a node and counts its devices (docs/health.md)",
+                description="First job, on the head node: starts a node and counts its devices (`slipway docs health`)",
             )
 
     def _say_how_to_bake_images(self) -> None:
@@ -221,5 +221,5 @@ class TrainingStack(EnvironmentStack):
                 self,
                 f"BakeImage-{training_stack}",
                 value=command,
-                description=f"How to bake a node image with {training_stack}, which is optional: docs/node-image.md",
+                description=f"How to bake a node image with {training_stack}, if you want: `slipway docs node-image`",
             )

@@ -91,7 +91,7 @@ def test_a_node_of_an_image_for_another_release_is_repaired_and_says_what_it_cos
     assert outcome.status == 0, outcome.stderr
     warning = next(line for line in outcome.stdout.splitlines() if "WARNING" in line)
     assert "baked with 'TRAINING_STACK=seed-2.20 aws-neuronx-dkms=2.18.12.0" in warning
-    assert f"bake an image with {STACK} (docs/node-image.md)" in warning
+    assert f"bake an image with {STACK} (slipway docs node-image)" in warning
     assert [f"{pin}*" for pin in PINS] == outcome.calls_of("apt-get")[-1].split()[-4:]
 
 

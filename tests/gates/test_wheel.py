@@ -17,7 +17,7 @@ PACKAGES = {
     "assets/operations/slipway_pause": "slipway_pause",
 }
 BUNDLED = (
-    *("assets", "environments", "locks", ".github/workflows", "bin"),
+    *("assets", "environments", "locks", ".github/workflows", "bin", "docs"),
     *("cdk.json", "package.json", "package-lock.json", ".npmrc"),
 )
 

@@ -7,7 +7,7 @@ import pytest
 from slipway.command_reference import COMMANDS_FILE, commands, exit_codes, with_commands
 
 COMMANDS = dict(commands())
-WITHOUT_ENVIRONMENT = {"lint", "judge", "init", "setup"}
+WITHOUT_ENVIRONMENT = {"lint", "judge", "init", "setup", "docs"}
 """One takes files of ParallelCluster, the other as many names as one likes, or all."""
 
 each = pytest.mark.parametrize("name", COMMANDS)

@@ -53,7 +53,7 @@ def _lines(environment: str, outcomes: Sequence[Outcome], budget_said: str) -> I
     failed = [outcome for outcome in outcomes if outcome.failed]
     stopped = [outcome for outcome in outcomes if not outcome.failed]
     if failed:
-        yield "\nNOT stopped, and billing in full (it is tried twice more; then stop it by hand, docs/budget.md):"
+        yield "\nNOT stopped, and billing in full (it is tried twice more; then stop it: `slipway docs budget`):"
         yield from (f"- {outcome}" for outcome in failed)
     if stopped:
         yield "\nStopped:"

@@ -24,7 +24,8 @@ _BROKEN = {
     "DrainedNodes": (
         "NodesDrained",
         "The health check drained a node, and ParallelCluster replaces it. `sinfo -R` names the reason while the node "
-        "is there, the cluster's log group later (docs/health.md). When new nodes have it too, look at their set-up.",
+        "is there, the cluster's log group later (`slipway docs health`). When new nodes have it too, look at their "
+        "set-up.",
     ),
 }
 """Metric -> name of the alarm, what it means."""

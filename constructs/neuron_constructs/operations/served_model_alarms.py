@@ -12,7 +12,7 @@ _HOSTS = {
     "HostFailures": (
         "HostsFailed",
         "Hosts of this model could not be set up, or lost the model, and are replaced. The log group of the hosts has "
-        "the step and the reason (docs/endpoint.md). When new hosts fail too, no task will start.",
+        "the step and the reason (`slipway docs endpoint`). When new hosts fail too, no task will start.",
     ),
     "HardwareErrors": (
         "NeuronHardwareErrors",
@@ -30,7 +30,7 @@ _HOSTS = {
 _FILES_CHANGED = (
     "Somebody created, deleted or tagged an object below the prefix of the served version or of the candidate. Slipway "
     "never does. Hosts that copy the model refuse the change when they start; a model that is mounted may be served "
-    "with it. Find out who it was (docs/endpoint.md), then roll another version out."
+    "with it. Find out who it was (`slipway docs endpoint`), then roll another version out."
 )
 
 

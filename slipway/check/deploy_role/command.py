@@ -20,7 +20,7 @@ def deploy_role(
         typer.Option(
             metavar="OWNER/NAME",
             help="Write the trust policy for this GitHub repository's workflows, too. OWNER@ID/NAME@ID where GitHub "
-            "sends the ids, as it does for newer repositories: docs/deploy-role.md.",
+            "sends the ids, as it does for newer repositories: `slipway docs deploy-role`.",
         ),
     ] = None,
     destroyer: Annotated[

@@ -192,7 +192,7 @@ def _caveat(needs: Needs) -> str | None:
     if needs.permissions_boundary is None:
         return (
             "Whoever may create roles can give themselves more: these policies keep mistakes small, not an attacker. "
-            "docs/deploy-role.md says what closes the gap."
+            "`slipway docs deploy-role` says what closes the gap."
         )
     name = needs.permissions_boundary.partition(":policy/")[2]
     for prefix in needs.name_prefixes("iam"):

@@ -33,7 +33,7 @@ def preflight(
 ) -> None:
     """Ask AWS, before a deployment, what would make it fail. Reads only, unless --prove-capacity is given.
 
-    Exit codes: 0 nothing failed; 1 something did; 2 nothing could be checked. Checks: docs/preflight.md.
+    Exit codes: 0 nothing failed; 1 something did; 2 nothing could be checked. Checks: `slipway docs preflight`.
     """
     # What these import takes seconds that no other command should wait for.
     from slipway.check.preflight.run import choose, run  # noqa: PLC0415

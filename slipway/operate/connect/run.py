@@ -39,7 +39,7 @@ DOORS = {
     Place.ENDPOINT: Door(
         "EndpointTunnel",
         _SESSIONS,
-        'no endpoint that the head node may ask (docs/endpoint-clients.md, "From a laptop")',
+        "no endpoint that the head node may ask (`slipway docs endpoint-clients#from-a-laptop`)",
     ),
     Place.CLUSTER: Door("Tunnel", _SESSIONS, "no Kubernetes API without a public address"),
 }
@@ -70,7 +70,7 @@ def run(choice: str, place: Place | None, *, print_only: bool) -> None:
         typer.echo(
             f"If kubectl does not know the cluster, run once: {environment.outputs['Kubeconfig']}\n"
             f"If its API has no public address, open a tunnel: {environment.command('connect', 'cluster')} "
-            "(docs/kubernetes.md)",
+            "(`slipway docs kubernetes`)",
             err=True,
         )
     raise typer.Exit(code)

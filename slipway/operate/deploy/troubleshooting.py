@@ -7,7 +7,8 @@ from pathlib import Path
 import yaml
 from pydantic import BaseModel, ConfigDict
 
-DOCUMENT = "docs/troubleshooting.md#deployment"
+DOCUMENT = "`slipway docs troubleshooting#deployment`"
+_PAGE = "troubleshooting"
 _ROWS = Path(__file__).with_suffix(".yaml")
 _SPAN = re.compile(r"`([^`]+)`")
 _LINK = re.compile(r"\[([^]]+)\]\(([^)]+)\)")
@@ -53,4 +54,11 @@ def _pattern(words: str) -> re.Pattern[str]:
 
 
 def _plain(markdown: str) -> str:
-    return _LINK.sub(lambda link: link[1] if link[1].endswith(".md") else f"{link[1]} ({link[2]})", markdown)
+    """Return a text with each link as the command that prints its page; those without a page are of this one."""
+    return _LINK.sub(lambda link: _printed(*link.groups()), markdown)
+
+
+def _printed(text: str, target: str) -> str:
+    page, _, anchor = target.partition("#")
+    command = f"`slipway docs {page.removesuffix('.md') or _PAGE}{'#' * bool(anchor)}{anchor}`"
+    return command if text.endswith(".md") else f"{text} ({command})"

@@ -96,7 +96,7 @@ def resume(environment: str | None, assembly: Path | None, *, yes: bool) -> None
     typer.echo(f"From then on {said_running(site.cost)}.")
     typer.echo(
         "A budget that has stopped it stops it once a month: until the next one nothing does, however much is spent, "
-        "unless you raise `monthly_budget_usd` and deploy (docs/budget.md)."
+        "unless you raise `monthly_budget_usd` and deploy (`slipway docs budget`)."
     )
     confirm("Start them?", yes=yes)
     _tell(start(site.targets, site.session), nothing="another person has started it meanwhile")

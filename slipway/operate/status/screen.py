@@ -69,5 +69,5 @@ def _version(model: str, folder: str) -> str:
 def _spend(status: Status) -> str:
     spend = status.spend
     if spend is None:
-        return "no budget: operations.monthly_budget_usd (docs/budget.md)"
+        return "no budget: operations.monthly_budget_usd (`slipway docs budget`)"
     return f"${spend.usd:,.2f} of ${spend.budget_usd:,.0f} this month ({spend.usd / spend.budget_usd:.0%})"

@@ -114,7 +114,7 @@ def _images(scope: Scope, account: Account) -> Iterator[Remainder]:
     filters = [{"Name": f"tag:{ENVIRONMENT_TAG}", "Values": [scope.environment]}]
     for page in account.client("ec2").get_paginator("describe_images").paginate(Owners=["self"], Filters=filters):
         for image in page["Images"]:
-            reason = "A baked node image; `pcluster delete-image` deletes it (docs/node-image.md)."
+            reason = "A baked node image; `pcluster delete-image` deletes it (`slipway docs node-image`)."
             yield Remainder(f"AMI {image['ImageId']}", reason, documented=True)
 
 

@@ -137,7 +137,7 @@ class Teardown:
                 self._release_lambda_interfaces()
         raise FailedError(
             f"cdk destroy failed {ATTEMPTS} times. Mend what its output names and run this again; "
-            "docs/teardown.md says what usually holds a stack"
+            "`slipway docs teardown` says what usually holds a stack"
         )
 
     def backups_so_far(self) -> frozenset[str]:

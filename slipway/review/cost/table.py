@@ -70,5 +70,5 @@ def _age(cost: Cost, today: date) -> str:
     if cost.prices_as_of is None:
         return f"there are no prices of {cost.region}: slipway/facts/data/prices.yaml"
     days = (today - cost.prices_as_of).days
-    stale = f"; the oldest is {days} days old, docs/cost.md says how to refresh it" if days > STALE_AFTER_DAYS else ""
+    stale = f"; the oldest is {days} days old: `slipway docs cost`" if days > STALE_AFTER_DAYS else ""
     return f"prices as of {cost.prices_as_of} or later{stale}"

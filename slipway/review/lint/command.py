@@ -38,7 +38,7 @@ def lint(
 ) -> None:
     """Check AWS ParallelCluster configurations for what ParallelCluster lets through, or finds only inside AWS.
 
-    Exit codes: 0 no errors; 1 errors; 2 wrong use, or a file cannot be read. Rules: docs/cluster-rules.md.
+    Exit codes: 0 no errors; 1 errors; 2 wrong use, or a file cannot be read. Rules: `slipway docs cluster-rules`.
     """
     if explain is not None:
         _explain(explain)

@@ -10,7 +10,6 @@ from slipway.review.lint.files import FileReport, Problem
 from slipway.review.lint.registry import RULES, Rule
 from slipway.review.lint.rules.capacity import Demand
 
-DOCUMENTATION = "docs/cluster-rules.md"
 _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 

@@ -213,7 +213,7 @@ def test_an_old_image_warns(made: str, told: tuple[str, str], tmp_path: Path, aw
     aws.replies["ec2.DescribeImages"] = image(CreationDate=f"{made}T00:00:00.000Z")
     (answer,) = launched_from(tmp_path, IMAGE, aws, ask)
     assert (answer.status, told[1] in answer.message) == (told[0], True), answer.message
-    assert ("docs/updates.md" in (answer.fix or "")) == (told[0] == "warning")
+    assert ("`slipway docs updates#security-updates`" in (answer.fix or "")) == (told[0] == "warning")
 
 
 def test_an_old_baked_image_warns(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:

@@ -108,7 +108,7 @@ def test_a_message_finds_its_row(message: str, means: str) -> None:
 
 
 def test_an_unknown_message_is_not_explained_away() -> None:
-    assert advice("something new") == ["see docs/troubleshooting.md#deployment"]
+    assert advice("something new") == ["see `slipway docs troubleshooting#deployment`"]
 
 
 def test_links_are_readable_in_a_terminal() -> None:

@@ -48,7 +48,7 @@ def main(arguments: list[str]) -> int:
         print(f"warning: the node's Neuron driver is not known: {error}", file=sys.stderr)
         return 0
     if found:
-        print(f"FAILED: {found}. The node group needs another image release (docs/kubernetes.md)", file=sys.stderr)
+        print(f"FAILED: {found}. The node group needs another image (`slipway docs kubernetes`)", file=sys.stderr)
     return 1 if found else 0
 
 

@@ -199,7 +199,8 @@ def _require_writable(directory: Path) -> None:
         status = there.stat()
         raise DataRefused(
             f"you cannot write to {there} (mode {status.st_mode & 0o7777:04o} of user {status.st_uid}). Write a folder "
-            "of your own. If it is the folder that all users share, it is older than this command: docs/storage.md"
+            "of your own. If it is the folder that all users share, it is older than this command: "
+            "`slipway docs storage`"
         )
 
 

@@ -59,7 +59,7 @@ def _kind_problems(configuration: Configuration, service: Service) -> Iterator[s
     if configuration.precision != EXPORT_PRECISION:
         yield (
             f"its weights are {configuration.precision}, and the endpoint computes in {EXPORT_PRECISION}: train with "
-            f"`precision: {EXPORT_PRECISION}`, or convert the model (docs/endpoint.md, Import a model)"
+            f"`precision: {EXPORT_PRECISION}`, or convert the model (`slipway docs endpoint#import-a-model`)"
         )
 
 

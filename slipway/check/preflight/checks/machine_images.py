@@ -121,7 +121,7 @@ def _not_of_cluster(image: dict[str, Any], use: ImageUse, answer: partial[Answer
     others = [
         f"its tag {key} says {tags[key]}, not {value}" for key, value in use.cluster if tags.get(key, value) != value
     ]
-    fix = "bake an image for this cluster (docs/node-image.md), or leave `custom_ami_id` out"
+    fix = "bake an image for this cluster (`slipway docs node-image`), or leave `custom_ami_id` out"
     if others:
         return answer(status="failed", message=f"{'; '.join(others)}: ParallelCluster refuses it", fix=fix)
     missing = [key for key, _ in use.cluster if key not in tags]
@@ -172,7 +172,7 @@ def _age(image: dict[str, Any], answer: partial[Answer], now: datetime) -> Answe
         return answer(
             status="warning",
             message=f"{message}: what runs from it lacks the security updates since",
-            fix='move to a newer one, as docs/updates.md, "Security updates", says for nodes, hosts and node groups',
+            fix="move to a newer one, as `slipway docs updates#security-updates` says for nodes, hosts and node groups",
         )
     when = f", deprecated from {datetime.fromisoformat(until):%Y-%m-%d} on" if until else ""
     return answer(status="passed", message=f"{image['ImageId']} is there{when}")

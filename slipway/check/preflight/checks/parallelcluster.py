@@ -71,5 +71,5 @@ def _region(version: str, region: str) -> Answer:
         status="passed" if supported else "failed",
         subject=f"ParallelCluster {version}",
         message=f"it {'supports' if supported else 'does not support'} {region}",
-        fix=None if supported else "choose a Region of docs/environment-file.md",
+        fix=None if supported else "choose a Region of `slipway docs environment-file`",
     )

@@ -41,7 +41,7 @@ def budget(needs: Needs, account: Account) -> Iterator[Answer]:
             status="warning" if idle > limit or unpriced else "passed",
             subject=f"budget of {limit:,.0f} USD a month",
             message=_spending(limit, idle, cost.peak_usd_per_hour, unpriced),
-            fix="raise `operations.monthly_budget_usd`, or choose smaller sizes: docs/cost.md"
+            fix="raise `operations.monthly_budget_usd`, or choose smaller sizes: `slipway docs cost`"
             if idle > limit
             else None,
             stacks=(stack.name,),
