@@ -40,7 +40,7 @@ PARALLELCLUSTER_PATH = "/parallelcluster/"
 
 
 class BucketAccess(Construct):
-    """A managed policy that allows narrow S3 actions on buckets of its own stack, for roles in any stack."""
+    """A managed policy that allows narrow S3 actions on buckets of its stack, or of others, for roles in any stack."""
 
     policy: iam.ManagedPolicy
 
@@ -48,7 +48,7 @@ class BucketAccess(Construct):
         """Create an empty policy.
 
         Args:
-            scope: parent construct; the buckets must be in the same stack.
+            scope: parent construct; buckets that the app makes must be in the same stack.
             id: construct id.
             description: what the policy is for, shown in the IAM console.
             path: IAM path, with slashes at both ends.
@@ -61,11 +61,11 @@ class BucketAccess(Construct):
         """ARN of the policy."""
         return self.policy.managed_policy_arn
 
-    def allow_reading(self, bucket: s3.Bucket, keys: str = "*") -> None:
+    def allow_reading(self, bucket: s3.IBucket, keys: str = "*") -> None:
         """Allow listing the bucket and reading objects whose key matches `keys` (IAM wildcards)."""
         self._allow(bucket, keys, _READ)
 
-    def allow_reading_and_writing(self, bucket: s3.Bucket, prefix: str = "") -> None:
+    def allow_reading_and_writing(self, bucket: s3.IBucket, prefix: str = "") -> None:
         """Allow listing, reading, writing and deleting objects; what is replaced or deleted stays as a version.
 
         Args:
@@ -74,11 +74,11 @@ class BucketAccess(Construct):
         """
         self._allow(bucket, f"{prefix}*", _READ_AND_WRITE, prefix)
 
-    def allow_adding(self, bucket: s3.Bucket) -> None:
+    def allow_adding(self, bucket: s3.IBucket) -> None:
         """Allow listing, reading and writing objects; `deny_changes` is what makes them new ones."""
         self._allow(bucket, "*", _READ_AND_ADD)
 
-    def _allow(self, bucket: s3.Bucket, keys: str, actions: Sequence[str], prefix: str = "") -> None:
+    def _allow(self, bucket: s3.IBucket, keys: str, actions: Sequence[str], prefix: str = "") -> None:
         listing = ["s3:ListBucket"] if prefix else ["s3:ListBucket", "s3:GetBucketLocation"]
         # Reading the location takes no prefix (Service Authorization Reference, Amazon S3).
         only = {"StringLike": {"s3:prefix": f"{prefix}*"}} if prefix else None
@@ -151,7 +151,7 @@ def allow_reading_by_roles(bucket: s3.Bucket, role_arns: Sequence[str]) -> None:
         )
 
 
-def acknowledge_objects(policy: IConstruct, bucket: s3.Bucket, keys: str, reason: str) -> None:
+def acknowledge_objects(policy: IConstruct, bucket: s3.IBucket, keys: str, reason: str) -> None:
     """Accept that a policy names a bucket's objects by a wildcard.
 
     Args:
@@ -160,5 +160,11 @@ def acknowledge_objects(policy: IConstruct, bucket: s3.Bucket, keys: str, reason
         keys: the wildcard behind the bucket's ARN.
         reason: why a wildcard is right here.
     """
-    logical_id = bucket.stack.get_logical_id(bucket.node.default_child)  # type: ignore[arg-type]
-    acknowledge(policy, {f"AwsSolutions-IAM5[Resource::<{logical_id}.Arn>/{keys}]": reason})
+    # A bucket of another owner has no resource here: its ARN is made of its name.
+    resource = bucket.node.default_child
+    arn = (
+        f"<{bucket.stack.get_logical_id(resource)}.Arn>"
+        if isinstance(resource, s3.CfnBucket)
+        else f"arn:<AWS::Partition>:s3:::{bucket.bucket_name}"
+    )
+    acknowledge(policy, {f"AwsSolutions-IAM5[Resource::{arn}/{keys}]": reason})

@@ -28,14 +28,11 @@ from neuron_constructs.inference.scaling import (
 )
 from neuron_constructs.inference.served_files import changes_rule
 from slipway import facts
-from slipway.bundle import ASSETS
 from slipway.config import inference as spec
 from slipway.config.environment import Environment
 from slipway_stacks.settings.lifetimes import log_retention
 from slipway_stacks.settings.served_model import host_zones, model_source, rolled_out_service, scales
 from slipway_stacks.storage import StorageStack
-
-SCRIPTS = ASSETS / "inference"
 
 # No host starts without a model; one that did would name this prefix when its mount fails.
 NO_MODEL_CHOSEN = "no-model-chosen"
@@ -253,7 +250,6 @@ class ServedModel(Construct):
                 proxy_image=around.proxy_mirror.image
                 if around.proxy_mirror and wanted.mirror_image
                 else ecs.ContainerImage.from_registry(facts.cluster_image("engine-proxy").image),
-                scripts=SCRIPTS,
                 log_retention=log_retention(around.environment),
             ),
         )

@@ -63,7 +63,7 @@ class EndpointProps:
     subnets: Sequence[ec2.ISubnet]
     """Subnets in two zones or more: public ones for an internet-facing endpoint, else private ones."""
 
-    internet_facing: bool
+    internet_facing: bool = False
     """Whether the endpoint has public addresses. Then it needs a certificate, and its clients an authentication."""
 
     allowed_cidrs: Sequence[str]
@@ -72,19 +72,19 @@ class EndpointProps:
     certificate_arn: str | None
     """ACM certificate; with it the endpoint speaks HTTPS, and port 80 only sends clients there."""
 
-    dns_record: DnsRecord | None
+    dns_record: DnsRecord | None = None
     """Its own name; none for the load balancer's."""
 
-    tokens: TokenCheck | None
+    tokens: TokenCheck | None = None
     """Whose tokens every request needs; none leaves authentication to the engine or to the network."""
 
-    firewall_requests_per_five_minutes: int | None
+    firewall_requests_per_five_minutes: int | None = None
     """Rate limit of a web application firewall for one address; none for no firewall."""
 
     idle_timeout_seconds: int
     """Seconds without a byte after which a connection is closed: 1 to 4000."""
 
-    deletion_protection: bool
+    deletion_protection: bool = False
     """Whether the load balancer refuses to be deleted until somebody switches that off."""
 
     access_log_bucket: s3.IBucket

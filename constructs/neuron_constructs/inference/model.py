@@ -6,6 +6,8 @@ import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 
+from neuron_constructs.lustre import Lustre
+
 NOT_PINNED = "none"
 """In place of a manifest's SHA-256: versions that were rolled out before Slipway pinned manifests."""
 
@@ -42,6 +44,19 @@ class MountedLustre:
     client_group_id: str
     """Id of the security group whose members may mount the file system; the hosts become members."""
 
+    @classmethod
+    def of(cls, lustre: Lustre, directory: str) -> "MountedLustre":
+        """Return the folder of a file system that links to the models' bucket."""
+        return cls(
+            dns_name=lustre.file_system.dns_name,
+            mount_name=lustre.file_system.mount_name,
+            directory=directory,
+            client_group_id=lustre.client_security_group.security_group_id,
+        )
+
+
+ModelSource = MountedBucket | LocalCopy | MountedLustre
+
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
@@ -72,7 +87,7 @@ class Model:
     """SHA-256 of the manifest that a host must find, 64 hexadecimal digits; it may be a template parameter.
     `NOT_PINNED` takes any manifest."""
 
-    source: MountedBucket | LocalCopy | MountedLustre = MountedBucket()
+    source: ModelSource = MountedBucket()
     """How it gets to a host."""
 
     is_chosen: cdk.CfnCondition | None = None

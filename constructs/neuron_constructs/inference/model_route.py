@@ -36,13 +36,13 @@ class RouteProps:
     engine: facts.InferenceEngine
     """The engine's row: its port and its paths."""
 
-    path: str | None
+    path: str | None = None
     """A folder before the engine's paths (`/tanuki-8b`), which the load balancer takes off; none for no folder."""
 
-    host: str | None
+    host: str | None = None
     """A host name of its own; none for every name."""
 
-    candidate_weights: tuple[int, int] | None
+    candidate_weights: tuple[int, int] | None = None
     """Shares of the model and of its candidate in the requests: 0 to 999, tokens welcome; none for no candidate."""
 
     has_proxy: bool

@@ -1,7 +1,7 @@
 """A model as an ECS service: hosts, task, deployment, registration with the endpoint."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast
 
@@ -20,6 +20,7 @@ from neuron_constructs.inference.engine_task import EngineTask, EngineTaskProps
 from neuron_constructs.inference.hosts import InferentiaHosts, InferentiaHostsProps
 from neuron_constructs.inference.model import Model
 from slipway import facts
+from slipway.bundle import ASSETS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,16 +57,16 @@ class ModelServiceProps:
     image_needs_log_in: bool
     """Whether it is in a private Amazon ECR repository."""
 
-    ami_id: str | None
+    ami_id: str | None = None
     """Image of the hosts, or None for the release that the engine's row names."""
 
     neuron_runtime: str | None
     """Version of the Neuron runtime library in the container image, or None if it is not known."""
 
-    capacity_reservation_id: str | None
+    capacity_reservation_id: str | None = None
     """The reservation or Capacity Block that all hosts start in, in the zone of the subnets; none without one."""
 
-    capacity_block: bool
+    capacity_block: bool = False
     """Whether it is a Capacity Block."""
 
     instance_type: str
@@ -74,28 +75,28 @@ class ModelServiceProps:
     model: Model
     """The model to serve."""
 
-    compiled: facts.CompiledShape | None
+    compiled: facts.CompiledShape | None = None
     """What the model was compiled for, where that is known."""
 
-    limits: Mapping[str, int]
+    limits: Mapping[str, int] = field(default_factory=dict)
     """Less than that, by the names of the engine's row."""
 
-    task_count: int
+    task_count: int = 1
     """Fewest tasks."""
 
-    desired_count: int | None
+    desired_count: int | None = None
     """Tasks that a deployment starts, where a parameter of the template says it; `task_count` where none does."""
 
-    scales: bool
+    scales: bool = False
     """Whether the number of tasks changes: a task that answers requests is then kept from scale-in."""
 
     max_hosts: int
     """Most hosts."""
 
-    warm_pool_count: int
+    warm_pool_count: int = 0
     """Hosts that are set up and stopped."""
 
-    deployment: Literal["surge", "in_place"]
+    deployment: Literal["surge", "in_place"] = "surge"
     """`surge`: a new task starts on a host of its own before an old one stops. `in_place`: the old one stops first."""
 
     idle_timeout_seconds: int
@@ -107,8 +108,8 @@ class ModelServiceProps:
     proxy_image: ecs.ContainerImage
     """What asks for the keys: nginx, `engine-proxy` of `facts.cluster_images`, or a copy of it."""
 
-    scripts: Path
-    """Folder with the hosts' and tasks' scripts: assets/inference."""
+    scripts: Path = ASSETS / "inference"
+    """Folder with the hosts' and tasks' scripts."""
 
     log_retention: logs.RetentionDays
     """How long the engine's log is kept."""
