@@ -221,6 +221,7 @@ schema: setup ## Rewrite environments/schema.json and the generated parts of doc
 	python -m slipway.check.preflight.documentation
 	python -m slipway.command_reference
 	python -m tests.contracts.register
+	python -m tests.constructs_reference
 
 # The version is pyproject.toml's, the notes are its part of CHANGELOG.md.
 .PHONY: release
