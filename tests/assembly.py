@@ -28,6 +28,11 @@ SLURM_ENVIRONMENTS = tuple(
 )
 """Those of them with a Slurm cluster."""
 
+OWN_STORAGE_ENVIRONMENTS = tuple(
+    name for name, path in ENVIRONMENT_FILES.items() if "    existing:" not in path.read_text(encoding="utf-8")
+)
+"""Those whose file systems and buckets are all Slipway's."""
+
 Template = Mapping[str, Any]
 Resources = Mapping[str, Any]
 

@@ -13,7 +13,7 @@ import pytest
 # The CDK's built-in template validation costs seconds in every process; the gate tests switch it on where it counts.
 os.environ.setdefault("CDK_VALIDATION", "false")
 
-from tests.assembly import ENVIRONMENTS, SLURM_ENVIRONMENTS, Assembly, load, synthesize
+from tests.assembly import ENVIRONMENTS, OWN_STORAGE_ENVIRONMENTS, SLURM_ENVIRONMENTS, Assembly, load, synthesize
 
 # moto makes 1,300 machine images with their snapshots in each new account and Region, for 0.25 s each time. Not by its
 # environment variable, which the emulator and the judge would inherit: they have their own processes.
@@ -63,6 +63,12 @@ def assemblies(tmp_path_factory: pytest.TempPathFactory) -> AssemblyFactory:
 @pytest.fixture(scope="session", params=ENVIRONMENTS)
 def each_assembly(request: pytest.FixtureRequest, assemblies: AssemblyFactory) -> Assembly:
     """Every environment in turn, the variants for tests included."""
+    return assemblies(request.param)
+
+
+@pytest.fixture(scope="session", params=OWN_STORAGE_ENVIRONMENTS)
+def each_own_storage(request: pytest.FixtureRequest, assemblies: AssemblyFactory) -> Assembly:
+    """Every environment whose file systems and buckets are all Slipway's."""
     return assemblies(request.param)
 
 

@@ -6,6 +6,20 @@ import aws_cdk as cdk
 from constructs import IConstruct
 
 _NIST = "NIST.800.53.R5-"
+_CUSTOMER_KEY = "neuron_constructs:customer_key"
+_ANSWERED_BY_KEY = frozenset(
+    {
+        "CKV_AWS_26",
+        "CKV_AWS_35",
+        "CKV_AWS_149",
+        "CKV_AWS_173",
+        f"{_NIST}CloudTrailEncryptionEnabled",
+        f"{_NIST}S3DefaultEncryptionKMS",
+        f"{_NIST}SNSEncryptedKMS",
+        f"{_NIST}SecretsManagerUsingKMSKey",
+    }
+)
+"""What no scanner finds where a customer's key encrypts."""
 _NOT_IN_HIPAA = frozenset({"ALBWAFEnabled"})
 _NOT_IN_PCI = frozenset(
     {
@@ -19,6 +33,23 @@ _NOT_IN_PCI = frozenset(
         "SecretsManagerRotationEnabled",
     }
 )
+
+
+def set_customer_key(construct: IConstruct, *, present: bool) -> None:
+    """Say whether a customer's key encrypts what a construct, still empty, will hold; `customer_key` has the key."""
+    construct.node.set_context(_CUSTOMER_KEY, present)
+
+
+def has_customer_key(construct: IConstruct) -> bool:
+    """Return whether a customer's key encrypts a resource."""
+    return bool(construct.node.try_get_context(_CUSTOMER_KEY))
+
+
+def _open(construct: IConstruct, reasons: Mapping[str, str]) -> Mapping[str, str]:
+    """Return what is left to accept."""
+    if not has_customer_key(construct):
+        return reasons
+    return {finding: reason for finding, reason in reasons.items() if finding not in _ANSWERED_BY_KEY}
 
 
 def acknowledge(construct: IConstruct, reasons: Mapping[str, str]) -> None:
@@ -35,7 +66,7 @@ def acknowledge(construct: IConstruct, reasons: Mapping[str, str]) -> None:
     cdk.Validations.of(construct).acknowledge(
         *(
             cdk.Acknowledgment(id=f"{finding.split('-', 1)[0]}::{finding}", reason=reason)
-            for name, reason in reasons.items()
+            for name, reason in _open(construct, reasons).items()
             for finding in _in_all_packs(name)
         )
     )
@@ -72,7 +103,7 @@ def skip_checkov(resource: IConstruct | None, reasons: Mapping[str, str]) -> Non
         reasons: check id (`CKV_AWS_18`) -> why it is right here.
     """
     assert isinstance(resource, cdk.CfnResource)
-    skips = [{"id": check, "comment": reason} for check, reason in reasons.items()]
+    skips = [{"id": check, "comment": reason} for check, reason in _open(resource, reasons).items()]
     resource.add_metadata("checkov", {"skip": skips})
 
 

@@ -6,6 +6,7 @@ ParallelCluster's own `S3Access` would allow `s3:Get*`, or `s3:*` with write acc
 
 from collections.abc import Sequence
 
+import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct, IConstruct
@@ -160,11 +161,12 @@ def acknowledge_objects(policy: IConstruct, bucket: s3.IBucket, keys: str, reaso
         keys: the wildcard behind the bucket's ARN.
         reason: why a wildcard is right here.
     """
-    # A bucket of another owner has no resource here: its ARN is made of its name.
     resource = bucket.node.default_child
-    arn = (
-        f"<{bucket.stack.get_logical_id(resource)}.Arn>"
-        if isinstance(resource, s3.CfnBucket)
-        else f"arn:<AWS::Partition>:s3:::{bucket.bucket_name}"
-    )
+    if isinstance(resource, s3.CfnBucket):
+        arn = f"<{bucket.stack.get_logical_id(resource)}.Arn>"
+    else:
+        # A bucket of another owner has no resource here: its ARN is made of its name, and of what the stack knows.
+        partition = bucket.stack.partition
+        known = "<AWS::Partition>" if cdk.Token.is_unresolved(partition) else partition
+        arn = f"arn:{known}:s3:::{bucket.bucket_name}"
     acknowledge(policy, {f"AwsSolutions-IAM5[Resource::{arn}/{keys}]": reason})

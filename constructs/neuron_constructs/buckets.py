@@ -8,7 +8,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from neuron_constructs.acknowledgements import acknowledge, skip_checkov
+from neuron_constructs.acknowledgements import acknowledge, set_customer_key, skip_checkov
 
 _ACCEPTED = {
     "NIST.800.53.R5-S3BucketReplicationEnabled": "One region by design: nodes, file system and endpoint are beside it. "
@@ -53,6 +53,10 @@ class PrivateBucket(Construct):
 
     def __init__(self, scope: Construct, id: str, props: PrivateBucketProps) -> None:  # noqa: A002 (the CDK's word)
         super().__init__(scope, id)
+        if props.access_log_bucket is None:
+            # Neither S3 nor load balancers write logs to a bucket with a key of KMS (Amazon S3 user guide, "Enabling
+            # Amazon S3 server access logging"; ELB user guide, "Access logs").
+            set_customer_key(self, present=False)
         self.bucket = s3.Bucket(
             self,
             "Resource",

@@ -17,6 +17,23 @@ LUSTRE_PORTS = (ec2.Port.tcp(988), ec2.Port.tcp_range(1018, 1023))
 
 
 @dataclass(frozen=True, kw_only=True)
+class LustreMount:
+    """What a client needs to mount a file system."""
+
+    file_system_id: str
+    """Id of the file system."""
+
+    dns_name: str
+    """Its DNS name."""
+
+    mount_name: str
+    """Its mount name."""
+
+    client_security_group_id: str
+    """Security group whose members may mount it."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class DataRepository:
     """A folder of the file system that mirrors a bucket."""
 
@@ -32,6 +49,11 @@ class DataRepository:
     direction: Literal["import", "export", "both"]
     """`import`: objects appear as files, changes and deletions follow. `export`: new and changed files become objects;
     a deleted file stays in the bucket. `both`: FSx decides which change wins where a file and its object change."""
+
+    follows_bucket: bool = True
+    """Whether later changes of the bucket reach the file system, too. For that FSx puts a notification of its own on
+    the bucket (FSx for Lustre user guide, "Automatically import updates from your S3 bucket"); without it only what is
+    there at first appears."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +124,16 @@ class Lustre(Construct):
         for repository in props.data_repositories:
             self._associate(repository, _association_policy(props))
 
+    @property
+    def mount(self) -> LustreMount:
+        """What a client needs to mount it."""
+        return LustreMount(
+            file_system_id=self.file_system.file_system_id,
+            dns_name=self.file_system.dns_name,
+            mount_name=self.file_system.mount_name,
+            client_security_group_id=self.client_security_group.security_group_id,
+        )
+
     def _group(self, vpc: ec2.IVpc, id: str, description: str) -> ec2.SecurityGroup:  # noqa: A002
         group = ec2.SecurityGroup(self, id, vpc=vpc, description=description, allow_all_outbound=False)
         without_default_egress(group)
@@ -130,7 +162,7 @@ class Lustre(Construct):
             data_repository_path=repository.bucket.s3_url_for_object(),
             batch_import_meta_data_on_create=repository.direction != "export",
             s3=fsx.CfnDataRepositoryAssociation.S3Property(
-                auto_import_policy=imports if repository.direction != "export" else None,
+                auto_import_policy=imports if repository.direction != "export" and repository.follows_bucket else None,
                 auto_export_policy=exports if repository.direction != "import" else None,
             ),
         )

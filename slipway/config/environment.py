@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from slipway.config.encryption import Kms
 from slipway.config.inference import Inference
 from slipway.config.kubernetes import Kubernetes
 from slipway.config.network import Network
@@ -72,6 +73,9 @@ class Environment(Section):
     ) = None
     """Qualifier of a CDK bootstrap of the environment's own, so that no other environment is deployed with its roles;
     leave out for the account's default one. `slipway deploy-role` prints the command that makes it."""
+
+    kms: Kms | None = None
+    """A key of the account's own for buckets, file systems, volumes, database, logs, secrets; leave out for AWS's."""
 
     operations: Operations = Operations()
     """Alarms, budget, logs."""

@@ -3,6 +3,7 @@
 import aws_cdk as cdk
 from constructs import Construct
 
+from neuron_constructs.customer_key import use_customer_key
 from slipway.assembly.existing import EXISTING_METADATA, ExistingResource
 from slipway.assembly.stacks import ACCOUNT_METADATA, ENVIRONMENT_TAG
 from slipway.config.environment import Environment
@@ -44,6 +45,8 @@ class EnvironmentStack(cdk.Stack):
         )
         if environment.account:
             self.add_metadata(ACCOUNT_METADATA, environment.account)
+        if environment.kms:
+            use_customer_key(self, environment.kms.key_arn)
         self._existing: list[ExistingResource] = []
 
     def use_existing(self, kind: str, id_: str, use: str) -> None:

@@ -83,7 +83,7 @@ class KubernetesStack(EnvironmentStack):
                 core_instance_type=kubernetes.core_nodes.instance_type,
                 core_min_count=kubernetes.core_nodes.min_count,
                 core_max_count=kubernetes.core_nodes.max_count,
-                lustre_client_group_id=storage.lustre.client_security_group.security_group_id,
+                lustre_client_group_id=storage.lustre.client_security_group_id,
                 log_retention=log_retention(environment),
                 tags=self._node_tags,
             ),
@@ -109,9 +109,9 @@ class KubernetesStack(EnvironmentStack):
                 # Those of jobs, too: when all is deleted, their pods end while their nodes live.
                 waits_for=(built.core_nodes, *built.add_ons.values(), node_groups),
                 volume=LustreVolume(
-                    file_system_id=storage.lustre.file_system.file_system_id,
-                    dns_name=storage.lustre.file_system.dns_name,
-                    mount_name=storage.lustre.file_system.mount_name,
+                    file_system_id=storage.lustre.file_system_id,
+                    dns_name=storage.lustre.dns_name,
+                    mount_name=storage.lustre.mount_name,
                     capacity_gib=environment.storage.lustre.capacity_gib,
                 ),
                 node_groups=tuple(
@@ -157,7 +157,7 @@ class KubernetesStack(EnvironmentStack):
                 NodeGroupProps(
                     cluster=self.cluster,
                     node_role=built.node_role,
-                    lustre_client_group_id=storage.lustre.client_security_group.security_group_id,
+                    lustre_client_group_id=storage.lustre.client_security_group_id,
                     name=group.name,
                     instance_type=group.instance_type,
                     subnet=network.network.private_subnets[environment.network.training_availability_zone_id],

@@ -9,6 +9,7 @@ from neuron_constructs.log_groups import LogKey
 from neuron_constructs.network import Network, NetworkProps
 from neuron_constructs.provided_functions import own_provided_functions
 from slipway.config.environment import Environment
+from slipway.config.existing import existing_key
 from slipway_stacks.environment_stack import EnvironmentStack
 from slipway_stacks.settings.lifetimes import keeps_file_system, log_retention, removal_policy
 
@@ -24,7 +25,7 @@ class NetworkStack(EnvironmentStack):
 
     network: Network
     access_log_bucket: s3.Bucket
-    log_key: kms.Key
+    log_key: kms.IKey
 
     def __init__(self, scope: Construct, environment: Environment) -> None:
         super().__init__(scope, "network", environment, description="Slipway: VPC, NAT, flow logs, access logs")
@@ -51,5 +52,13 @@ class NetworkStack(EnvironmentStack):
                 expiration_days=environment.operations.log_retention_days,
             ),
         ).bucket
-        self.log_key = LogKey(self, "LogKey").key
+        self.log_key = self._log_key(environment)
         own_provided_functions(self, retention=retention)
+
+    def _log_key(self, environment: Environment) -> kms.IKey:
+        """Return the account's own key, where there is one, or a key for log groups alone."""
+        if environment.kms is None:
+            return LogKey(self, "LogKey").key
+        for key in existing_key(environment):
+            self.use_existing(*key)
+        return kms.Key.from_key_arn(self, "CustomerKey", environment.kms.key_arn)

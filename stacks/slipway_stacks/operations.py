@@ -151,12 +151,12 @@ def _watched_model(model: ServedModel, region: str) -> WatchedModel:
 def _watched_storage(environment: Environment, storage: StorageStack) -> Iterator[WatchedPart]:
     wanted = environment.storage
     yield watch_lustre(
-        storage.lustre.file_system.file_system_id,
+        storage.lustre.file_system_id,
         capacity_gib=wanted.lustre.capacity_gib,
         throughput_mb_s_per_tib=wanted.lustre.throughput_mb_s_per_tib,
     )
-    if storage.home:
-        yield watch_open_zfs(storage.home.file_system_id, storage.home.root_volume_id)
+    if storage.own_home:
+        yield watch_open_zfs(storage.own_home.file_system_id, storage.own_home.root_volume_id)
     if storage.accounting_database and wanted.accounting_database:
         yield watch_accounting_database(
             storage.accounting_database.instance.instance_identifier,

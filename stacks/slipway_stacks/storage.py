@@ -11,13 +11,17 @@ from constructs import Construct
 from neuron_constructs.accounting_database import AccountingDatabase, AccountingDatabaseProps
 from neuron_constructs.bucket_access import PARALLELCLUSTER_PATH, BucketAccess, allow_reading_by_roles, deny_changes
 from neuron_constructs.buckets import PrivateBucket, PrivateBucketProps
-from neuron_constructs.lustre import DataRepository, Lustre, LustreProps
+from neuron_constructs.cluster.shared_storage import SharedFileSystem
+from neuron_constructs.lustre import DataRepository, Lustre, LustreMount, LustreProps
 from neuron_constructs.object_access_trail import ObjectAccessTrail
 from neuron_constructs.open_zfs import OpenZfsHome, OpenZfsHomeProps
 from neuron_constructs.provided_functions import own_provided_functions
 from slipway.config.environment import Environment
+from slipway.config.existing import existing_nfs, existing_storage
 from slipway.config.inference import LustreSource
+from slipway.config.storage import Home
 from slipway_stacks.environment_stack import EnvironmentStack
+from slipway_stacks.settings.existing import lustre_mount, shared_file_system
 from slipway_stacks.settings.lifetimes import (
     database_removal_policy,
     home_lifecycle,
@@ -39,11 +43,18 @@ class StorageStack(EnvironmentStack):
     persistent lifecycle `cdk destroy` keeps file systems and buckets, and a last snapshot of the database.
     """
 
-    data_bucket: s3.Bucket
-    checkpoint_bucket: s3.Bucket
-    model_bucket: s3.Bucket
-    lustre: Lustre
-    home: OpenZfsHome | None
+    data_bucket: s3.IBucket
+    checkpoint_bucket: s3.IBucket
+    model_bucket: s3.IBucket
+    lustre: LustreMount
+    home: SharedFileSystem | None
+    own_home: OpenZfsHome | None
+    """/home where it is a file system of this stack's."""
+
+    shared_directories: Mapping[str, SharedFileSystem]
+    client_security_group_ids: tuple[str, ...]
+    """Groups of which nodes must be members to mount all that."""
+
     accounting_database: AccountingDatabase | None
     node_policy: BucketAccess
     publisher_policy: BucketAccess
@@ -81,19 +92,25 @@ class StorageStack(EnvironmentStack):
         self._vpc = vpc
         self._access_log_bucket = access_log_bucket
         training_subnet = private_subnets[environment.network.training_availability_zone_id]
-        self.data_bucket = self._bucket("Data")
-        self.checkpoint_bucket = self._bucket("Checkpoints")
+        existing = environment.storage.existing_buckets
+        self.data_bucket = self._bucket("Data", existing.data)
+        self.checkpoint_bucket = self._bucket("Checkpoints", existing.checkpoints)
         # Events of what is served, for the inference stack's rules.
-        self.model_bucket = self._bucket("Models", tells_of_changes=environment.inference is not None)
-        self.lustre = self._lustre(training_subnet)
-        self.home = self._home(training_subnet)
+        serves = environment.inference is not None
+        self.model_bucket = self._bucket("Models", existing.models, tells_of_changes=serves)
+        self.lustre = self._lustre_mount(training_subnet)
+        self._mount_nfs(training_subnet)
         self.accounting_database = self._accounting_database(tuple(private_subnets.values()))
         self._allow_access_to_buckets()
         self._record_object_access()
         self._say_where_data_goes()
+        for existing_resource in existing_storage(environment.storage):
+            self.use_existing(*existing_resource)
         own_provided_functions(self, retention=log_retention(environment))
 
-    def _bucket(self, role: str, *, tells_of_changes: bool = False) -> s3.Bucket:
+    def _bucket(self, role: str, existing: str | None, *, tells_of_changes: bool = False) -> s3.IBucket:
+        if existing:
+            return s3.Bucket.from_bucket_name(self, role, existing)
         return PrivateBucket(
             self,
             role,
@@ -125,8 +142,11 @@ class StorageStack(EnvironmentStack):
         ):
             cdk.CfnOutput(self, name, value=bucket.bucket_name, description=description)
 
-    def _lustre(self, subnet: ec2.ISubnet) -> Lustre:
+    def _lustre_mount(self, subnet: ec2.ISubnet) -> LustreMount:
         wanted = self._environment.storage.lustre
+        if wanted.existing:
+            return lustre_mount(wanted.existing, self.region)
+        existing = self._environment.storage.existing_buckets
         return Lustre(
             self,
             "Lustre",
@@ -136,7 +156,13 @@ class StorageStack(EnvironmentStack):
                 capacity_gib=wanted.capacity_gib,
                 throughput_mb_s_per_tib=wanted.throughput_mb_s_per_tib,
                 data_repositories=(
-                    DataRepository(name="DataRepository", path="/data", bucket=self.data_bucket, direction="both"),
+                    DataRepository(
+                        name="DataRepository",
+                        path="/data",
+                        bucket=self.data_bucket,
+                        direction="both",
+                        follows_bucket=existing.data is None,
+                    ),
                     DataRepository(
                         name="CheckpointRepository",
                         path="/checkpoints",
@@ -148,7 +174,7 @@ class StorageStack(EnvironmentStack):
                 keeps_buckets=storage_lifecycle(self._environment) == "persistent",
                 removal_policy=removal_policy(lustre_lifecycle(self._environment)),
             ),
-        )
+        ).mount
 
     def _model_repositories(self) -> Iterator[DataRepository]:
         """Yield the models' folder, where inference hosts read it from this file system."""
@@ -158,10 +184,22 @@ class StorageStack(EnvironmentStack):
                 name="ModelRepository", path=MODELS_ON_LUSTRE, bucket=self.model_bucket, direction="import"
             )
 
-    def _home(self, subnet: ec2.ISubnet) -> OpenZfsHome | None:
-        wanted = self._environment.storage.home
-        if wanted is None:
-            return None
+    def _mount_nfs(self, subnet: ec2.ISubnet) -> None:
+        """Find out what nodes mount over NFS, and which groups let them mount anything."""
+        storage = self._environment.storage
+        existing = existing_nfs(storage)
+        mounted = {name: shared_file_system(file_system) for name, file_system in existing.items()}
+        groups = [file_system.client_security_group_id for file_system in existing.values()]
+        self.own_home = None
+        if storage.home and not storage.home.existing:
+            self.own_home = self._home(subnet, storage.home)
+            mounted["home"] = SharedFileSystem(type="FsxOpenZfs", id=self.own_home.root_volume_id)
+            groups.append(self.own_home.client_security_group.security_group_id)
+        self.home = mounted.pop("home", None)
+        self.shared_directories = mounted
+        self.client_security_group_ids = tuple(dict.fromkeys((self.lustre.client_security_group_id, *groups)))
+
+    def _home(self, subnet: ec2.ISubnet, wanted: Home) -> OpenZfsHome:
         return OpenZfsHome(
             self,
             "Home",
@@ -207,7 +245,8 @@ class StorageStack(EnvironmentStack):
         self._allow_publishing()
         self.model_reader = BucketAccess(self, "ModelReader", description="Slipway: inference hosts read models")
         self.model_reader.allow_reading(self.model_bucket)
-        allow_reading_by_roles(self.model_bucket, self._environment.storage.model_readers)
+        if isinstance(self.model_bucket, s3.Bucket):
+            allow_reading_by_roles(self.model_bucket, self._environment.storage.model_readers)
         kubernetes = self._environment.kubernetes
         self.team_policies = (
             {team.name: self._team_policy(team.name) for team in kubernetes.teams} if kubernetes else {}
@@ -228,7 +267,8 @@ class StorageStack(EnvironmentStack):
         self.publisher_role = self._publisher_role()
         cluster_roles = f"arn:{cdk.Aws.PARTITION}:iam::{cdk.Aws.ACCOUNT_ID}:role{PARALLELCLUSTER_PATH}*"
         publisher = [self.publisher_role.role_arn] if self.publisher_role else []
-        deny_changes(self.model_bucket, [cluster_roles, *publisher])
+        if isinstance(self.model_bucket, s3.Bucket):
+            deny_changes(self.model_bucket, [cluster_roles, *publisher])
 
     def _publisher_role(self) -> iam.Role | None:
         """Return the role that jobs on Slurm take to publish: CloudTrail then says which run did.

@@ -17,6 +17,7 @@ from neuron_constructs.cluster.node_access import NodeAccess, NodeRole
 from neuron_constructs.cluster.node_bounds import fleet_bounds, node_bounds, session_log_bounds
 from neuron_constructs.cluster.node_images import NodeImages, NodeImagesProps
 from neuron_constructs.cluster.node_scripts import NodeScripts, NodeScriptsProps
+from neuron_constructs.customer_key import head_node_key_policy
 from neuron_constructs.log_groups import list_log_groups_command
 from neuron_constructs.provided_functions import own_provided_functions
 from neuron_constructs.session_manager import (
@@ -101,11 +102,7 @@ class TrainingStack(EnvironmentStack):
         script_policy.allow_reading(script_bucket, f"{SCRIPT_PREFIX}/*")
         access = NodeAccess(
             subnet_id=subnet_id,
-            client_security_group_ids=tuple(
-                mounted.client_security_group.security_group_id
-                for mounted in (storage.lustre, storage.home)
-                if mounted is not None
-            ),
+            client_security_group_ids=storage.client_security_group_ids,
             policy_arns=self._node_policies(storage.node_policy.arn, script_policy.arn),
             script_bucket=script_bucket.bucket_name,
             script_prefix=SCRIPT_PREFIX,
@@ -165,8 +162,10 @@ class TrainingStack(EnvironmentStack):
         fleet = fleet_bounds(self, "FleetBounds", cluster_name=cluster)
         no_logs = [session_log_bounds(self, "SessionLogBounds", log_group_name=logs.log_group_name)] if logs else []
         everywhere = (*shared, bounds.managed_policy_arn)
+        key = self._environment.kms
+        keys = [head_node_key_policy(self, "KeyPolicy", key_arn=key.key_arn, region=self.region)] if key else []
         return {
-            "head": (*everywhere, sessions.managed_policy_arn),
+            "head": (*everywhere, sessions.managed_policy_arn, *(policy.managed_policy_arn for policy in keys)),
             "login": (*everywhere, sessions.managed_policy_arn, fleet.managed_policy_arn),
             # Nobody opens a session on a compute node: the head node reaches it with SSH.
             "compute": (*everywhere, fleet.managed_policy_arn, *(policy.managed_policy_arn for policy in no_logs)),

@@ -9,6 +9,7 @@ from tests.config.files import MINIMAL, changed, load, problems_of, write
 from tests.config.rule_cases import NETWORK, REGION, STORAGE, TAGS, Case
 from tests.config.rule_cases_access import ACCESS
 from tests.config.rule_cases_endpoint import AUTHENTICATION, ENDPOINT_CASES
+from tests.config.rule_cases_existing import EXISTING
 from tests.config.rule_cases_inference import INFERENCE, ROUTES
 from tests.config.rule_cases_kubernetes import KUBERNETES, NODE_GROUPS
 from tests.config.rule_cases_operations import OPERATIONS
@@ -21,7 +22,17 @@ INFERENCE_CASES = [*INFERENCE, *ROUTES, *SCALING, *ENDPOINT_CASES, *AUTHENTICATI
 KUBERNETES_CASES = [*KUBERNETES, *NODE_GROUPS]
 # test_neuron_drivers.py has other drivers in the facts.
 BROKEN_BY_OTHER_FACTS = {"driver-fits-runtime", "node-driver-fits-training-stack"}
-CASES = [*REGION, *NETWORK, *STORAGE, *CLUSTER_CASES, *KUBERNETES_CASES, *INFERENCE_CASES, *TAGS, *OPERATIONS]
+CASES = [
+    *REGION,
+    *NETWORK,
+    *STORAGE,
+    *EXISTING,
+    *CLUSTER_CASES,
+    *KUBERNETES_CASES,
+    *INFERENCE_CASES,
+    *TAGS,
+    *OPERATIONS,
+]
 EACH_CASE = pytest.mark.parametrize("case", CASES, ids=[f"{case.rule}-{number}" for number, case in enumerate(CASES)])
 
 

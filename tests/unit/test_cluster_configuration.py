@@ -14,7 +14,7 @@ from neuron_constructs.cluster.configuration import (
 )
 from neuron_constructs.cluster.node_access import NodeAccess
 from neuron_constructs.cluster.queues import ComputeResource, Queue
-from neuron_constructs.cluster.shared_storage import SharedStorage, SharedVolume
+from neuron_constructs.cluster.shared_storage import SharedFileSystem, SharedStorage, SharedVolume
 from slipway import facts
 
 TRN1_NODES = ComputeResource(name="trn1", instance_type="trn1.32xlarge", min_count=0, max_count=4, efa=True)
@@ -183,7 +183,9 @@ def test_a_directory_is_handed_on_without_empty_keys() -> None:
 
 def test_home_is_a_volume_of_the_head_node_or_one_of_openzfs() -> None:
     own = cluster_configuration(PROPS)["SharedStorage"]
-    shared = replace(PROPS, shared_storage=replace(PROPS.shared_storage, home="fsvol-1"))
+    shared = replace(
+        PROPS, shared_storage=replace(PROPS.shared_storage, home=SharedFileSystem(type="FsxOpenZfs", id="fsvol-1"))
+    )
     openzfs = cluster_configuration(shared)["SharedStorage"]
 
     assert [share["MountDir"] for share in own] == ["/fsx", "/home", "/apps"]

@@ -38,10 +38,10 @@ def rules(assembly: Assembly, group: str, direction: str) -> Iterator[tuple[Rule
 
 
 @pytest.mark.parametrize("name", WHERE)
-def test_nobody_but_a_member_of_the_client_group_reaches_a_file_system(each_assembly: Assembly, name: str) -> None:
-    found = groups(each_assembly, name)
+def test_nobody_but_a_member_of_the_client_group_reaches_a_file_system(each_own_storage: Assembly, name: str) -> None:
+    found = groups(each_own_storage, name)
     if not found:
-        assert (name, each_assembly.environment.storage.home) == ("Home", None)
+        assert (name, each_own_storage.environment.storage.home) == ("Home", None)
         return
     (servers, _), (clients, _) = found["servers"], found["clients"]
     among_servers = {(("tcp", 988, 1023), servers)} if name == "Lustre" else set()
@@ -50,10 +50,10 @@ def test_nobody_but_a_member_of_the_client_group_reaches_a_file_system(each_asse
     # Lustre's servers connect to their clients too, to take back locks.
     both_ways = name == "Lustre"
 
-    assert set(rules(each_assembly, servers, "Ingress")) == to_clients | among_servers
-    assert set(rules(each_assembly, servers, "Egress")) == (to_clients | among_servers if both_ways else set())
-    assert set(rules(each_assembly, clients, "Egress")) == to_servers
-    assert set(rules(each_assembly, clients, "Ingress")) == (to_servers if both_ways else set())
+    assert set(rules(each_own_storage, servers, "Ingress")) == to_clients | among_servers
+    assert set(rules(each_own_storage, servers, "Egress")) == (to_clients | among_servers if both_ways else set())
+    assert set(rules(each_own_storage, clients, "Egress")) == to_servers
+    assert set(rules(each_own_storage, clients, "Ingress")) == (to_servers if both_ways else set())
 
 
 def test_every_node_of_the_cluster_is_a_client(each_slurm_assembly: Assembly) -> None:

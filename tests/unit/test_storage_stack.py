@@ -13,9 +13,9 @@ def resource_named(assembly: Assembly, resource_type: str, prefix: str) -> Any:
     return resource
 
 
-def test_the_file_system_is_what_the_environment_file_asks_for(each_assembly: Assembly) -> None:
-    wanted = each_assembly.environment.storage.lustre
-    file_system = resource_named(each_assembly, "AWS::FSx::FileSystem", "Lustre")["Properties"]
+def test_the_file_system_is_what_the_environment_file_asks_for(each_own_storage: Assembly) -> None:
+    wanted = each_own_storage.environment.storage.lustre
+    file_system = resource_named(each_own_storage, "AWS::FSx::FileSystem", "Lustre")["Properties"]
 
     assert file_system["FileSystemTypeVersion"] == "2.15"
     assert file_system["StorageCapacity"] == wanted.capacity_gib
@@ -36,10 +36,10 @@ def test_file_systems_and_database_wait_for_no_other_resource_that_takes_long(ea
         assert not any(f'"{other}"' in json.dumps(resources[logical_id]) for other in slow_ids)
 
 
-def test_data_comes_in_and_goes_out_and_checkpoints_go_out(each_assembly: Assembly) -> None:
+def test_data_comes_in_and_goes_out_and_checkpoints_go_out(each_own_storage: Assembly) -> None:
     associations = {
         resource["Properties"]["FileSystemPath"]: resource["Properties"]
-        for resource in each_assembly.resources("storage", "AWS::FSx::DataRepositoryAssociation").values()
+        for resource in each_own_storage.resources("storage", "AWS::FSx::DataRepositoryAssociation").values()
     }
 
     # What users fetch goes to the bucket by FSx, and not with a permission of theirs. What they remove stays there.
@@ -50,7 +50,7 @@ def test_data_comes_in_and_goes_out_and_checkpoints_go_out(each_assembly: Assemb
     assert associations["/data"]["BatchImportMetaDataOnCreate"] is True
     # A checkpoint that a job deletes to make room must stay in the bucket.
     assert associations["/checkpoints"]["S3"] == {"AutoExportPolicy": {"Events": ["NEW", "CHANGED"]}}
-    inference = each_assembly.environment.inference
+    inference = each_own_storage.environment.inference
     reads_models = inference is not None and any(model.source.type == "lustre" for model in inference.models)
     assert set(associations) == {"/data", "/checkpoints"} | ({"/models"} if reads_models else set())
 
@@ -79,9 +79,9 @@ def test_nodes_may_read_data_and_models_and_write_checkpoints_and_no_more(defaul
     assert not any(action.startswith(("s3:DeleteBucket", "s3:PutBucket")) for action in actions)
 
 
-def test_the_buckets_that_people_use_are_outputs(each_assembly: Assembly) -> None:
-    outputs = each_assembly.template("storage")["Outputs"]
-    buckets = each_assembly.resources("storage", "AWS::S3::Bucket")
+def test_the_buckets_that_people_use_are_outputs(each_own_storage: Assembly) -> None:
+    outputs = each_own_storage.template("storage")["Outputs"]
+    buckets = each_own_storage.resources("storage", "AWS::S3::Bucket")
 
     for role in ("Data", "Checkpoint", "Model"):
         assert outputs[f"{role}Bucket"]["Value"]["Ref"] in [name for name in buckets if name.startswith(role)]

@@ -82,7 +82,8 @@ def test_fsx_home_and_apps_are_shared(configuration: dict[str, Any], each_slurm_
     environment = each_slurm_assembly.environment
     keeps = (environment.storage.lifecycle or environment.lifecycle) == "persistent"
 
-    assert set(mounts) == {"/fsx", "/home", "/apps"}
+    further = {directory.path for directory in environment.storage.shared_directories}
+    assert set(mounts) == {"/fsx", "/home", "/apps", *further}
     assert set(mounts["/fsx"]["FsxLustreSettings"]) == {"FileSystemId"}
     assert ("EbsSettings" in mounts["/home"]) is (environment.storage.home is None)
     for mount in [name for name in ("/home", "/apps") if "EbsSettings" in mounts[name]]:

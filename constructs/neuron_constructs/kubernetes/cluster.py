@@ -13,7 +13,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from neuron_constructs.acknowledgements import acknowledge, allow_redundant_depends_on, skip_checkov
+from neuron_constructs.acknowledgements import acknowledge, allow_redundant_depends_on, has_customer_key, skip_checkov
 from neuron_constructs.kubernetes.add_ons import AddOns, AddOnsProps
 from neuron_constructs.kubernetes.core_nodes import CoreNodesProps, core_nodes
 from neuron_constructs.kubernetes.kubectl_functions import own_kubectl_functions
@@ -161,7 +161,7 @@ class KubernetesCluster(Construct):
             # The add-ons below are those of EKS; what it would install instead belongs to nobody.
             bootstrap_self_managed_addons=False,
             cluster_logging=list(eks.ClusterLoggingTypes),
-            secrets_encryption_key=self._secrets_key(),
+            secrets_encryption_key=None if has_customer_key(self) else self._secrets_key(),
             security_group=control_plane,
             kubectl_provider_options=eks.KubectlProviderOptions(
                 kubectl_layer=self._kubectl_layer(), security_group=functions

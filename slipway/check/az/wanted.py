@@ -1,5 +1,6 @@
 """What an environment asks of its Availability Zones, read from its file, whose zones may be missing or wrong."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from pydantic import ValidationError
 from slipway import facts
 from slipway.config import Environment, load_environment
 from slipway.config.document import read_document
+from slipway.config.storage import Storage
 from slipway.config.unreadable import UnreadableDocument
 
 _LUSTRE, _OPEN_ZFS = "FSx for Lustre", "FSx for OpenZFS"
@@ -141,8 +143,16 @@ def _wanted(environment: Environment) -> Wanted:
         reservations=tuple(dict.fromkeys(target for target in targets if target)),
         blocks=tuple(dict.fromkeys((name, count) for name, bought, count in nodes if bought == "capacity_block")),
         spot=tuple(dict.fromkeys(name for name, bought, _ in nodes if bought == "spot")),
-        file_systems=(_LUSTRE, _OPEN_ZFS) if environment.storage.home else (_LUSTRE,),
+        file_systems=tuple(_file_systems(environment.storage)),
         current=None,
         current_others=(),
         others=len(environment.network.other_availability_zone_ids),
     )
+
+
+def _file_systems(storage: Storage) -> Iterator[str]:
+    """Yield what Slipway makes: a file system that is there already is in its zone."""
+    if not storage.lustre.existing:
+        yield _LUSTRE
+    if storage.home and not storage.home.existing:
+        yield _OPEN_ZFS

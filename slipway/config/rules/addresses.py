@@ -11,6 +11,7 @@ from slipway.config.queues import ComputeResource
 from slipway.config.ranges import RESERVED_ADDRESSES
 from slipway.config.rules.kubernetes_addresses import kubernetes_addresses
 from slipway.config.rules.registry import environment_notice, environment_rule
+from slipway.config.storage import Lustre
 from slipway.config.training import Training
 
 _PRIVATE_PREFIX = ("network", "private_subnet_prefix_length")
@@ -34,8 +35,8 @@ def training_subnet_large_enough(environment: Environment) -> Iterator[Finding]:
     needs = {
         **(_cluster_addresses(environment.training) if environment.training else {}),
         **kubernetes_addresses(environment),
-        "/fsx": 1 + -(-environment.storage.lustre.capacity_gib // _FILE_SERVER_GIB),
-        "/home": _OPEN_ZFS_ADDRESSES if environment.storage.home else 0,
+        "/fsx": _lustre_addresses(environment.storage.lustre),
+        "/home": _OPEN_ZFS_ADDRESSES if environment.storage.home and not environment.storage.home.existing else 0,
         "the accounting database": _DATABASE_ADDRESSES if environment.storage.accounting_database else 0,
         "the endpoint": _endpoint_addresses(environment),
     }
@@ -50,6 +51,10 @@ def training_subnet_large_enough(environment: Environment) -> Iterator[Finding]:
             if fitting >= _LARGEST_SUBNET_PREFIX_LENGTH
             else f"Lower the nodes' max_count: a /{_LARGEST_SUBNET_PREFIX_LENGTH} is not enough either.",
         )
+
+
+def _lustre_addresses(lustre: Lustre) -> int:
+    return 0 if lustre.existing else 1 + -(-lustre.capacity_gib // _FILE_SERVER_GIB)
 
 
 @environment_notice

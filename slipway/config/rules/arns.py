@@ -40,6 +40,14 @@ def other_partition(path: Path, arn: str, region: str) -> Iterator[Finding]:
 
 
 @environment_rule
+def key_in_region(environment: Environment) -> Iterator[Finding]:
+    """The KMS key is in the environment's partition and Region."""
+    if environment.kms is not None:
+        fix = "Name a key there: what a Region encrypts, it encrypts with its own keys."
+        yield from other_region(("kms", "key_arn"), environment.kms.key_arn, environment.region, fix)
+
+
+@environment_rule
 def permissions_boundary_in_partition(environment: Environment) -> Iterator[Finding]:
     """The permissions boundary is a policy of the partition `aws`, where the environment's Region is."""
     arn = environment.permissions_boundary_arn

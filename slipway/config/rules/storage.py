@@ -25,6 +25,8 @@ def file_system_zone(environment: Environment) -> str:
 @environment_rule
 def lustre_capacity_step(environment: Environment) -> Iterator[Finding]:
     """The file system's capacity is one that FSx for Lustre sells: 1,200 GiB, 2,400 GiB or a multiple of 2,400."""
+    if environment.storage.lustre.existing:
+        return  # of whatever deployment type
     deployment = facts.lustre_deployment(LUSTRE_DEPLOYMENT)
     capacity, step = environment.storage.lustre.capacity_gib, deployment.capacity_step_gib
     if not deployment.allows_capacity(capacity):
@@ -39,7 +41,7 @@ def lustre_throughput_tier(environment: Environment) -> Iterator[Finding]:
     """The file system's throughput is one of FSx for Lustre's tiers."""
     tiers = facts.lustre_deployment(LUSTRE_DEPLOYMENT).throughputs
     throughput = environment.storage.lustre.throughput_mb_s_per_tib
-    if throughput not in tiers:
+    if throughput not in tiers and not environment.storage.lustre.existing:
         path = ("storage", "lustre", "throughput_mb_s_per_tib")
         yield Finding(
             path, f"FSx for Lustre does not sell this throughput (got {throughput})", f"Write {listed(tiers)}."
@@ -95,9 +97,9 @@ def home_in_one_place(environment: Environment) -> Iterator[Finding]:
 
 @environment_rule
 def slurm_storage_with_cluster(environment: Environment) -> Iterator[Finding]:
-    """/home on FSx for OpenZFS and the accounting database are there with `training` only: Slurm alone uses them."""
-    storage = environment.storage
-    for name, section in {"home": storage.home, "accounting_database": storage.accounting_database}.items():
+    """/home and further directories on file systems, and the accounting database, are for Slurm's nodes alone."""
+    for name in ("home", "shared_directories", "accounting_database"):
+        section = getattr(environment.storage, name)
         if section and environment.training is None:
             message = "only a Slurm cluster uses it"
             yield Finding(("storage", name), message, "Remove it, or add `training`.", at_key=True)

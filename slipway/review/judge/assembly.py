@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from slipway.assembly.existing import existing_in
 from slipway.assembly.stacks import read_artifacts, read_stacks
 
 IMAGE_CONFIGURATIONS = "images/*.yaml"
@@ -15,18 +16,20 @@ def read_assembly(directory: Path) -> dict[str, Any]:
     """Give stacks and uploads of a cloud assembly, in the form that ParallelCluster's side takes.
 
     Returns:
-        `stacks`: name, region, tags and template of each; `uploads`: for each zipped asset, by its object key, the
-        paths of the files in it; `documents`: likewise the text of each image configuration, by its path.
+        `stacks`: name, region, tags and template of each; `existing`: what they use and do not own; `uploads`: for each
+        zipped asset, by its object key, the paths of the files in it; `documents`: likewise the text of each image
+        configuration, by its path.
     """
+    read = read_stacks(directory)
     stacks = [
-        {"name": stack.name, "region": stack.region, "tags": stack.tags, "template": stack.template}
-        for stack in read_stacks(directory)
+        {"name": stack.name, "region": stack.region, "tags": stack.tags, "template": stack.template} for stack in read
     ]
     assets: dict[str, Path] = {}
     for artifact in read_artifacts(directory, "cdk:asset-manifest").values():
         assets |= _zipped_assets(directory, json.loads((directory / artifact["properties"]["file"]).read_text("utf-8")))
     return {
         "stacks": stacks,
+        "existing": [resource.as_metadata for resource in existing_in(read)],
         "uploads": {key: _paths(folder, "*") for key, folder in assets.items()},
         "documents": {
             key: {path: (folder / path).read_text("utf-8") for path in _paths(folder, IMAGE_CONFIGURATIONS)}

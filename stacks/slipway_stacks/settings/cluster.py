@@ -54,9 +54,10 @@ def cluster_settings(
         queues=tuple(_queue(queue, training) for queue in training.queues),
         access=access,
         shared_storage=SharedStorage(
-            lustre_file_system_id=storage.lustre.file_system.file_system_id,
-            home=storage.home.root_volume_id if storage.home else _shared_volume(training.home, environment),
+            lustre_file_system_id=storage.lustre.file_system_id,
+            home=storage.home or _shared_volume(training.home, environment),
             apps=_shared_volume(training.apps, environment),
+            others=storage.shared_directories,
         ),
         scaledown_idletime_minutes=training.scaledown_idletime_minutes,
         kill_wait_seconds=training.kill_wait_seconds,
@@ -81,7 +82,11 @@ def _accounting_database(storage: Storage) -> AccountingDatabase | None:
 
 def _shared_volume(volume: HomeVolume | AppsVolume, environment: Environment) -> SharedVolume:
     policy = volume.deletion_policy or ("snapshot" if storage_lifecycle(environment) == "persistent" else "delete")
-    return SharedVolume(size_gib=volume.size_gib, deletion_policy=_DELETION_POLICIES[policy])
+    return SharedVolume(
+        size_gib=volume.size_gib,
+        deletion_policy=_DELETION_POLICIES[policy],
+        kms_key_arn=environment.kms.key_arn if environment.kms else None,
+    )
 
 
 def _queue(queue: spec.Queue, training: Training) -> Queue:

@@ -23,14 +23,16 @@ def storage_lifecycle(environment: Environment) -> Lifecycle:
 
 
 def lustre_lifecycle(environment: Environment) -> Lifecycle:
-    """Return the lifecycle of /fsx: its own, or storage's."""
+    """Return the lifecycle of /fsx: its own, or storage's. With a file system that is not ours nothing is kept."""
+    if environment.storage.lustre.existing:
+        return "ephemeral"
     return environment.storage.lustre.lifecycle or storage_lifecycle(environment)
 
 
 def home_lifecycle(environment: Environment) -> Lifecycle:
     """Return the lifecycle of /home on OpenZFS: its own, or storage's. Without such a file system nothing is kept."""
     home = environment.storage.home
-    return (home.lifecycle or storage_lifecycle(environment)) if home else "ephemeral"
+    return (home.lifecycle or storage_lifecycle(environment)) if home and not home.existing else "ephemeral"
 
 
 def keeps_file_system(environment: Environment) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from neuron_constructs.inference.model import LocalCopy, MountedBucket, MountedLustre
-from neuron_constructs.lustre import Lustre
+from neuron_constructs.lustre import LustreMount
 from slipway import facts
 from slipway.config import inference as spec
 from slipway.config.scaling import Scaling
@@ -14,7 +14,7 @@ MODELS_ON_LUSTRE = "/models"
 
 
 def model_source(
-    source: spec.Mountpoint | spec.Sync | spec.LustreSource, lustre: Lustre
+    source: spec.Mountpoint | spec.Sync | spec.LustreSource, lustre: LustreMount
 ) -> MountedBucket | LocalCopy | MountedLustre:
     """Return how hosts get the model's files.
 
@@ -29,10 +29,10 @@ def model_source(
             return LocalCopy(volume_gib=volume_gib, throughput_mib_s=throughput_mib_s)
         case spec.LustreSource():
             return MountedLustre(
-                dns_name=lustre.file_system.dns_name,
-                mount_name=lustre.file_system.mount_name,
+                dns_name=lustre.dns_name,
+                mount_name=lustre.mount_name,
                 directory=MODELS_ON_LUSTRE,
-                client_group_id=lustre.client_security_group.security_group_id,
+                client_group_id=lustre.client_security_group_id,
             )
 
 

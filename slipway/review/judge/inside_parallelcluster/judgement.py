@@ -13,6 +13,7 @@ from slipway.review.judge.inside_parallelcluster.answer import Answer, Finding, 
 from slipway.review.judge.inside_parallelcluster.blind_spots import configuration_findings, custom_resource_findings
 from slipway.review.judge.inside_parallelcluster.cluster import Cluster
 from slipway.review.judge.inside_parallelcluster.create_cluster import create_cluster, stringified
+from slipway.review.judge.inside_parallelcluster.existing import make_existing
 from slipway.review.judge.inside_parallelcluster.node_images import image_builds, judge_image_build
 from slipway.review.judge.inside_parallelcluster.references import Stack, UnresolvedReferenceError
 
@@ -40,6 +41,8 @@ def judge(request: Mapping[str, Any]) -> Answer:
         outcome = Outcome([Finding(Level.ERROR, "account", message) for message in account.make_all()])
         try:
             cluster = _cluster(stacks, account)
+            subnet_id = cluster.configuration["HeadNode"]["Networking"]["SubnetId"]
+            make_existing(request.get("existing", ()), cluster.stack.region, subnet_id)
             builds = list(image_builds(stacks, request["documents"], account))
         except UnresolvedReferenceError as problem:
             outcome.findings.append(Finding(Level.ERROR, "references", str(problem)))

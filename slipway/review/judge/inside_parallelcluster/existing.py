@@ -1,0 +1,135 @@
+"""What an environment uses and does not own, made in moto with the ids that the templates name.
+
+It is taken to be as it must be: file systems that let the members of their clients' groups in, a key that may be used.
+Whether it is, `slipway preflight` asks AWS.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import boto3
+from moto.core import DEFAULT_ACCOUNT_ID
+from moto.ec2.models import ec2_backends
+from moto.efs.models import efs_backends
+from moto.fsx.models import fsx_backends
+from moto.kms.models import kms_backends
+
+_ANY_TRAFFIC = "-1"
+
+
+class Neighbourhood:
+    """Where the cluster is: the account that it finds."""
+
+    def __init__(self, region: str, subnet_id: str) -> None:
+        """Find the network.
+
+        Args:
+            region: AWS Region.
+            subnet_id: subnet of the head node, where existing file systems are taken to be.
+        """
+        self.region, self.subnet_id = region, subnet_id
+        self.ec2 = boto3.client("ec2", region_name=region)
+        self.vpc_id: str = self.ec2.describe_subnets(SubnetIds=[subnet_id])["Subnets"][0]["VpcId"]
+        self.servers = self._group("servers")
+
+    def client_group(self, id_: str) -> None:
+        """Make a group whose members the file servers let in."""
+        made = self._group(id_)
+        groups = ec2_backends[DEFAULT_ACCOUNT_ID][self.region].groups[self.vpc_id]
+        group = groups.pop(made)
+        group.id = group.group_id = id_
+        groups[id_] = group
+        for one, other in ((self.servers, id_), (id_, self.servers)):
+            pairs = [{"GroupId": other}]
+            self.ec2.authorize_security_group_ingress(
+                GroupId=one, IpPermissions=[{"IpProtocol": _ANY_TRAFFIC, "UserIdGroupPairs": pairs}]
+            )
+
+    def lustre(self, id_: str) -> None:
+        """Make a file system of FSx for Lustre."""
+        self._file_system("LUSTRE", LustreConfiguration={"DeploymentType": "PERSISTENT_2"}).rename(id_)
+
+    def _file_system(self, kind: str, **configuration: Any) -> "_FileSystem":
+        made = boto3.client("fsx", region_name=self.region).create_file_system(
+            FileSystemType=kind,
+            StorageCapacity=1200,
+            SubnetIds=[self.subnet_id],
+            SecurityGroupIds=[self.servers],
+            **configuration,
+        )["FileSystem"]["FileSystemId"]
+        return _FileSystem(fsx_backends[DEFAULT_ACCOUNT_ID][self.region].file_systems, made)
+
+    def open_zfs(self, volume_id: str) -> None:
+        """Make a file system of FSx for OpenZFS whose root volume has an id."""
+        made = self._file_system(
+            "OPENZFS", OpenZFSConfiguration={"DeploymentType": "SINGLE_AZ_1", "ThroughputCapacity": 64}
+        )
+        made.model.open_zfs_configuration["RootVolumeId"] = volume_id
+
+    def efs(self, id_: str) -> None:
+        """Make a file system of EFS with a mount target in the head node's subnet."""
+        client = boto3.client("efs", region_name=self.region)
+        made = client.create_file_system(CreationToken=id_, Encrypted=True)["FileSystemId"]
+        by_id = efs_backends[DEFAULT_ACCOUNT_ID][self.region].file_systems_by_id
+        model = by_id.pop(made)
+        model.file_system_id = id_
+        by_id[id_] = model
+        client.create_mount_target(FileSystemId=id_, SubnetId=self.subnet_id, SecurityGroups=[self.servers])
+
+    def bucket(self, name: str) -> None:
+        """Make a bucket."""
+        location = {} if self.region == "us-east-1" else {"LocationConstraint": self.region}
+        boto3.client("s3", region_name=self.region).create_bucket(
+            Bucket=name, **({"CreateBucketConfiguration": location} if location else {})
+        )
+
+    def key(self, arn: str) -> None:
+        """Make a key."""
+        made = boto3.client("kms", region_name=self.region).create_key()["KeyMetadata"]["KeyId"]
+        keys = kms_backends[DEFAULT_ACCOUNT_ID][self.region].keys
+        model = keys.pop(made)
+        model.id, model.arn = arn.rpartition("/")[2], arn
+        keys[model.id] = model
+
+    def _group(self, name: str) -> str:
+        group_id: str = self.ec2.create_security_group(GroupName=name, Description=name, VpcId=self.vpc_id)["GroupId"]
+        return group_id
+
+
+class _FileSystem:
+    """A file system in moto's store."""
+
+    def __init__(self, store: dict[str, Any], id_: str) -> None:
+        self._store, self.model = store, store[id_]
+
+    def rename(self, id_: str) -> None:
+        """Give it another id."""
+        old = self.model.file_system_id
+        self.model.file_system_id, self.model.dns_name = id_, self.model.dns_name.replace(old, id_)
+        self._store[id_] = self._store.pop(old)
+
+
+_MAKERS: Mapping[str, Callable[[Neighbourhood, str], None]] = {
+    "EFS file system": Neighbourhood.efs,
+    "FSx for Lustre file system": Neighbourhood.lustre,
+    "FSx for OpenZFS volume": Neighbourhood.open_zfs,
+    "KMS key": Neighbourhood.key,
+    "S3 bucket": Neighbourhood.bucket,
+    "security group": Neighbourhood.client_group,
+}
+"""How each kind is made; of a kind without a row ParallelCluster finds nothing."""
+
+
+def make_existing(existing: Iterable[Mapping[str, str]], region: str, subnet_id: str) -> None:
+    """Make what the templates' metadata name.
+
+    Args:
+        existing: kind and id of each, as `slipway.assembly.existing.ExistingResource` has them.
+        region: the cluster's Region.
+        subnet_id: the head node's subnet.
+    """
+    rows = [row for row in existing if row["kind"] in _MAKERS]
+    if rows:
+        around = Neighbourhood(region, subnet_id)
+        for row in rows:
+            _MAKERS[row["kind"]](around, row["id"])
