@@ -6,7 +6,7 @@ from typing import IO, Annotated
 
 import typer
 
-from slipway.assembly.environment_files import WrongChoiceError, environment_file, folder_name
+from slipway.assembly.environment_files import WrongChoiceError, completed_names, environment_file, folder_name
 from slipway.assembly.folder_lock import FolderTakenError, lock
 from slipway.assembly.synthesis import SynthFailedError, synthesize
 from slipway.project import PROJECT
@@ -31,6 +31,7 @@ _ENVIRONMENT = typer.Option(
     "--environment",
     "-e",
     parser=_checked,
+    autocompletion=completed_names,
     metavar="NAME",
     help="A name in environments/, or a file that ends in .yaml.",
 )

@@ -73,5 +73,14 @@ def environment_names(folder: Path = ENVIRONMENTS) -> list[str]:
     return names
 
 
+def completed_names(incomplete: str) -> list[str]:
+    """Return the names of environments that begin with what a user has typed. A shell completes them."""
+    try:
+        return [name for name in environment_names() if name.startswith(incomplete)]
+    except WrongChoiceError:
+        # A message would land in the middle of the line that the user types; the command itself gives it.
+        return []
+
+
 def _shown(text: str) -> str:
     return repr(text if len(text) <= 80 else f"{text[:77]}...")

@@ -4,11 +4,16 @@ from typing import Annotated
 
 import typer
 
+from slipway.assembly.environment_files import completed_names
 from slipway.console import reports_errors
+
+_Names = Annotated[
+    list[str] | None, typer.Argument(autocompletion=completed_names, help="Environments; all when left out.")
+]
 
 
 @reports_errors()
-def judge(names: Annotated[list[str] | None, typer.Argument(help="Environments; all when left out.")] = None) -> None:
+def judge(names: _Names = None) -> None:
     """Let the real aws-parallelcluster check the clusters of environments. Talks to no AWS.
 
     Exit codes: 0 all pass; 1 one of them fails; 2 nothing was judged.
