@@ -1,14 +1,11 @@
 """What a deployment shows: a line with a bar for each stack on a terminal, a line for each event everywhere else."""
 
-import os
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console, Group
 from rich.live import Live
-from rich.progress_bar import ProgressBar
-from rich.table import Table
 from rich.text import Text
 
 from slipway.assembly.cdk_cli import cut
@@ -16,13 +13,10 @@ from slipway.aws.stacks import StackEvent
 from slipway.catalogue import create_seconds
 from slipway.operate.deploy.watch import StackProgress, Watch
 from slipway.review.report.wording import duration
+from slipway.terminal import Bar, bars, moves
 
 LONG_SECONDS = 120
 """A resource that takes longer than this on average has lines of its own where nothing moves."""
-
-_BAR_WIDTH = 16
-_WIDTH_OF_BARS = 72
-"""A narrower terminal has the numbers alone."""
 
 _WORDS = {
     "": "waits",
@@ -40,10 +34,10 @@ class Display:
     """Shows one deployment."""
 
     def __init__(self, console: Console, watch: Watch) -> None:
-        """Show on a console; lines move on a terminal only, and not on one of a CI system (variable `CI`)."""
+        """Show on a console; lines move where they may (`slipway.terminal.moves`)."""
         self._console = console
         self._watch = watch
-        self._moving = console.is_terminal and not console.is_dumb_terminal and not os.environ.get("CI")
+        self._moving = moves(console)
         self._live: Live | None = None
         self._began = time.monotonic()
         self.silence = ""
@@ -77,26 +71,13 @@ class Display:
         return duration(round(time.monotonic() - self._began) or 1)
 
     def _table(self) -> Group:
-        table = Table.grid(padding=(0, 1))
-        table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
-        for _ in range(3):
-            table.add_column(no_wrap=True)
-        for stack in self._watch.stacks:
-            bar = _bar(stack) if self._console.width >= _WIDTH_OF_BARS else ""
-            table.add_row(Text(stack.name), bar, f"{stack.done}/{stack.total}", _state(stack))
-        return Group(table, Text(self._summary(), style="dim"))
+        rows = [Bar(stack.name, stack.done, stack.total, _state(stack), stack.is_done) for stack in self._watch.stacks]
+        return Group(bars(rows, self._console.width), Text(self._summary(), style="dim"))
 
     def _summary(self) -> str:
         left = self._watch.seconds_left
         said = f"{self.elapsed} so far, about {duration(left)} left, ${self._watch.usd_so_far:.2f} by list prices"
         return f"{said}; {self.silence}" if self.silence else said
-
-
-def _bar(stack: StackProgress) -> ProgressBar:
-    is_full = stack.is_done and stack.total == 0
-    return ProgressBar(
-        total=stack.total or 1, completed=1 if is_full else stack.done, width=_BAR_WIDTH, finished_style="green"
-    )
 
 
 def _state(stack: StackProgress) -> Text:

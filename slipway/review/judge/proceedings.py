@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +20,17 @@ from slipway.review.judge.explanations import Explanation
 from slipway.review.judge.inside_parallelcluster.answer import Answer
 from slipway.review.judge.node_images import node_images
 from slipway.review.judge.parallelcluster_process import JudgeFailedError, run_in_parallelcluster
+from slipway.review.judge.progress import Progress
 from slipway.review.judge.verdict import Verdict
+from slipway.review.report.wording import count
 from slipway_emulator.capacity_reservations import CapacityReservation, capacity_reservations
 
 _THREADS = "judge"
+_TICK_SECONDS = 0.2
 
 
 def judge_environments(
-    environments: Sequence[str], explanations: Sequence[Explanation], directory: Path
+    environments: Sequence[str], explanations: Sequence[Explanation], directory: Path, progress: Progress
 ) -> list[Verdict]:
     """Judge several environments side by side, one per processor.
 
@@ -35,13 +38,18 @@ def judge_environments(
         environments: names of files in environments/, without their ending.
         explanations: the accepted warnings.
         directory: where each environment gets a folder for its assembly, request, answer and log.
+        progress: shows what runs.
 
     Raises:
         KeyboardInterrupt: somebody stopped it; every program that ran has ended.
     """
-    with ThreadPoolExecutor(os.cpu_count(), thread_name_prefix=_THREADS) as pool:
+    with progress.shown(), ThreadPoolExecutor(os.cpu_count(), thread_name_prefix=_THREADS) as pool:
         try:
-            verdicts = [pool.submit(judge_environment, name, explanations, directory / name) for name in environments]
+            verdicts = [
+                pool.submit(judge_environment, name, explanations, directory / name, progress) for name in environments
+            ]
+            while wait(verdicts, _TICK_SECONDS).not_done:
+                progress.tick()
             return [verdict.result() for verdict in verdicts]
         except KeyboardInterrupt:
             print("\nstopping", file=sys.stderr, flush=True)
@@ -54,24 +62,29 @@ def judge_environments(
             raise
 
 
-def judge_environment(environment: str, explanations: Sequence[Explanation], directory: Path) -> Verdict:
+def judge_environment(
+    environment: str, explanations: Sequence[Explanation], directory: Path, progress: Progress
+) -> Verdict:
     """Judge one environment in an empty folder."""
     try:
         with lock(directory):
-            return _judge(environment, explanations, directory)
+            return _judge(environment, explanations, directory, progress)
     except FolderTakenError as taken:
         return Verdict(environment, explanations, problem=str(taken))
 
 
-def _judge(environment: str, explanations: Sequence[Explanation], directory: Path) -> Verdict:
+def _judge(environment: str, explanations: Sequence[Explanation], directory: Path, progress: Progress) -> Verdict:
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     try:
-        synthesize(environment, directory / "assembly", directory / "app.log")
+        with progress.step(environment, "cdk synth"):
+            synthesize(environment, directory / "assembly", directory / "app.log")
         assembly = read_assembly(directory / "assembly")
         if not has_cluster(assembly):
             return Verdict(environment, explanations, without_cluster=True)
-        answer = ask_parallelcluster(assembly, directory)
+        images = sum(map(len, assembly["documents"].values()))
+        with progress.step(environment, f"aws-parallelcluster: the cluster, {count(images, 'node image')}"):
+            answer = ask_parallelcluster(assembly, directory)
     except (SynthFailedError, JudgeFailedError) as failure:
         return Verdict(environment, explanations, problem=str(failure))
     return Verdict(environment, explanations, answer)

@@ -12,11 +12,12 @@ from rich.table import Table
 from slipway.review.judge.explanations import Explanation
 from slipway.review.judge.inside_parallelcluster.answer import Outcome
 from slipway.review.judge.verdict import Verdict
+from slipway.terminal import Fitted
 
 
 def print_report(verdicts: Sequence[Verdict], stale: Sequence[Explanation], console: Console) -> None:
     """Print stages and images of every environment, every finding, what was bridged, which explanations are stale."""
-    console.print(_stages(verdicts))
+    console.print(Fitted(_stages(verdicts)))
     images = [image for verdict in verdicts if verdict.answer for image in verdict.answer.outcome.node_images]
     if images:
         console.print(f"Node images whose build it accepts too: {', '.join(images)}")

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import typer
-from rich.console import Console
 
 from slipway.assembly.environment_files import WrongChoiceError, environment_names
 from slipway.bundle import BUNDLE
@@ -11,7 +10,9 @@ from slipway.errors import RefusedError
 from slipway.project import PROJECT
 from slipway.review.judge.explanations import load_explanations, stale
 from slipway.review.judge.proceedings import judge_environments
+from slipway.review.judge.progress import Progress
 from slipway.review.judge.report import print_report, write_report
+from slipway.terminal import screen
 
 DIRECTORY = PROJECT / ".judge"
 
@@ -33,13 +34,13 @@ def run(names: list[str]) -> None:
     if unknown := sorted(set(names) - set(known)):
         raise RefusedError(f"no environment {', '.join(map(repr, unknown))}; there are: {', '.join(known)}")
     explanations = load_explanations()
-    verdicts = judge_environments(names or known, explanations, DIRECTORY)
+    verdicts = judge_environments(names or known, explanations, DIRECTORY, Progress(screen(errors=True)))
     found = [finding for verdict in verdicts for finding, _ in verdict.findings]
     # Only all of Slipway's own environments together can show that an explanation has become stale.
     all_of_ours = PROJECT == BUNDLE and not names
     complete = all_of_ours and all(verdict.answer or verdict.without_cluster for verdict in verdicts)
     left_over = stale(explanations, found) if complete else []
-    print_report(verdicts, left_over, Console())
+    print_report(verdicts, left_over, screen())
     report = DIRECTORY / "report.json"
     write_report(verdicts, left_over, report)
     print(f"\nReport: {report.relative_to(Path.cwd()) if report.is_relative_to(Path.cwd()) else report}")

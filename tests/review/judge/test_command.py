@@ -23,7 +23,7 @@ def judged(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, list[Fi
     """Environments and the findings that the test wants in them; the report goes to a temporary folder."""
     findings: dict[str, list[Finding]] = {}
 
-    def judge(names: Sequence[str], explanations: Sequence[Explanation], _: Path) -> list[Verdict]:
+    def judge(names: Sequence[str], explanations: Sequence[Explanation], *_: object) -> list[Verdict]:
         return [
             Verdict(name, explanations, Answer("3.16.1", [], Outcome(findings[name], template_resources=1)))
             for name in names

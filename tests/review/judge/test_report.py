@@ -53,6 +53,15 @@ def test_terminal_fits_eighty_columns() -> None:
     assert "environment  schema  validators  resources  bytes  open  explained  verdict" in output.getvalue()
 
 
+def test_a_narrow_terminal_has_each_cell_in_a_line_of_its_own() -> None:
+    output = io.StringIO()
+    print_report(VERDICTS, [], Console(file=output, width=40))
+    lines = output.getvalue().splitlines()
+    assert "default" in lines
+    assert "  validators: 7 ran" in lines
+    assert "  verdict: failed" in lines
+
+
 def test_json_has_every_finding_with_its_explanation(tmp_path: Path) -> None:
     path = tmp_path / "new" / "report.json"
     write_report(VERDICTS, [], path)

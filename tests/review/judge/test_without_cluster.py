@@ -9,6 +9,7 @@ from rich.console import Console
 
 from slipway.review.judge import proceedings
 from slipway.review.judge.proceedings import judge_environment
+from slipway.review.judge.progress import Progress
 from slipway.review.judge.report import print_report, write_report
 from slipway.review.judge.verdict import Verdict
 
@@ -20,7 +21,7 @@ def verdict(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Verdict:
     monkeypatch.setattr(proceedings, "synthesize", lambda *_: None)
     monkeypatch.setattr(proceedings, "read_assembly", lambda _: {"stacks": [stack]})
     monkeypatch.setattr(proceedings, "run_in_parallelcluster", lambda *_: pytest.fail("ParallelCluster was asked"))
-    return judge_environment("test", [], tmp_path / "test")
+    return judge_environment("test", [], tmp_path / "test", Progress(Console(quiet=True)))
 
 
 def test_it_passes_without_being_judged(verdict: Verdict) -> None:
