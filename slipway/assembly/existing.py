@@ -1,7 +1,8 @@
 """What an environment uses and does not own: it was there before, and no command changes or deletes it."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from typing import Any
 
 from slipway.assembly.stacks import Stack
 
@@ -21,11 +22,13 @@ class ExistingResource:
             file system`.
         id: how AWS's API names it: an id, a name or an ARN.
         use: what the environment uses it for, for example `/fsx`.
+        facts: what the environment file says of it, by name, for `slipway preflight` to compare.
     """
 
     kind: str
     id: str
     use: str
+    facts: tuple[tuple[str, str | int], ...] = ()
 
     def __str__(self) -> str:
         return f"{self.kind} {self.id} ({self.use})"
@@ -39,12 +42,21 @@ class ExistingResource:
         return arn.endswith((f":{id_}", f"/{id_}"))
 
     @property
-    def as_metadata(self) -> dict[str, str]:
+    def as_metadata(self) -> dict[str, Any]:
         """The mapping for a template's metadata."""
-        return asdict(self)
+        return {
+            "kind": self.kind,
+            "id": self.id,
+            "use": self.use,
+            **({"facts": dict(self.facts)} if self.facts else {}),
+        }
 
 
 def existing_in(stacks: Iterable[Stack]) -> tuple[ExistingResource, ...]:
     """Return what the stacks of an environment use and do not own, each once."""
     rows = (row for stack in stacks for row in stack.template.get("Metadata", {}).get(EXISTING_METADATA, ()))
-    return tuple(dict.fromkeys(ExistingResource(**row) for row in rows))
+    return tuple(
+        dict.fromkeys(
+            ExistingResource(row["kind"], row["id"], row["use"], tuple(row.get("facts", {}).items())) for row in rows
+        )
+    )

@@ -17,16 +17,18 @@ class Existing(NamedTuple):
         kind: what it is, in AWS's words.
         id: how AWS's API names it: an id, a name or an ARN.
         use: what it is used for.
+        facts: what the file says of it, by name.
     """
 
     kind: str
     id: str
     use: str
+    facts: tuple[tuple[str, str | int], ...] = ()
 
 
-def existing_storage(storage: Storage) -> tuple[Existing, ...]:
+def existing_storage(environment: Environment) -> tuple[Existing, ...]:
     """Return the file systems and buckets, and the groups of those who mount, each once."""
-    return tuple(dict.fromkeys((*_buckets(storage), *_file_systems(storage))))
+    return tuple(dict.fromkeys((*_buckets(environment), *_file_systems(environment))))
 
 
 def existing_key(environment: Environment) -> tuple[Existing, ...]:
@@ -42,19 +44,27 @@ def existing_nfs(storage: Storage) -> dict[str, ExistingOpenZfs | ExistingEfs]:
     return existing
 
 
-def _buckets(storage: Storage) -> Iterator[Existing]:
-    for use, name in storage.existing_buckets:
+def _buckets(environment: Environment) -> Iterator[Existing]:
+    for use, name in environment.storage.existing_buckets:
         if name:
-            yield Existing(BUCKET, name, use)
+            # The endpoint's functions act when a served version changes.
+            told = use == "models" and environment.inference is not None
+            yield Existing(BUCKET, name, use, (("events", "EventBridge"),) if told else ())
 
 
-def _file_systems(storage: Storage) -> Iterator[Existing]:
+def _file_systems(environment: Environment) -> Iterator[Existing]:
+    storage, zone = environment.storage, environment.network.training_availability_zone_id
     if lustre := storage.lustre.existing:
-        yield Existing(LUSTRE, lustre.file_system_id, "/fsx")
+        facts = {
+            "mount_name": lustre.mount_name,
+            "capacity_gib": storage.lustre.capacity_gib,
+            "throughput_mb_s_per_tib": storage.lustre.throughput_mb_s_per_tib,
+        }
+        yield Existing(LUSTRE, lustre.file_system_id, "/fsx", (*facts.items(), ("zone", zone)))
         yield Existing(SECURITY_GROUP, lustre.client_security_group_id, "clients of file systems")
     for name, shared in existing_nfs(storage).items():
         if isinstance(shared, ExistingOpenZfs):
-            yield Existing(OPEN_ZFS, shared.volume_id, f"/{name}")
+            yield Existing(OPEN_ZFS, shared.volume_id, f"/{name}", (("zone", zone),))
         else:
-            yield Existing(EFS, shared.file_system_id, f"/{name}")
+            yield Existing(EFS, shared.file_system_id, f"/{name}", (("zone", zone),))
         yield Existing(SECURITY_GROUP, shared.client_security_group_id, "clients of file systems")

@@ -49,13 +49,14 @@ class EnvironmentStack(cdk.Stack):
             use_customer_key(self, environment.kms.key_arn)
         self._existing: list[ExistingResource] = []
 
-    def use_existing(self, kind: str, id_: str, use: str) -> None:
+    def use_existing(self, kind: str, id_: str, use: str, facts: tuple[tuple[str, str | int], ...] = ()) -> None:
         """Say in the template that the stack uses what was there before it, for the commands that read the assembly.
 
         Args:
             kind: what it is, in AWS's words, for example `VPC`.
             id_: its id, name or ARN.
             use: what it is used for, for example `the network of the environment`.
+            facts: what the environment file says of it, by name.
         """
-        self._existing.append(ExistingResource(kind, id_, use))
+        self._existing.append(ExistingResource(kind, id_, use, facts))
         self.add_metadata(EXISTING_METADATA, [existing.as_metadata for existing in self._existing])

@@ -104,7 +104,7 @@ class StorageStack(EnvironmentStack):
         self._allow_access_to_buckets()
         self._record_object_access()
         self._say_where_data_goes()
-        for existing_resource in existing_storage(environment.storage):
+        for existing_resource in existing_storage(environment):
             self.use_existing(*existing_resource)
         own_provided_functions(self, retention=log_retention(environment))
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from slipway.assembly.existing import ExistingResource, existing_in
 from slipway.assembly.instances import InstanceGroup, instance_groups
 from slipway.assembly.stacks import CLUSTER_TYPE, ENVIRONMENT_TAG, NoAssemblyError, Stack, read_stacks
 from slipway.config.problems import near_names
@@ -42,6 +43,10 @@ class Needs:
     def account(self) -> str | None:
         """Id of the AWS account that the environment file names; None when it names none."""
         return self.stacks[0].account
+
+    def existing(self, *kinds: str) -> Iterator[ExistingResource]:
+        """Yield what the chosen stacks use and do not own, of these kinds."""
+        return (resource for resource in existing_in(self.stacks) if resource.kind in kinds)
 
     @property
     def slurm_clusters(self) -> tuple[str, ...]:

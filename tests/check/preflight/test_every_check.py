@@ -17,13 +17,18 @@ from tests.check.preflight.conftest import NeedsFactory
 from tests.check.preflight.handmade import OTHERS, handmade, resources_of_stack, standing_stack
 from tests.check.preflight.well import REPLIES, limits
 
-ENVIRONMENTS = ("default", "team", "kubernetes", "ultracluster", "public")
+ENVIRONMENTS = ("default", "team", "kubernetes", "ultracluster", "public", "existing")
 ASKING = sorted(check.id for check in CHECKS.values() if check.actions)
 REFUSALS = ("AccessDenied", "UnauthorizedOperation", "ThrottlingException", "SlowDown")
-ONLY_WITH_OTHER_RESOURCES = frozenset({"PF09", "PF10", "PF12", "PF13", "PF14", "PF15", "PF16", "PF19", "PF20"})
+ONLY_WITH_OTHER_RESOURCES = frozenset(
+    {"PF09", "PF10", "PF12", "PF13", "PF14", "PF15", "PF16", "PF19", "PF20", "PF25", "PF26", "PF27"}
+)
 """Checks with actions for what the environments here do not have."""
 
 _IAM_NAMES = {
+    "s3:GetBucketEncryption": "s3:GetEncryptionConfiguration",
+    "s3:GetBucketNotificationConfiguration": "s3:GetBucketNotification",
+    "s3:GetPublicAccessBlock": "s3:GetBucketPublicAccessBlock",
     "s3:HeadBucket": "s3:ListBucket",
     "s3:HeadObject": "s3:GetObject",
     "s3:ListObjectsV2": "s3:ListBucket",

@@ -1,0 +1,121 @@
+"""PF27: the customer's key can be used, by the services and roles that will."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from slipway.assembly.stacks import CLUSTER_TYPE
+from slipway.aws.account import Account
+from slipway.check.preflight.answer import Answer
+from slipway.check.preflight.check import check
+from slipway.check.preflight.needs import Needs
+from slipway.config.existing import KEY
+
+_Answer = partial(Answer, check="PF27")
+
+
+@dataclass(frozen=True)
+class _User:
+    """Who needs a statement in the key's policy, because no policy of a role can give it.
+
+    Attributes:
+        who: for people.
+        principal: what the statement's principal or condition has in it.
+        types: resource types with which it is needed.
+    """
+
+    who: str
+    principal: str
+    types: Sequence[str]
+
+
+_USERS = (
+    _User("roles by their own policies", ":root", ("AWS::IAM::ManagedPolicy", "AWS::IAM::Policy")),
+    _User("CloudWatch Logs", "logs.{region}.amazonaws.com", ("AWS::Logs::LogGroup",)),
+    _User("CloudWatch alarms", "cloudwatch.amazonaws.com", ("AWS::SNS::Topic",)),
+    _User("AWS Budgets", "budgets.amazonaws.com", ("AWS::Budgets::Budget",)),
+    _User("AWS CloudTrail", "cloudtrail.amazonaws.com", ("AWS::CloudTrail::Trail",)),
+    _User(
+        "EC2 Auto Scaling",
+        "AWSServiceRoleForAutoScaling",
+        ("AWS::AutoScaling::AutoScalingGroup", "AWS::EKS::Nodegroup"),
+    ),
+    _User("FSx for Lustre", "AWSServiceRoleForFSxS3Access", ("AWS::FSx::DataRepositoryAssociation",)),
+    _User("ParallelCluster", "role/parallelcluster/", (CLUSTER_TYPE,)),
+)
+
+
+@check(
+    "PF27",
+    "the customer-managed key",
+    stage="existence",
+    prevents="`AccessDenied` of KMS in the middle of a deployment, logs and alarms that say nothing.",
+    actions=("ec2:GetEbsDefaultKmsKeyId", "kms:DescribeKey", "kms:GetKeyPolicy"),
+)
+def customer_key(needs: Needs, account: Account) -> Iterator[Answer]:
+    """Look at the key, at its policy as far as that can be read, and at the default key of the nodes' root volumes."""
+    for key in needs.existing(KEY):
+        subject = f"KMS key {key.id}"
+        try:
+            found = account.client("kms").describe_key(KeyId=key.id)["KeyMetadata"]
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "NotFoundException":
+                raise
+            message, fix = f"{needs.region} has no such key", "name the right key in `kms.key_arn`"
+            yield _Answer(status="failed", subject=subject, message=message, fix=fix)
+            continue
+        problems = list(_unfit(found))
+        if problems:
+            fix = "name an enabled symmetric key of your own"
+            yield _Answer(status="failed", subject=subject, message="; ".join(problems), fix=fix)
+            continue
+        yield _Answer(status="passed", subject=subject, message="it is enabled, symmetric and the account's own")
+        policy = json.loads(account.client("kms").get_key_policy(KeyId=key.id, PolicyName="default")["Policy"])
+        yield from _users(policy, needs)
+        yield from _root_volumes(key.id, needs, account)
+
+
+def _unfit(found: Mapping[str, Any]) -> Iterator[str]:
+    wanted = {
+        "KeyState": "Enabled",
+        "KeyManager": "CUSTOMER",
+        "KeyUsage": "ENCRYPT_DECRYPT",
+        "KeySpec": "SYMMETRIC_DEFAULT",
+    }
+    yield from (f"its {name} is {found[name]}, not {value}" for name, value in wanted.items() if found[name] != value)
+
+
+def _users(policy: Mapping[str, Any], needs: Needs) -> Iterator[Answer]:
+    allowed = [json.dumps(row) for row in policy["Statement"] if row["Effect"] == "Allow"]
+    for user in _USERS:
+        if not any(needs.resources(*user.types)):
+            continue
+        principal = user.principal.format(region=needs.region)
+        subject = f"key policy, {user.who}"
+        if any(principal in statement for statement in allowed):
+            yield _Answer(status="passed", subject=subject, message=f"a statement allows {principal}")
+        else:
+            message = f"no statement allows {principal}, whom no policy of a role can let use the key"
+            fix = "add the statement for it of docs/existing-resources.md to the key's policy"
+            yield _Answer(status="failed", subject=subject, message=message, fix=fix)
+
+
+def _root_volumes(key: str, needs: Needs, account: Account) -> Iterator[Answer]:
+    """ParallelCluster takes no key for root volumes: they have the account's default one."""
+    if not needs.slurm_clusters:
+        return
+    default = account.client("ec2").get_ebs_default_kms_key_id()["KmsKeyId"]
+    if default in {key, key.rpartition("/")[2]}:
+        yield _Answer(status="passed", subject="default key of EBS", message="the nodes' root volumes have the key")
+        return
+    yield _Answer(
+        status="warning",
+        subject="default key of EBS",
+        message=f"it is {default}; the cluster nodes' root volumes have it, for ParallelCluster takes no key for them",
+        fix=f"to use the key there, for all new volumes of the account in {needs.region}:\n"
+        f"aws ec2 modify-ebs-default-kms-key-id --region {needs.region} --kms-key-id {key}",
+    )
