@@ -48,6 +48,19 @@ class Assembly:
         """Names of the stacks, without nested ones."""
         return frozenset(stack.name for stack in self.stacks)
 
+    def resource_counts(self) -> dict[str, int]:
+        """How many resources each stack has."""
+        return {stack.name: len(stack.template.get("Resources", {})) for stack in self.stacks}
+
+    def changed_counts(self, other: "Assembly") -> dict[str, int]:
+        """How many resources of each stack are not the same in the other assembly, for stacks that have such."""
+        theirs = {stack.name: stack.template.get("Resources", {}) for stack in other.stacks}
+        counts = {}
+        for stack in self.stacks:
+            ours, before = stack.template.get("Resources", {}), theirs.get(stack.name, {})
+            counts[stack.name] = sum(ours.get(name) != before.get(name) for name in ours.keys() | before.keys())
+        return {name: number for name, number in counts.items() if number}
+
     def stacks_that_differ(self, other: "Assembly") -> frozenset[str]:
         """Names of the stacks whose resources are not the same in the other assembly."""
         theirs = {stack.name: stack.template.get("Resources") for stack in other.stacks}

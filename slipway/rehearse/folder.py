@@ -27,6 +27,16 @@ class RunFolder:
         return self.root / "report.json"
 
     @property
+    def text_report(self) -> Path:
+        """All of the report as text."""
+        return self.root / "report.txt"
+
+    @property
+    def page(self) -> Path:
+        """All of the report as an HTML page."""
+        return self.root / "report.html"
+
+    @property
     def assembly(self) -> Path:
         """Cloud assembly of the environment."""
         return self.root / "assembly"

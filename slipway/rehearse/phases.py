@@ -1,6 +1,7 @@
 """The phases of a rehearsal, in order. Each does one thing, checks it, and says what it saw in one line."""
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,8 +16,9 @@ from slipway.rehearse.errors import RehearsalError
 from slipway.rehearse.inventory import Inventory, added, take_inventory
 from slipway.rehearse.isolation import only_variables
 from slipway.rehearse.ledger import ResourceEntry
-from slipway.rehearse.leftovers import Leftover, classify
+from slipway.rehearse.leftovers import Leftover, classify, deployed
 from slipway.rehearse.session import Emulated, Session
+from slipway.rehearse.work import Work
 
 _MOST_NAMED = 8
 _CHANGES = ("create", "update", "replace", "delete")
@@ -73,6 +75,7 @@ def deploy(session: Session) -> str:
     """Deploy all stacks for the first time and keep their outputs."""
     emulated, assembly = _emulated(session), _assembly(session)
     start = len(emulated.ledger.entries)
+    session.work = Work(assembly.resource_counts(), start)
     session.cdk.deploy("deploy", emulated.variables, assembly.folder, session.folder.outputs)
     session.outputs = json.loads(session.folder.outputs.read_text(encoding="utf-8"))
     created = [entry for entry in _new_resources(emulated, start) if entry.action == "create"]
@@ -133,6 +136,7 @@ def update(session: Session) -> str:
     expected, changed = _expected_change(session)
     emulated = _emulated(session)
     start = len(emulated.ledger.entries)
+    session.work = Work(changed.changed_counts(_assembly(session)), start)
     session.cdk.deploy("update", emulated.variables, changed.folder, session.folder.outputs)
     entries = [entry for entry in _new_resources(emulated, start) if entry.action in _CHANGES]
     touched = {entry.stack for entry in entries} & changed.stack_names
@@ -152,8 +156,8 @@ def unprotect(session: Session) -> str:
     with only_variables(emulated.variables):
         client = boto3.client("cloudformation")
         try:
-            deployed = {stack["StackName"] for stack in client.describe_stacks()["Stacks"]}
-            for name in deployed.intersection(protected):
+            existing = {stack["StackName"] for stack in client.describe_stacks()["Stacks"]}
+            for name in existing.intersection(protected):
                 client.update_termination_protection(EnableTerminationProtection=False, StackName=name)
         except (BotoCoreError, ClientError) as error:
             raise PhaseFailedError(f"termination protection stays on: {error}") from error
@@ -164,6 +168,9 @@ def destroy(session: Session) -> str:
     """Destroy all stacks."""
     emulated = _emulated(session)
     start = len(emulated.ledger.entries)
+    standing = Counter(entry.stack for entry in deployed(emulated.ledger.resources()))
+    names = [stack.name for stack in reversed(_assembly(session).stacks)]
+    session.work = Work({name: standing[name] for name in names}, start)
     session.cdk.destroy("destroy", emulated.variables, _assembly(session).folder)
     deleted = [entry for entry in _new_resources(emulated, start) if entry.action == "delete"]
     return f"{len(deleted)} resources deleted"

@@ -1,13 +1,19 @@
-"""Shows what runs now: one moving line on a terminal, plain lines everywhere else."""
+"""Shows what runs now: a moving line and a bar for each stack on a terminal, plain lines everywhere else."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
 from rich.markup import escape
 from rich.text import Text
+
+from slipway.terminal import Bar, bars, moves
+
+_TITLE_WIDTH = 36
+_WIDTH_OF_COLUMNS = 80
+"""On a narrower terminal titles are not padded."""
 
 PLAIN_SECONDS = 15.0
 """How often a phase that still runs says so where the line cannot move."""
@@ -16,10 +22,11 @@ PLAIN_SECONDS = 15.0
 class Progress:
     """The progress display of one run."""
 
-    def __init__(self, console: Console, variables: Mapping[str, str]) -> None:
-        """Show on the console; the line moves only on a terminal that is not a CI system's (variable `CI`)."""
+    def __init__(self, console: Console) -> None:
+        """Show on the console; lines move where they may (`slipway.terminal.moves`)."""
         self._console = console
-        self._moving = console.is_terminal and not console.is_dumb_terminal and not variables.get("CI")
+        self._moving = moves(console)
+        self._bars: Sequence[Bar] = ()
         self._live: Live | None = None
         self._title = self._detail = ""
         self._started = self._said = 0.0
@@ -27,14 +34,14 @@ class Progress:
     @contextmanager
     def phase(self, title: str) -> Iterator[None]:
         """Show that a phase runs, with the time it has taken so far."""
-        self._title, self._detail = title, ""
+        self._title, self._detail, self._bars = title, "", ()
         self._started = self._said = time.monotonic()
         if not self._moving:
             self._say(f"{title} ...")
             yield
             return
         # No refreshing thread: child processes are forked while the line is up.
-        live = Live(get_renderable=self._line, console=self._console, transient=True, auto_refresh=False)
+        live = Live(get_renderable=self._lines, console=self._console, transient=True, auto_refresh=False)
         with live:
             self._live = live
             try:
@@ -42,9 +49,15 @@ class Progress:
             finally:
                 self._live = None
 
-    def tick(self, detail: str | None = None) -> None:
-        """Show the time that has passed and, when there is something new, what the phase does at the moment."""
+    def tick(self, detail: str | None = None, stacks: Sequence[Bar] = ()) -> None:
+        """Show the time that has passed.
+
+        Args:
+            detail: what the phase does at the moment, when there is something new.
+            stacks: how far each stack is, likewise.
+        """
         self._detail = detail or self._detail
+        self._bars = stacks or self._bars
         if self._live is not None:
             self._live.refresh()
             return
@@ -57,17 +70,19 @@ class Progress:
         """Leave one line about a phase that is over; further lines of the detail are indented."""
         first, *more = detail.splitlines() or [""]
         style = {"passed": "green", "failed": "bold red"}.get(outcome, "yellow")
+        width = _TITLE_WIDTH if self._console.width >= _WIDTH_OF_COLUMNS else 0
         self._console.print(
-            f"[{style}]{outcome:<8}[/] {escape(title):<44} {seconds:6.1f} s  {escape(first)}",
+            f"[{style}]{outcome:<8}[/] {escape(title):<{width}} {seconds:6.1f} s  {escape(first)}",
             highlight=False,
             soft_wrap=True,
         )
         for line in more:
             self._say(f"         {line}")
 
-    def _line(self) -> Text:
+    def _lines(self) -> Group:
         seconds = time.monotonic() - self._started
-        return Text(f"running  {self._title}  {seconds:.0f} s  {self._detail}", no_wrap=True, overflow="ellipsis")
+        line = Text(f"running  {self._title}  {seconds:.0f} s  {self._detail}", no_wrap=True, overflow="ellipsis")
+        return Group(line, bars(self._bars, self._console.width))
 
     def _say(self, text: str) -> None:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)

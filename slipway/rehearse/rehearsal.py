@@ -55,8 +55,10 @@ class Rehearsal:
         if not self._may_run(phase):
             return self._finished(phase, "skipped", 0.0, "")
         start = time.monotonic()
+        self._session.work = None
+        title = f"{phase.title} (phase {len(self._results) + 1} of {len(self._phases)})"
         try:
-            with self._session.progress.phase(phase.title):
+            with self._session.progress.phase(title):
                 detail = phase.run(self._session)
         except RehearsalError as error:
             return self._finished(phase, "failed", time.monotonic() - start, str(error))

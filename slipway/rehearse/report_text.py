@@ -1,4 +1,4 @@
-"""Shows a report on the terminal."""
+"""All of a report as tables: the text that is written beside report.json, and what the page shows."""
 
 from pathlib import Path
 
@@ -8,41 +8,41 @@ from rich.table import Table
 
 from slipway.rehearse.report import Report
 
-_PLAIN_WIDTH = 140
+_WIDTH = 140
 _ORIGINS = {"app": "the app", "bootstrap": "cdk bootstrap", "resource": "a resource"}
 
 
-def report_console() -> Console:
-    """Return a console for standard output; wide enough for the tables where there is no terminal to ask."""
-    console = Console()
-    return console if console.is_terminal else Console(width=_PLAIN_WIDTH)
+def write_text(report: Report, file: Path) -> None:
+    """Write the report as text; the verdict is the last line."""
+    with file.open("w", encoding="utf-8") as stream:
+        console = Console(file=stream, width=_WIDTH, color_system=None)
+        for table in tables(report):
+            console.print(table)
+            console.print()
+        console.print(report.verdict, markup=False, highlight=False, soft_wrap=True)
 
 
-def show(report: Report, file: Path, console: Console) -> None:
-    """Print the report; the verdict is the last line.
-
-    Args:
-        report: the report.
-        file: where it is stored as JSON.
-        console: where to print.
-    """
-    for table in (
-        _types(report),
+def tables(report: Report) -> list[Table]:
+    """Return the tables that have rows."""
+    found = (
+        _failures(report),
+        _phases(report),
         _stacks(report),
+        _types(report),
         _outputs(report),
         _not_rehearsed(report),
         _seeds(report),
         _limits(report),
         _leftovers(report),
-        _failures(report),
-    ):
-        if table.row_count:
-            console.print()
-            console.print(table)
-    console.print()
-    console.print(f"report: {file}", markup=False, highlight=False, soft_wrap=True)
-    style = "green" if report.outcome == "passed" else "bold red"
-    console.print(f"[{style}]{escape(report.verdict)}[/]", highlight=False, soft_wrap=True)
+    )
+    return [table for table in found if table.row_count]
+
+
+def _phases(report: Report) -> Table:
+    table = _table("Phases", "phase", "outcome", "seconds", "what was seen")
+    for phase in report.phases:
+        table.add_row(phase.title, phase.outcome, f"{phase.seconds:.1f}", escape(phase.detail))
+    return table
 
 
 def _table(title: str, *columns: str) -> Table:

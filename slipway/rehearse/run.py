@@ -1,6 +1,5 @@
 """One rehearsal of an environment. docs/rehearsal.md explains what that proves."""
 
-import os
 from pathlib import Path
 
 import typer
@@ -15,9 +14,12 @@ from slipway.rehearse.folder import FolderUnusableError, LockedFolder, RunFolder
 from slipway.rehearse.processes import Interrupted, stop_on_signals
 from slipway.rehearse.progress import Progress
 from slipway.rehearse.rehearsal import Rehearsal
-from slipway.rehearse.report_text import report_console, show
+from slipway.rehearse.report_page import write_page
+from slipway.rehearse.report_text import write_text
 from slipway.rehearse.session import Session, Subject
+from slipway.rehearse.summary import print_summary
 from slipway.rehearse.toolchain import SetUpMissingError, Toolchain
+from slipway.terminal import screen
 
 FAILED = 1
 NOT_STARTED = 2
@@ -61,13 +63,15 @@ def run(subject: Subject, toolchain: Toolchain, directory: Path) -> int:
 
 
 def _run_in(folder: RunFolder, subject: Subject, toolchain: Toolchain) -> int:
-    console = report_console()
-    rehearsal = Rehearsal(Session(subject, toolchain, folder, Progress(console, os.environ)))
+    console = screen()
+    rehearsal = Rehearsal(Session(subject, toolchain, folder, Progress(console)))
     report = rehearsal.run()
+    write_text(report, folder.text_report)
+    write_page(report, folder)
     if rehearsal.interrupted_by is not None:
         typer.echo(report.verdict, err=True)
         return STOPPED + rehearsal.interrupted_by
-    show(report, folder.report, console)
+    print_summary(report, folder, console)
     return 0 if report.outcome == "passed" else FAILED
 
 

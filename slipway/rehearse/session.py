@@ -14,6 +14,7 @@ from slipway.rehearse.ledger import Ledger, ResourceEntry
 from slipway.rehearse.leftovers import Leftover
 from slipway.rehearse.progress import Progress
 from slipway.rehearse.toolchain import Toolchain
+from slipway.rehearse.work import Work
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ class Session:
         before: what stood before anything was deployed.
         deployed: what the deployment added.
         leftovers: what is left after everything was destroyed.
+        work: what the phase that runs does to each stack; None where it does nothing to stacks.
     """
 
     subject: Subject
@@ -79,6 +81,7 @@ class Session:
     before: Inventory = field(default_factory=dict)
     deployed: Inventory = field(default_factory=dict)
     leftovers: tuple[Leftover, ...] = ()
+    work: Work | None = None
 
     def __post_init__(self) -> None:
         """Work out what the children may see."""
@@ -137,4 +140,7 @@ class Session:
             self.progress.tick()
             return
         count, last = len(self.emulated.ledger.resources()), news[-1]
-        self.progress.tick(f"{count} resource actions, last: {last.action} {last.stack}/{last.logical_id}")
+        self.progress.tick(
+            f"{count} resource actions, last: {last.action} {last.stack}/{last.logical_id}",
+            self.work.bars(self.emulated.ledger) if self.work else (),
+        )

@@ -33,7 +33,7 @@ def emulated(
     folder = RunFolder(directory / file.stem)
     with LockedFolder(folder):
         subject = Subject(file.stem, file, keeps_data=False)
-        session = Session(subject, Toolchain.of_project(PROJECT), folder, Progress(Console(), {"CI": "1"}))
+        session = Session(subject, Toolchain.of_project(PROJECT), folder, Progress(Console(force_terminal=False)))
         try:
             for phase in until:
                 phase(session)

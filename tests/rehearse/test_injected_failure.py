@@ -43,7 +43,7 @@ def report(folder: RunFolder) -> Report:
         *CLEAN_UP,
     )
     with LockedFolder(folder):
-        session = Session(subject(), Toolchain.of_project(PROJECT), folder, Progress(Console(), {"CI": "1"}))
+        session = Session(subject(), Toolchain.of_project(PROJECT), folder, Progress(Console(force_terminal=False)))
         return Rehearsal(session, plan).run()
 
 

@@ -1,10 +1,20 @@
+import re
 from io import StringIO
 
 import pytest
 from rich.console import Console
+from rich.text import Text
 
 from slipway.rehearse import progress
 from slipway.rehearse.progress import Progress
+from slipway.terminal import Bar
+
+
+@pytest.fixture(autouse=True)
+def no_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("CI", "NO_COLOR"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
 
 
 def console(*, terminal: bool) -> Console:
@@ -18,28 +28,41 @@ def shown(target: Console) -> str:
 
 def test_on_a_terminal_one_line_moves() -> None:
     target = console(terminal=True)
-    display = Progress(target, {"TERM": "xterm"})
+    display = Progress(target)
     with display.phase("cdk deploy --all"):
         display.tick("3 resource actions, last: create network/Vpc[0]")
     assert "running" in shown(target)
     assert "last: create network/Vpc[0]" in shown(target)
 
 
-@pytest.mark.parametrize(("terminal", "variables"), [(False, {}), (True, {"CI": "true"})])
+@pytest.mark.parametrize(
+    ("terminal", "variables"),
+    [(False, {}), (True, {"CI": "true"}), (True, {"NO_COLOR": "1"}), (True, {"TERM": "dumb"})],
+)
 def test_elsewhere_plain_lines_tell_that_it_goes_on(
     monkeypatch: pytest.MonkeyPatch, terminal: bool, variables: dict[str, str]
 ) -> None:
     monkeypatch.setattr(progress, "PLAIN_SECONDS", 0.0)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
     target = console(terminal=terminal)
-    display = Progress(target, variables)
+    display = Progress(target)
     with display.phase("cdk deploy --all"):
         display.tick("3 resource actions")
     assert shown(target) == "cdk deploy --all ...\n  0 s  3 resource actions\n"
 
 
+def test_a_bar_for_each_stack_shows_how_far_it_is() -> None:
+    target = console(terminal=True)
+    display = Progress(target)
+    with display.phase("cdk deploy --all"):
+        display.tick("", [Bar("slipway-small-network", 3, 41, Text("works"), is_over=False)])
+    assert re.search("slipway-small-network +━.* 3/41 +works", shown(target))
+
+
 def test_a_line_stays_for_each_phase_with_its_reason() -> None:
     target = console(terminal=False)
-    Progress(target, {}).finished("failed", "cdk deploy --all", 12.34, "it ended\nSubnet: [bold] no")
+    Progress(target).finished("failed", "cdk deploy --all", 12.34, "it ended\nSubnet: [bold] no")
     first, second = shown(target).splitlines()
     assert first.startswith("failed   cdk deploy --all")
     assert first.endswith("12.3 s  it ended")

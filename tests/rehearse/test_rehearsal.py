@@ -1,11 +1,14 @@
 """The whole driver, with a CDK CLI and an emulator that do what the test says."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
+from markupsafe import escape
 
 from slipway.rehearse import phases, processes
+from slipway.rehearse.folder import RunFolder
 from slipway.rehearse.inventory import Inventory
 from slipway.rehearse.isolation import ACCOUNT
 from slipway.rehearse.report import Report
@@ -20,6 +23,7 @@ from tests.rehearse.fakes import (
     subject,
 )
 
+CONTROL_CHARACTERS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
 NETWORK, TRAINING = "slipway-default-network", "slipway-default-training"
 STACKS = assembly_files({NETWORK: {"Vpc": {}}, TRAINING: {"Cluster": {"Nodes": 4}}})
 CHANGED = assembly_files({NETWORK: {"Vpc": {}}, TRAINING: {"Cluster": {"Nodes": 5}}})
@@ -79,10 +83,43 @@ def test_a_rehearsal_that_passes(stage: Stage, capsys: pytest.CaptureFixture[str
     assert report.verdict == (
         "rehearsal passed: 2 stacks, 2 resources created, 2 destroyed, nothing left but 1 documented leftover"
     )
-    assert capsys.readouterr().out.splitlines()[-1] == report.verdict
+    said = capsys.readouterr().out
+    assert said.splitlines()[-1] == report.verdict
+    assert "created: 3 resources of 2 types in 3 stacks" in said
+    assert not CONTROL_CHARACTERS.search(said)
     assert report.region == REGION
     assert report.inventory == {"CloudFormation stack": 1, "VPC": 1}
     assert next(stack for stack in report.stacks if stack.name == NETWORK).outputs == {"VpcId": "vpc-1"}
+
+
+def test_text_and_page_have_what_the_terminal_leaves_out(
+    stage: Stage, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    stage.plan_success()
+    _, report = stage.run()
+    passed = [line for line in capsys.readouterr().out.splitlines() if not line.endswith("...")]
+    assert len(passed) <= 25
+    folder = RunFolder(stage.folder / "out" / "default")
+    text, page = folder.text_report.read_text(encoding="utf-8"), folder.page.read_text(encoding="utf-8")
+    assert text.splitlines()[-1] == report.verdict
+    for limit in report.not_rehearsed.limits:
+        assert str(escape(limit)) in page
+        assert limit[:60] in text
+    assert "vpc-1" in page
+    assert not re.search(r"(src|href)=\"(?!#|data:)", page)
+
+
+def test_what_comes_from_the_ledger_is_text_on_the_page(stage: Stage) -> None:
+    stage.plan_until_deploy()
+    reason = "<script>alert(1)</script> [red]Subnet[/]"
+    stage.cdk.then("deploy", exit_code=1, output="no", ledger=[resource("failed", NETWORK, "Subnet", reason=reason)])
+    stage.cdk.then("destroy")
+    stage.inventories += [BOOTSTRAPPED]
+    stage.run()
+    page = RunFolder(stage.folder / "out" / "default").page.read_text(encoding="utf-8")
+    assert "<script>" not in page
+    assert str(escape(reason)) in page
 
 
 def test_synth_has_no_credentials_and_the_rest_has_the_emulator_s(
@@ -136,7 +173,14 @@ def test_a_failed_deployment_is_explained_and_still_destroyed(stage: Stage, caps
     assert found["update"] == found["diff"] == found["inventory"] == "skipped"
     assert found["destroy"] == found["leftovers"] == "passed"
     assert [(failure.logical_id, failure.reason) for failure in report.failures] == [("Subnet", "The CIDR is invalid")]
-    assert "The CIDR is invalid" in capsys.readouterr().out
+    said = capsys.readouterr().out.splitlines()
+    end = said[said.index("") + 1 :]
+    log = stage.folder / "out" / "default" / "logs" / "deploy.log"
+    assert end[0] == f"failed first, in `cdk deploy --all`: {NETWORK}/Subnet (AWS::EC2::Subnet): The CIDR is invalid"
+    assert end[1] == f"read: {log}"
+    assert end[-1] == report.verdict
+    page = (stage.folder / "out" / "default" / "report.html").read_text(encoding="utf-8")
+    assert "The CIDR is invalid" in page.partition("<section")[0]
 
 
 def test_a_second_deployment_that_touches_something_fails(stage: Stage) -> None:

@@ -33,6 +33,9 @@ from slipway.review.report.wording import (
 )
 
 _TEMPLATES = Path(__file__).parent / "templates"
+STYLE_SHEET = _TEMPLATES / "page.css"
+"""The look of all of Slipway's pages."""
+
 _LONGEST_VALUE = 400
 _SEPARATOR = re.compile(r"([/.\]]|::)(?=\w)")
 _VERDICT_TONES: dict[Verdict, str] = {
@@ -121,7 +124,7 @@ def page(plan: Plan, architecture: Architecture, base_architecture: Architecture
             totals=totals(plan.cost, plan.comparison.cost if plan.comparison else None),
             times=_times(plan),
             not_checked=not_checked(plan),
-            style=Markup(_read("page.css") + STYLE.read_text(encoding="utf-8")),
+            style=Markup(STYLE_SHEET.read_text(encoding="utf-8") + STYLE.read_text(encoding="utf-8")),
             effect_words=EFFECT_WORDS,
             verdict_words=VERDICT_WORDS,
             verdict_tones=_VERDICT_TONES,
@@ -157,10 +160,6 @@ def _environment(architecture: Architecture) -> Environment:
         "capitalized": lambda text: text[:1].upper() + text[1:],
     }
     return environment
-
-
-def _read(file_name: str) -> str:
-    return (_TEMPLATES / file_name).read_text(encoding="utf-8")
 
 
 def _sections(plan: Plan) -> list[_Section]:
