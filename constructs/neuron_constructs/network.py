@@ -1,4 +1,4 @@
-"""The VPC: public and private subnets in availability zones that are named by id."""
+"""The VPC, new or existing: public and private subnets in availability zones that are named by id."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -39,6 +39,53 @@ class NetworkProps:
     kept_zone_id: str | None = None
     """Zone id whose private subnet stays, with the VPC, when the stack is destroyed: that of a file system that stays,
     whose network interfaces would keep AWS from deleting them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExistingNetworkProps:
+    """Properties of an `ExistingNetwork`."""
+
+    vpc_id: str
+    """Id of the VPC."""
+
+    cidr: str
+    """IPv4 range of the VPC, for example `10.40.0.0/16`."""
+
+    private_subnet_ids: Mapping[str, str]
+    """A private subnet in each zone, by availability zone id."""
+
+    public_subnet_ids: Mapping[str, str]
+    """A public subnet in each zone, by availability zone id; empty where none is needed."""
+
+
+class ExistingNetwork(Construct):
+    """A VPC that is there already, to be used like a `Network`. It adds no resource and changes none of the VPC's."""
+
+    vpc: ec2.IVpc
+    private_subnets: Mapping[str, ec2.ISubnet]
+    public_subnets: Mapping[str, ec2.ISubnet]
+    nat_gateway_ids: Sequence[str] = ()
+    """None: they are not the environment's to watch."""
+
+    def __init__(self, scope: Construct, id: str, props: ExistingNetworkProps) -> None:  # noqa: A002
+        super().__init__(scope, id)
+        zone_ids = list(props.private_subnet_ids)
+        self.vpc = ec2.Vpc.from_vpc_attributes(
+            self,
+            "Vpc",
+            vpc_id=props.vpc_id,
+            vpc_cidr_block=props.cidr,
+            # The CDK wants names; nothing here asks for them, and a name means another building in every account.
+            availability_zones=zone_ids,
+            private_subnet_ids=list(props.private_subnet_ids.values()),
+            public_subnet_ids=[props.public_subnet_ids[zone] for zone in zone_ids] if props.public_subnet_ids else None,
+        )
+        # Nothing here asks for their route tables.
+        cdk.Annotations.of(self.vpc).acknowledge_warning("@aws-cdk/aws-ec2:noSubnetRouteTableId")
+        self.private_subnets = dict(zip(zone_ids, self.vpc.private_subnets, strict=True))
+        self.public_subnets = (
+            dict(zip(zone_ids, self.vpc.public_subnets, strict=True)) if props.public_subnet_ids else {}
+        )
 
 
 class Network(Construct):

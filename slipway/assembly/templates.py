@@ -13,6 +13,7 @@ from typing import Any
 
 from slipway.assembly.cluster import Cluster
 from slipway.assembly.context import Context, Subnet
+from slipway.assembly.existing_network import existing_network
 from slipway.assembly.sections import Section, UnknownValue, with_open_texts
 from slipway.assembly.stacks import CLUSTER_TYPE
 from slipway.config.problems import Path
@@ -157,6 +158,9 @@ class Templates:
             public = (properties.hint("MapPublicIpOnLaunch") == "true") or tables.get(name) in open_tables
             zone = properties.hint("AvailabilityZoneId")
             yield name, Subnet(zone_id=zone, public=public, addresses=_addresses(properties.hint("CidrBlock")))
+        existing = existing_network(self.templates.values())
+        for subnet in existing.subnets if existing else ():
+            yield subnet.id, Subnet(zone_id=subnet.zone_id, public=subnet.public, addresses=None)
 
     def _open_route_tables(self) -> set[str | None]:
         gateways = {self.reference(stack, name) for stack, name, _ in self._resources("AWS::EC2::InternetGateway")}

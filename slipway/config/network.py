@@ -1,10 +1,39 @@
-"""The `network` section: one VPC with public and private subnets in named availability zones."""
+"""The `network` section: one VPC with public and private subnets in named availability zones, new or existing."""
 
 from typing import Annotated
 
 from pydantic import Field
 
-from slipway.config.section import AvailabilityZoneId, Cidr, Section
+from slipway.config.section import AvailabilityZoneId, Cidr, Form, Section
+
+SubnetId = Annotated[str, Form("subnet-([0-9a-f]{8}|[0-9a-f]{17})", "the id of a subnet", "subnet-0123456789abcdef0")]
+"""Id of a subnet; the short form is of before 2018."""
+
+
+class ExistingSubnet(Section):
+    """A subnet that is there already."""
+
+    id: SubnetId
+    """Id of the subnet."""
+
+    availability_zone_id: AvailabilityZoneId
+    """Availability zone id that it is in."""
+
+
+class ExistingNetwork(Section):
+    """A VPC that is there already. Nothing of it is changed, tagged or deleted; preflight looks whether it fits."""
+
+    vpc_id: Annotated[str, Form("vpc-([0-9a-f]{8}|[0-9a-f]{17})", "the id of a VPC", "vpc-0123456789abcdef0")]
+    """Id of the VPC, which is in the environment's account and Region."""
+
+    cidr: Cidr
+    """IPv4 range of the VPC that its subnets are in."""
+
+    private_subnets: tuple[ExistingSubnet, ...]
+    """Where nodes, tasks and file systems are: one subnet in each of the environment's zones, with a route out."""
+
+    public_subnets: tuple[ExistingSubnet, ...] = ()
+    """Where a public endpoint's load balancer is: one subnet in each zone, with a route to an internet gateway."""
 
 
 class Network(Section):
@@ -12,6 +41,9 @@ class Network(Section):
 
     cidr: Cidr = "10.40.0.0/16"
     """IPv4 range of the VPC, /16 to /28."""
+
+    existing: ExistingNetwork | None = None
+    """A VPC of yours instead of a new one; `cidr`, prefix lengths and `nat_gateways` are left out beside it."""
 
     training_availability_zone_id: AvailabilityZoneId
     """Availability zone id of the nodes that train and of FSx for Lustre. It must offer their instance types."""
@@ -27,3 +59,8 @@ class Network(Section):
 
     nat_gateways: Annotated[int, Field(ge=1, le=4)] = 1
     """How many NAT gateways. One is the cheapest; one per zone survives the loss of a zone."""
+
+
+def vpc_cidr(network: Network) -> str:
+    """Return the IPv4 range of the VPC, whether it is new or there already."""
+    return network.existing.cidr if network.existing else network.cidr

@@ -24,6 +24,7 @@ from slipway.config import endpoint as endpoint_spec
 from slipway.config.environment import Environment
 from slipway.config.inference import Inference
 from slipway.config.inference import ServedModel as ServedModelSpec
+from slipway.config.network import vpc_cidr
 from slipway_stacks.environment_stack import EnvironmentStack
 from slipway_stacks.network import NetworkStack
 from slipway_stacks.served_model import EndpointContext, ServedModel
@@ -216,7 +217,7 @@ class InferenceStack(EnvironmentStack):
                 vpc=network.network.vpc,
                 subnets=tuple(subnets.values()),
                 internet_facing=public,
-                allowed_cidrs=_allowed_cidrs(endpoint, environment.network.cidr),
+                allowed_cidrs=_allowed_cidrs(endpoint, vpc_cidr(environment.network)),
                 certificate_arn=endpoint.certificate_arn,
                 dns_record=DnsRecord(name=record.name, zone_name=record.zone_name, zone_id=record.zone_id)
                 if record

@@ -1,15 +1,20 @@
 """The network stack: VPC, the bucket for access logs, the key of log groups."""
 
+from collections.abc import Iterator
+
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from neuron_constructs.buckets import PrivateBucket, PrivateBucketProps
 from neuron_constructs.log_groups import LogKey
-from neuron_constructs.network import Network, NetworkProps
+from neuron_constructs.network import ExistingNetwork, ExistingNetworkProps, Network, NetworkProps
 from neuron_constructs.provided_functions import own_provided_functions
+from slipway.assembly import existing_network
+from slipway.config import network as network_spec
 from slipway.config.environment import Environment
 from slipway.config.existing import existing_key
+from slipway.config.rules.addresses import LOAD_BALANCER_ADDRESSES, training_subnet_addresses
 from slipway_stacks.environment_stack import EnvironmentStack
 from slipway_stacks.settings.lifetimes import keeps_file_system, log_retention, removal_policy
 
@@ -20,30 +25,19 @@ class NetworkStack(EnvironmentStack):
     Lifetime: the first to be created and the last to be destroyed; all other stacks stand in it. While it stands it
     costs the NAT gateways, their public addresses, the key and the logs. The log bucket is here, and not beside the
     buckets that it serves, because it must outlive them: while they are emptied they still write to it. With a
-    persistent file system the VPC and the training subnet stay too, which cost nothing: it cannot be without them.
+    persistent file system the VPC and the training subnet stay too, which cost nothing: it cannot be without them. Of
+    an existing VPC the stack has and changes nothing.
     """
 
-    network: Network
+    network: Network | ExistingNetwork
     access_log_bucket: s3.Bucket
     log_key: kms.IKey
 
     def __init__(self, scope: Construct, environment: Environment) -> None:
         super().__init__(scope, "network", environment, description="Slipway: VPC, NAT, flow logs, access logs")
-        spec = environment.network
         retention = log_retention(environment)
-        self.network = Network(
-            self,
-            "Network",
-            NetworkProps(
-                cidr=spec.cidr,
-                availability_zone_ids=(spec.training_availability_zone_id, *spec.other_availability_zone_ids),
-                private_subnet_prefix_length=spec.private_subnet_prefix_length,
-                public_subnet_prefix_length=spec.public_subnet_prefix_length,
-                nat_gateways=spec.nat_gateways,
-                log_retention=retention,
-                kept_zone_id=spec.training_availability_zone_id if keeps_file_system(environment) else None,
-            ),
-        )
+        existing = environment.network.existing
+        self.network = self._existing_network(environment, existing) if existing else self._new_network(environment)
         self.access_log_bucket = PrivateBucket(
             self,
             "AccessLogs",
@@ -62,3 +56,63 @@ class NetworkStack(EnvironmentStack):
         for key in existing_key(environment):
             self.use_existing(*key)
         return kms.Key.from_key_arn(self, "CustomerKey", environment.kms.key_arn)
+
+    def _new_network(self, environment: Environment) -> Network:
+        spec = environment.network
+        return Network(
+            self,
+            "Network",
+            NetworkProps(
+                cidr=spec.cidr,
+                availability_zone_ids=(spec.training_availability_zone_id, *spec.other_availability_zone_ids),
+                private_subnet_prefix_length=spec.private_subnet_prefix_length,
+                public_subnet_prefix_length=spec.public_subnet_prefix_length,
+                nat_gateways=spec.nat_gateways,
+                log_retention=log_retention(environment),
+                kept_zone_id=spec.training_availability_zone_id if keeps_file_system(environment) else None,
+            ),
+        )
+
+    def _existing_network(self, environment: Environment, existing: network_spec.ExistingNetwork) -> ExistingNetwork:
+        """Use a VPC of somebody else, and say so in the template: it has no resource that would."""
+        self.use_existing("VPC", existing.vpc_id, "the network")
+        described = existing_network.ExistingNetwork(
+            vpc_id=existing.vpc_id, cidr=existing.cidr, subnets=tuple(_described_subnets(environment, existing))
+        )
+        for subnet in described.subnets:
+            self.use_existing("subnet", subnet.id, f"{'public' if subnet.public else 'private'}, {subnet.zone_id}")
+        self.add_metadata(existing_network.NETWORK_METADATA, described.model_dump(mode="json"))
+        return ExistingNetwork(
+            self,
+            "Network",
+            ExistingNetworkProps(
+                vpc_id=existing.vpc_id,
+                cidr=existing.cidr,
+                private_subnet_ids=_ids_by_zone(existing.private_subnets),
+                public_subnet_ids=_ids_by_zone(existing.public_subnets),
+            ),
+        )
+
+
+def _ids_by_zone(subnets: tuple[network_spec.ExistingSubnet, ...]) -> dict[str, str]:
+    return {subnet.availability_zone_id: subnet.id for subnet in subnets}
+
+
+def _described_subnets(
+    environment: Environment, existing: network_spec.ExistingNetwork
+) -> Iterator[existing_network.ExistingSubnet]:
+    """Yield the subnets with the addresses that are needed in them.
+
+    Nodes stand in the training zone. In the others, and in public ones, a load balancer wants the most.
+    """
+    needed = sum(training_subnet_addresses(environment).values())
+    for public, subnets in ((False, existing.private_subnets), (True, existing.public_subnets)):
+        for subnet in subnets:
+            zone_id = subnet.availability_zone_id
+            training = not public and zone_id == environment.network.training_availability_zone_id
+            yield existing_network.ExistingSubnet(
+                id=subnet.id,
+                zone_id=zone_id,
+                public=public,
+                addresses=needed if training else LOAD_BALANCER_ADDRESSES,
+            )

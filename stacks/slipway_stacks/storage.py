@@ -19,6 +19,7 @@ from neuron_constructs.provided_functions import own_provided_functions
 from slipway.config.environment import Environment
 from slipway.config.existing import existing_nfs, existing_storage
 from slipway.config.inference import LustreSource
+from slipway.config.network import vpc_cidr
 from slipway.config.storage import Home
 from slipway_stacks.environment_stack import EnvironmentStack
 from slipway_stacks.settings.existing import lustre_mount, shared_file_system
@@ -206,7 +207,7 @@ class StorageStack(EnvironmentStack):
             OpenZfsHomeProps(
                 vpc=self._vpc,
                 subnet=subnet,
-                client_cidr=self._environment.network.cidr,
+                client_cidr=vpc_cidr(self._environment.network),
                 capacity_gib=wanted.capacity_gib,
                 throughput_mb_s=wanted.throughput_mb_s,
                 backup_retention_days=wanted.backup_retention_days,

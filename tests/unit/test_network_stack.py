@@ -2,28 +2,43 @@
 
 from ipaddress import IPv4Network
 
-from tests.assembly import Assembly
+import pytest
+
+from slipway.assembly.existing import existing_in
+from slipway.assembly.instances import instance_groups
+from slipway.assembly.stacks import read_stacks
+from slipway.review.report.architecture.read import read_architecture
+from tests.assembly import ENVIRONMENT_FILES, Assembly
+from tests.conftest import AssemblyFactory
+
+OWN_VPC = [name for name, path in ENVIRONMENT_FILES.items() if "\n  existing:" not in path.read_text(encoding="utf-8")]
 
 
-def test_subnets_name_their_zones_by_id_and_never_by_name(each_assembly: Assembly) -> None:
-    network = each_assembly.environment.network
-    subnets = each_assembly.resources("network", "AWS::EC2::Subnet").values()
+@pytest.fixture(params=OWN_VPC)
+def own_vpc(request: pytest.FixtureRequest, assemblies: AssemblyFactory) -> Assembly:
+    """Each environment that makes its VPC."""
+    return assemblies(request.param)
+
+
+def test_subnets_name_their_zones_by_id_and_never_by_name(own_vpc: Assembly) -> None:
+    network = own_vpc.environment.network
+    subnets = own_vpc.resources("network", "AWS::EC2::Subnet").values()
     zone_ids = [subnet["Properties"]["AvailabilityZoneId"] for subnet in subnets]
 
     assert all("AvailabilityZone" not in subnet["Properties"] for subnet in subnets)
     assert set(zone_ids) == {network.training_availability_zone_id, *network.other_availability_zone_ids}
 
 
-def test_no_subnet_hands_out_public_addresses(each_assembly: Assembly) -> None:
-    for subnet in each_assembly.resources("network", "AWS::EC2::Subnet").values():
+def test_no_subnet_hands_out_public_addresses(own_vpc: Assembly) -> None:
+    for subnet in own_vpc.resources("network", "AWS::EC2::Subnet").values():
         assert subnet["Properties"]["MapPublicIpOnLaunch"] is False
 
 
-def test_subnets_are_disjoint_and_inside_the_vpc(each_assembly: Assembly) -> None:
-    vpc = IPv4Network(each_assembly.environment.network.cidr)
+def test_subnets_are_disjoint_and_inside_the_vpc(own_vpc: Assembly) -> None:
+    vpc = IPv4Network(own_vpc.environment.network.cidr)
     ranges = [
         IPv4Network(subnet["Properties"]["CidrBlock"])
-        for subnet in each_assembly.resources("network", "AWS::EC2::Subnet").values()
+        for subnet in own_vpc.resources("network", "AWS::EC2::Subnet").values()
     ]
 
     assert all(subnet.subnet_of(vpc) for subnet in ranges)
@@ -37,17 +52,17 @@ def test_the_first_nat_gateway_is_in_the_training_zone(default: Assembly) -> Non
     assert subnet["Properties"]["AvailabilityZoneId"] == default.environment.network.training_availability_zone_id
 
 
-def test_s3_is_reached_without_nat(each_assembly: Assembly) -> None:
-    endpoint = each_assembly.resource("network", "AWS::EC2::VPCEndpoint")
-    private_zones = 1 + len(each_assembly.environment.network.other_availability_zone_ids)
+def test_s3_is_reached_without_nat(own_vpc: Assembly) -> None:
+    endpoint = own_vpc.resource("network", "AWS::EC2::VPCEndpoint")
+    private_zones = 1 + len(own_vpc.environment.network.other_availability_zone_ids)
 
     assert endpoint["VpcEndpointType"] == "Gateway"
     assert len(endpoint["RouteTableIds"]) >= private_zones
 
 
-def test_flows_are_logged_and_the_default_security_group_is_emptied(each_assembly: Assembly) -> None:
-    assert each_assembly.resource("network", "AWS::EC2::FlowLog")["TrafficType"] == "ALL"
-    assert each_assembly.resources("network", "Custom::VpcRestrictDefaultSG")
+def test_flows_are_logged_and_the_default_security_group_is_emptied(own_vpc: Assembly) -> None:
+    assert own_vpc.resource("network", "AWS::EC2::FlowLog")["TrafficType"] == "ALL"
+    assert own_vpc.resources("network", "Custom::VpcRestrictDefaultSG")
 
 
 def test_every_bucket_is_private_encrypted_versioned_and_tls_only(each_assembly: Assembly) -> None:
@@ -77,3 +92,51 @@ def test_values_cross_stacks_without_exports(each_assembly: Assembly) -> None:
     for template in each_assembly.templates().values():
         assert "Fn::ImportValue" not in str(template)
         assert not any("Export" in output for output in template.get("Outputs", {}).values())
+
+
+def test_an_existing_vpc_gets_no_resource_and_loses_none(assemblies: AssemblyFactory) -> None:
+    """A template without a resource of the VPC cannot change or delete it; security groups are our own."""
+    assembly = assemblies("existingvpc")
+    types = {resource["Type"] for one in assembly.templates().values() for resource in one["Resources"].values()}
+
+    assert {name for name in types if name.startswith("AWS::EC2::")} == {
+        "AWS::EC2::LaunchTemplate",
+        "AWS::EC2::SecurityGroup",
+        "AWS::EC2::SecurityGroupEgress",
+        "AWS::EC2::SecurityGroupIngress",
+    }
+    assert "Custom::VpcRestrictDefaultSG" not in types
+    assert {
+        group["Properties"]["VpcId"]
+        for one in assembly.templates().values()
+        for group in one["Resources"].values()
+        if group["Type"] == "AWS::EC2::SecurityGroup"
+    } == {"vpc-0123456789abcdef0"}
+
+
+def test_everything_is_in_the_subnets_of_the_existing_vpc(assemblies: AssemblyFactory) -> None:
+    assembly = assemblies("existingvpc")
+    private = ["subnet-0aaaaaaaaaaaaaaa4", "subnet-0aaaaaaaaaaaaaaa1"]
+    cluster = assembly.resource("training", "Custom::PclusterCluster")["ClusterConfiguration"]
+    balancer = assembly.resource("inference", "AWS::ElasticLoadBalancingV2::LoadBalancer")
+    hosts = assembly.resources("inference", "AWS::AutoScaling::AutoScalingGroup").values()
+
+    assert cluster["HeadNode"]["Networking"]["SubnetId"] == private[0]
+    assert assembly.resource("storage", "AWS::RDS::DBSubnetGroup")["SubnetIds"] == private
+    assert balancer["Subnets"] == ["subnet-0bbbbbbbbbbbbbbb4", "subnet-0bbbbbbbbbbbbbbb1"]
+    assert assembly.resource("kubernetes", "AWS::EKS::Cluster")["ResourcesVpcConfig"]["SubnetIds"] == private
+    assert {subnet for group in hosts for subnet in group["Properties"]["VPCZoneIdentifier"]} <= set(private)
+
+
+def test_the_tools_read_of_an_existing_vpc_what_its_templates_lack(assemblies: AssemblyFactory) -> None:
+    stacks = read_stacks(assemblies("existingvpc").directory)
+    architecture = read_architecture(stacks)
+    queue = next(part for part in architecture.parts if part.kind == "queue")
+
+    assert {str(row) for row in existing_in(stacks)} >= {
+        "VPC vpc-0123456789abcdef0 (the network)",
+        "subnet subnet-0aaaaaaaaaaaaaaa4 (private, usw2-az4)",
+    }
+    assert all(group.availability_zone_ids for group in instance_groups(stacks))
+    assert architecture.network == "Existing VPC 10.80.0.0/16"
+    assert queue.subnets == ("subnet-0aaaaaaaaaaaaaaa4",)

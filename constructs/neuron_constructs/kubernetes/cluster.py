@@ -95,6 +95,8 @@ class KubernetesCluster(Construct):
     def __init__(self, scope: Construct, id: str, props: KubernetesClusterProps) -> None:  # noqa: A002
         super().__init__(scope, id)
         cluster = self._cluster(props)
+        # The CDK cannot tag an existing VPC's subnets for load balancers of Kubernetes; nothing here makes one.
+        cdk.Annotations.of(cluster).acknowledge_warning("@aws-cdk/aws-eks:clusterMustManuallyTagSubnet")
         for arn in props.administrator_arns:
             # Named by ARN, not by place in the list: a second entry for a principal is refused.
             cluster.grant_cluster_admin(f"Administrator-{arn}", arn)

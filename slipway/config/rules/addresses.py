@@ -18,7 +18,7 @@ _PRIVATE_PREFIX = ("network", "private_subnet_prefix_length")
 _LARGEST_SUBNET_PREFIX_LENGTH = 16
 
 # Free addresses that a load balancer wants in each of its subnets (ELB user guide; Application and Network ones alike).
-_LOAD_BALANCER_ADDRESSES = 8
+LOAD_BALANCER_ADDRESSES = 8
 # AWS publishes no number of file servers. One per 1,200 GiB and one for metadata is more than has been seen.
 _FILE_SERVER_GIB = 1200
 # A Single-AZ file system has one file server (FSx for OpenZFS user guide, availability and durability).
@@ -27,12 +27,9 @@ _OPEN_ZFS_ADDRESSES = 1
 _DATABASE_ADDRESSES = 2
 
 
-@environment_rule
-def training_subnet_large_enough(environment: Environment) -> Iterator[Finding]:
-    """The training zone's private subnet has addresses for all nodes, file systems, the database and the endpoint."""
-    length = environment.network.private_subnet_prefix_length
-    usable = 2 ** (32 - length) - RESERVED_ADDRESSES
-    needs = {
+def training_subnet_addresses(environment: Environment) -> dict[str, int]:
+    """Count the addresses that can be needed in the training zone's private subnet, by what takes them."""
+    return {
         **(_cluster_addresses(environment.training) if environment.training else {}),
         **kubernetes_addresses(environment),
         "/fsx": _lustre_addresses(environment.storage.lustre),
@@ -40,6 +37,16 @@ def training_subnet_large_enough(environment: Environment) -> Iterator[Finding]:
         "the accounting database": _DATABASE_ADDRESSES if environment.storage.accounting_database else 0,
         "the endpoint": _endpoint_addresses(environment),
     }
+
+
+@environment_rule
+def training_subnet_large_enough(environment: Environment) -> Iterator[Finding]:
+    """The training zone's new private subnet has addresses for all nodes, file systems, the database, the endpoint."""
+    if environment.network.existing:
+        return
+    length = environment.network.private_subnet_prefix_length
+    usable = 2 ** (32 - length) - RESERVED_ADDRESSES
+    needs = training_subnet_addresses(environment)
     needed = sum(needs.values())
     if needed > usable:
         shares = ", ".join(f"{count} for {user}" for user, count in needs.items() if count)
@@ -117,7 +124,7 @@ def _cluster_addresses(training: Training) -> dict[str, int]:
     return {
         "nodes": _node_addresses(training),
         "the head node": 1,
-        "login nodes": _LOAD_BALANCER_ADDRESSES + pool.count if pool else 0,
+        "login nodes": LOAD_BALANCER_ADDRESSES + pool.count if pool else 0,
     }
 
 
@@ -137,6 +144,6 @@ def _endpoint_addresses(environment: Environment) -> int:
     inference = environment.inference
     if inference is None:
         return 0
-    load_balancer = _LOAD_BALANCER_ADDRESSES if inference.endpoint.exposure == "internal" else 0
+    load_balancer = LOAD_BALANCER_ADDRESSES if inference.endpoint.exposure == "internal" else 0
     hosts = sum(model.host_limit + int(model.canary) for model in inference.models)
     return load_balancer + 2 * hosts

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 
 from slipway.config.environment import Environment
-from slipway.config.problems import Finding
+from slipway.config.network import vpc_cidr
+from slipway.config.problems import Finding, Path
 from slipway.config.ranges import PRIVATE_RANGES, parse_range, range_finding
 from slipway.config.rules.region import zones
 from slipway.config.rules.registry import environment_rule
@@ -26,16 +27,20 @@ def vpc_range(environment: Environment) -> IPv4Network:
     Raises:
         InvalidPart: It is not a range, which `vpc-range-valid` reports.
     """
-    parsed = parse_range(environment.network.cidr)
+    parsed = parse_range(vpc_cidr(environment.network))
     if parsed is None:
         raise InvalidPart("cidr")
     return parsed
 
 
+def _cidr_path(environment: Environment) -> Path:
+    return ("network", "existing", "cidr") if environment.network.existing else _CIDR
+
+
 @environment_rule
 def vpc_range_valid(environment: Environment) -> Iterator[Finding]:
     """The VPC's range is an IPv4 range without host bits."""
-    yield from range_finding(_CIDR, environment.network.cidr)
+    yield from range_finding(_cidr_path(environment), vpc_cidr(environment.network))
 
 
 @environment_rule
@@ -44,12 +49,16 @@ def vpc_range_size(environment: Environment) -> Iterator[Finding]:
     vpc = vpc_range(environment)
     if not 16 <= vpc.prefixlen <= 28:
         size = "larger" if vpc.prefixlen < 16 else "smaller"
-        yield Finding(_CIDR, f"a VPC cannot be {size} (got /{vpc.prefixlen})", "Write a range from /16 to /28.")
+        yield Finding(
+            _cidr_path(environment), f"a VPC cannot be {size} (got /{vpc.prefixlen})", "Write a range from /16 to /28."
+        )
 
 
 @environment_rule
 def vpc_range_private(environment: Environment) -> Iterator[Finding]:
-    """The VPC's range is private: inside 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10."""
+    """A new VPC's range is private: inside 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10."""
+    if environment.network.existing:
+        return
     vpc = vpc_range(environment)
     # Nodes in a public range could not reach the real owners of those addresses.
     if not any(vpc.subnet_of(private) for private in PRIVATE_RANGES):
@@ -61,12 +70,15 @@ def vpc_range_free_of_docker(environment: Environment) -> Iterator[Finding]:
     """The VPC's range does not overlap 172.17.0.0/16, which Docker uses on the endpoint's hosts."""
     vpc = vpc_range(environment)
     if vpc.overlaps(_DOCKER_RANGE):
-        yield Finding(_CIDR, f"{vpc} overlaps Docker's own range {_DOCKER_RANGE}", "Write another range: 10.40.0.0/16.")
+        path = _cidr_path(environment)
+        yield Finding(path, f"{vpc} overlaps Docker's own range {_DOCKER_RANGE}", "Write another range: 10.40.0.0/16.")
 
 
 @environment_rule
 def subnets_fit_vpc(environment: Environment) -> Iterator[Finding]:
-    """One public and one private subnet per zone fit into the VPC, each beginning at a multiple of its size."""
+    """One public and one private subnet per zone fit into a new VPC, each beginning at a multiple of its size."""
+    if environment.network.existing:
+        return
     network, vpc, count = environment.network, vpc_range(environment), len(zones(environment))
     public, private = network.public_subnet_prefix_length, network.private_subnet_prefix_length
     if _fits(vpc, public, private, count):
@@ -99,8 +111,8 @@ def nat_gateways_within_zones(environment: Environment) -> Iterator[Finding]:
 
 @environment_rule
 def load_balancer_subnets_large_enough(environment: Environment) -> Iterator[Finding]:
-    """The endpoint's load balancer has subnets of /27 or larger: private ones, or public ones when it is public."""
-    if environment.inference is None:
+    """The load balancer's new subnets are /27 or larger: private ones, or public ones when the endpoint is public."""
+    if environment.inference is None or environment.network.existing:
         return
     internal = environment.inference.endpoint.exposure == "internal"
     network = environment.network

@@ -1,8 +1,9 @@
-"""Network interfaces of Lambda functions in the environment's VPC, which outlive their functions.
+"""Network interfaces of the environment's Lambda functions, which outlive their functions.
 
 CloudFormation is done with a function long before its interfaces go: for 20 to 45 minutes they hold subnets and
 security groups (seen by go-to-k/delstack#637 in 2026). They are in use first, `available` later, and then anyone may
-delete them. The functions that install software in a Kubernetes cluster are in the private subnets.
+delete them. The functions that install software in a Kubernetes cluster are in the private subnets, with a security
+group of the environment: by that they are told from those of others in a VPC that is not ours alone.
 """
 
 import time
@@ -20,11 +21,12 @@ POLL_SECONDS = 30.0
 def lambda_interfaces(account: Account, environment: str) -> dict[str, str]:
     """Return the states of the interfaces by their ids."""
     tagged = [{"Name": f"tag:{ENVIRONMENT_TAG}", "Values": [environment]}]
-    vpcs = [vpc["VpcId"] for vpc in account.client("ec2").describe_vpcs(Filters=tagged)["Vpcs"]]
-    if not vpcs:
+    paginator = account.client("ec2").get_paginator("describe_security_groups")
+    groups = [row["GroupId"] for page in paginator.paginate(Filters=tagged) for row in page["SecurityGroups"]]
+    if not groups:
         return {}
     filters = [
-        {"Name": "vpc-id", "Values": vpcs},
+        {"Name": "group-id", "Values": groups},
         {"Name": "description", "Values": ["AWS Lambda VPC ENI-*"]},
     ]
     pages = account.client("ec2").get_paginator("describe_network_interfaces").paginate(Filters=filters)

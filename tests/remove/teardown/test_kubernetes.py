@@ -322,14 +322,20 @@ def test_a_load_balancer_of_a_cluster_that_is_gone_goes_before_the_network(
 
 
 def lambda_interface(account: Account) -> str:
-    """An interface that Lambda has made in the environment's VPC."""
-    vpc = account.client("ec2").create_vpc(
-        CidrBlock="10.0.0.0/16", TagSpecifications=[{"ResourceType": "vpc", "Tags": tag_list(TAGS)}]
-    )["Vpc"]["VpcId"]
+    """An interface that Lambda has made for a function of the environment, in a VPC that need not be its own."""
+    vpc = account.client("ec2").create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+    group = account.client("ec2").create_security_group(
+        GroupName="functions",
+        Description="Functions",
+        VpcId=vpc,
+        TagSpecifications=[{"ResourceType": "security-group", "Tags": tag_list(TAGS)}],
+    )["GroupId"]
     subnet = account.client("ec2").create_subnet(VpcId=vpc, CidrBlock="10.0.0.0/24")["Subnet"]["SubnetId"]
     answer = account.client("ec2").create_network_interface(
-        SubnetId=subnet, Description=f"AWS Lambda VPC ENI-{KUBERNETES}-Kubectl"
+        SubnetId=subnet, Groups=[group], Description=f"AWS Lambda VPC ENI-{KUBERNETES}-Kubectl"
     )
+    # Somebody else's function, in the same subnet.
+    account.client("ec2").create_network_interface(SubnetId=subnet, Description="AWS Lambda VPC ENI-others")
     id_: str = answer["NetworkInterface"]["NetworkInterfaceId"]
     return id_
 

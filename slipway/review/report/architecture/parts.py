@@ -92,7 +92,7 @@ def _parts(source: _Source, row: PieceRow, members: tuple[str, ...]) -> Iterator
         if item is None:
             continue
         piece = str(item.get("Name", "")) if row.at else source.words["name"]
-        subnets = source.resources.referred(source.value(row.subnets, item), source.stack) if row.subnets else ()
+        subnets = source.resources.subnets(source.value(row.subnets, item), source.stack) if row.subnets else ()
         yield Part(
             id=f"{source.resource_id}#{row.kind} {piece}".strip() if row.at else source.resource_id,
             stack=source.stack,

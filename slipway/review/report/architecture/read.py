@@ -45,10 +45,18 @@ def _network(resources: Resources) -> tuple[str, str]:
     for name, resource in resources.by_id.items():
         if resource["Type"] == _VPC:
             return name, f"VPC {as_text(at_path(resource, 'Properties.CidrBlock'), '') or ''}".strip()
-    return "", ""
+    existing = resources.existing_network
+    return (existing.vpc_id, f"Existing VPC {existing.cidr}") if existing else ("", "")
 
 
 def _subnets(resources: Resources) -> tuple[Subnet, ...]:
+    existing = resources.existing_network
+    if existing:
+        return tuple(
+            # Its range is not in the environment file: the id tells a reader which one it is.
+            Subnet(id=subnet.id, zone=subnet.zone_id, cidr=subnet.id, is_public=subnet.public)
+            for subnet in existing.subnets
+        )
     return tuple(
         Subnet(
             id=name,

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
+from slipway.assembly.existing_network import ExistingNetwork, existing_network
 from slipway.assembly.stacks import Stack
 
 _PLACEHOLDER = re.compile(r"\$\{([^}!]+)\}")
@@ -35,6 +36,17 @@ class Resources:
     def referred(self, value: Any, stack: str) -> tuple[str, ...]:
         """Return the resources that a value of this stack's template refers to, in order, each once."""
         return tuple(dict.fromkeys(self._referred(value, stack)))
+
+    @cached_property
+    def existing_network(self) -> ExistingNetwork | None:
+        """The VPC that was there before the stacks; none where they make their own."""
+        return existing_network(stack.template for stack in self._stacks.values())
+
+    def subnets(self, value: Any, stack: str) -> tuple[str, ...]:
+        """Return the ids of the subnets in a value: what it refers to, and existing ones that it names."""
+        known = {subnet.id for subnet in self.existing_network.subnets} if self.existing_network else set()
+        named = value if isinstance(value, list) else [value]
+        return (*self.referred(value, stack), *(id_ for id_ in named if isinstance(id_, str) and id_ in known))
 
     def reached(self, value: Any, stack: str, through: frozenset[str]) -> tuple[str, ...]:
         """Return what a value refers to, and what resources of the types in `through` refer to in turn."""

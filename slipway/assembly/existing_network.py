@@ -1,0 +1,46 @@
+"""The VPC that an environment stands in and did not make, as the network stack's metadata says it.
+
+A template has no resource of such a VPC: what the tools must know of it stands here.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+NETWORK_METADATA = "Slipway::ExistingNetwork"
+"""Key of a template's metadata whose value is an `ExistingNetwork`, as a mapping."""
+
+
+class ExistingSubnet(BaseModel):
+    """A subnet of an existing VPC."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    zone_id: str
+    """Availability Zone id, for example `usw2-az4`."""
+
+    public: bool
+
+    addresses: int
+    """Addresses that the environment can need in it."""
+
+
+class ExistingNetwork(BaseModel):
+    """An existing VPC."""
+
+    model_config = ConfigDict(frozen=True)
+
+    vpc_id: str
+    cidr: str
+    subnets: tuple[ExistingSubnet, ...]
+
+
+def existing_network(templates: Iterable[Mapping[str, Any]]) -> ExistingNetwork | None:
+    """Return the VPC that the templates of an environment use and do not make; None when they make their own."""
+    for template in templates:
+        found = template.get("Metadata", {}).get(NETWORK_METADATA)
+        if found:
+            return ExistingNetwork.model_validate(found)
+    return None
