@@ -253,6 +253,10 @@ picture: setup .plan ## Draw docs/architecture.svg and docs/plan.svg anew from t
 	@python -m slipway.review.report.picture .plan/default > docs/architecture.svg
 	@python -m tests.review.report.example_plan > docs/plan.svg
 
+.PHONY: screenshots
+screenshots: setup .tools/chromium/.installed .tools/parallelcluster/.installed ## Make docs/pictures anew from the real program: the plan's page, a deployment, a rehearsal
+	@python -m tests.browser.screenshots
+
 .PHONY: docs
 docs: .tools/docs/.installed | .plan ## Build the documentation's site into .plan/site; broken links and anchors fail
 	@.tools/docs/bin/python docs/pages.py .plan

@@ -1,13 +1,10 @@
 """The plan that the README shows: `python -m tests.review.report.example_plan > docs/plan.svg` draws it."""
 
-import re
 import tempfile
 from io import StringIO
 from pathlib import Path
 
-from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
-from rich.text import Text
 
 from slipway.config.loader import load_environment
 from slipway.review.base_and_head import Base, BaseAndHead
@@ -16,6 +13,7 @@ from slipway.review.report.terminal import print_plan
 from slipway.review.run import plan_of
 from slipway.review.security.model import Security, SecurityDelta
 from tests.assembly import PROJECT, synthesize
+from tests.terminal_picture import drawn
 
 DEFAULT = PROJECT / "environments" / "default.yaml"
 EDITS = (
@@ -57,12 +55,8 @@ def _screen(plan: Plan) -> str:
     """Return what a terminal shows first: long lines wrapped, and the rest below its end."""
     written = StringIO()
     print_plan(plan, Console(file=written, width=WIDTH, force_terminal=True, color_system="truecolor"))
-    screen = Console(record=True, width=WIDTH, file=StringIO(), force_terminal=True, color_system="truecolor")
-    for line in Text.from_ansi(written.getvalue()).wrap(screen, WIDTH)[:ROWS]:
-        screen.print(line, soft_wrap=True)
-    # Without its @font-face: a page that shows the picture asks no other server for a font.
-    format_ = re.sub(r" *@font-face \{\{.*?\}\}\n", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
-    return screen.export_svg(title="slipway plan -e default --base origin/main", unique_id="plan", code_format=format_)
+    lines = written.getvalue().splitlines()
+    return drawn(lines, title="slipway plan -e default --base origin/main", width=WIDTH, rows=ROWS)
 
 
 if __name__ == "__main__":
