@@ -66,7 +66,7 @@ chat = ModelEndpoint(
         dns_record=DnsRecord(name="llm.example.com", zone_name="example.com", zone_id="Z0123456789ABCDEFGHIJ"),
         bucket=models,
         prefix="tanuki-8b/v1",
-        source=MountedLustre.of(lustre, "/models"),
+        source=MountedLustre.of(lustre.mount, "/models"),
         instance_type="inf2.8xlarge",
         access_log_bucket=logs,
     ),

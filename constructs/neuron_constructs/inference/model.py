@@ -6,7 +6,7 @@ import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 
-from neuron_constructs.lustre import Lustre
+from neuron_constructs.lustre import LustreMount
 
 NOT_PINNED = "none"
 """In place of a manifest's SHA-256: versions that were rolled out before Slipway pinned manifests."""
@@ -45,13 +45,13 @@ class MountedLustre:
     """Id of the security group whose members may mount the file system; the hosts become members."""
 
     @classmethod
-    def of(cls, lustre: Lustre, directory: str) -> "MountedLustre":
+    def of(cls, lustre: LustreMount, directory: str) -> "MountedLustre":
         """Return the folder of a file system that links to the models' bucket."""
         return cls(
-            dns_name=lustre.file_system.dns_name,
-            mount_name=lustre.file_system.mount_name,
+            dns_name=lustre.dns_name,
+            mount_name=lustre.mount_name,
             directory=directory,
-            client_group_id=lustre.client_security_group.security_group_id,
+            client_group_id=lustre.client_security_group_id,
         )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from neuron_constructs.inference.model import LocalCopy, MountedBucket, MountedLustre
+from neuron_constructs.inference.model import LocalCopy, ModelSource, MountedBucket, MountedLustre
 from neuron_constructs.lustre import LustreMount
 from slipway import facts
 from slipway.config import inference as spec
@@ -13,9 +13,7 @@ MODELS_ON_LUSTRE = "/models"
 """Where the model bucket is linked on the training file system, if an endpoint reads it there."""
 
 
-def model_source(
-    source: spec.Mountpoint | spec.Sync | spec.LustreSource, lustre: LustreMount
-) -> MountedBucket | LocalCopy | MountedLustre:
+def model_source(source: spec.Mountpoint | spec.Sync | spec.LustreSource, lustre: LustreMount) -> ModelSource:
     """Return how hosts get the model's files.
 
     Args:
@@ -28,12 +26,7 @@ def model_source(
         case spec.Sync(volume_gib=volume_gib, throughput_mib_s=throughput_mib_s):
             return LocalCopy(volume_gib=volume_gib, throughput_mib_s=throughput_mib_s)
         case spec.LustreSource():
-            return MountedLustre(
-                dns_name=lustre.dns_name,
-                mount_name=lustre.mount_name,
-                directory=MODELS_ON_LUSTRE,
-                client_group_id=lustre.client_security_group_id,
-            )
+            return MountedLustre.of(lustre, MODELS_ON_LUSTRE)
 
 
 def host_zones(wanted: spec.ServedModel, region: str) -> frozenset[str]:
