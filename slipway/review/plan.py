@@ -1,6 +1,6 @@
 """The plan of an environment: all that its reviewer wants to know before anyone deploys it."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -24,6 +24,76 @@ class ClusterUpdate(BaseModel):
     """What the verdict rests on, a sentence each; why it is not known, if it is not."""
 
 
+class Consequences(BaseModel):
+    """What a part of a change causes."""
+
+    model_config = ConfigDict(frozen=True)
+
+    changes: Changes
+    """Of what the whole change does: resources without their properties and notes, which the plan has."""
+
+    idle_usd_per_hour: float | None
+    """US dollars an hour more than before; None when a price is not known."""
+
+    peak_usd_per_hour: float | None
+    deploy_seconds: int | None = None
+    """How long it deploys by itself; None where it does not stand by itself, or cannot be deployed."""
+
+    cluster_update: Verdict | None = None
+    """What ParallelCluster says of it, where that stops the deployment."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it causes nothing."""
+        costs_the_same = self.idle_usd_per_hour == 0 and self.peak_usd_per_hour == 0
+        return self.changes.is_empty and costs_the_same and self.cluster_update is None
+
+
+class ChangedLine(BaseModel):
+    """A key of the environment file with another value, or one that comes or goes."""
+
+    model_config = ConfigDict(frozen=True)
+
+    path: str
+    """The key as a dotted path, for example `storage.lustre.capacity_gib`; items of lists by their names."""
+
+    line: int
+    """Where it is in the file, from 1; for a key that goes, where it was in the base."""
+
+    before: Any
+    """None when it was not there."""
+
+    after: Any
+    """None when it goes."""
+
+    causes: Consequences | None = None
+    """What it causes when it is the only change; None when that is not known, see `not_alone`."""
+
+    not_alone: str | None = None
+    """Why it cannot be the only change, a sentence: what the environment file's rules or the synth say."""
+
+
+class ChangedLines(BaseModel):
+    """Every changed line of an environment file."""
+
+    model_config = ConfigDict(frozen=True)
+
+    file: str
+    """From the folder of the project."""
+
+    lines: tuple[ChangedLine, ...]
+    """In the order of the file; those that go are last."""
+
+    other_files: Consequences | None = None
+    """What other changed files cause, Slipway's own code and its facts among them; None when they cause nothing."""
+
+    together: Consequences | None = None
+    """What the whole change causes and none of its parts does alone; None when there is nothing, or nobody knows."""
+
+    not_told_apart: str | None = None
+    """Why no line has its consequences, a sentence."""
+
+
 class Comparison(BaseModel):
     """What differs from the base."""
 
@@ -31,6 +101,9 @@ class Comparison(BaseModel):
 
     base: str
     """What the plan compares with: a Git revision or the folder of an assembly."""
+
+    lines: ChangedLines | None = None
+    """The environment file's changed lines; None when none changed, or two assemblies are compared."""
 
     changes: Changes
     notes: tuple[str, ...] = ()

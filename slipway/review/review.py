@@ -35,11 +35,13 @@ def review(question: Question, outputs: Outputs, fail_on: str) -> tuple[str, ...
     _check(question, conditions, outputs, directory)
     with _alone(directory), synthesized(question, directory) as wait:
         # While the synths run: these take most of a second.
+        from slipway.review.lines.attribution import changed_lines  # noqa: PLC0415
         from slipway.review.run import plan_of  # noqa: PLC0415
 
         outputs.prepare()
         compared = wait()
-        plan = plan_of(compared, directory)
+        with changed_lines(question, compared, directory) as told:
+            plan = told(plan_of(compared, directory))
     outputs.write(plan, compared)
     refused = [
         f"{finding.stack}/{finding.resource}: {finding.tool}, {finding.rule}: {finding.message}"

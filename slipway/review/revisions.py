@@ -56,6 +56,16 @@ def file_at(project: Path, commit: str, path: str) -> bytes | None:
     return None if found.returncode else found.stdout
 
 
+def changed_files(project: Path, commit: str) -> frozenset[str]:
+    """Return the project's files that are not as they are at a commit, those that Git does not track among them."""
+    questions = (
+        ("diff", "--name-only", "--relative", "-z", commit, "--", "."),
+        ("ls-files", "--others", "--exclude-standard", "-z"),
+    )
+    answers = (_git(project, *question) for question in questions)
+    return frozenset(name for answer in answers for name in answer.stdout.decode().split("\0") if name)
+
+
 @contextmanager
 def files_of(project: Path, commit: str) -> Iterator[Path]:
     """Lay out the project as it was at a commit, outside the project, and remove it in the end.

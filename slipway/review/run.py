@@ -71,10 +71,6 @@ def _comparison(base: Base, stacks: tuple[Stack, ...], plan: Plan, programs: _Pr
     cost = cost_of(stacks) if stacks else Cost(region=plan.region, lines=(), prices_as_of=None)
     security = security_of(base.assembly) if base.assembly else Security(not_checked=plan.security.not_checked)
     changes = programs.changes.result()
-    # What is deleted is not waited for: CloudFormation does it when all else is done.
-    touched = changes.with_effect("add", "update", "may_replace", "replace")
-    names = (*(f"{change.stack}/{change.logical_id}" for change in touched), *changes.asset_changes)
-    keys = (name.partition("/") for name in names)
     return Comparison(
         base=base.title,
         notes=(*base.notes, *_left_behind(changes), *_skipped(changes, plan.environment)),
@@ -82,7 +78,7 @@ def _comparison(base: Base, stacks: tuple[Stack, ...], plan: Plan, programs: _Pr
         cluster_update=programs.cluster_update.result(),
         cost=cost,
         security=difference(security, plan.security),
-        deploy_time=deploy_time_of(assembly, frozenset((stack, logical_id) for stack, _, logical_id in keys)),
+        deploy_time=deploy_time_of(assembly, changes.waited_for),
     )
 
 

@@ -113,3 +113,12 @@ class Changes(BaseModel):
     def with_effect(self, *effects: Effect) -> tuple[ResourceChange, ...]:
         """Return the resources with one of these effects, in order."""
         return tuple(change for change in self.resources if change.effect in effects)
+
+    @property
+    def waited_for(self) -> frozenset[tuple[str, str]]:
+        """Stack and logical id of what a deployment waits for: CloudFormation deletes when all else is done."""
+        touched = self.with_effect("add", "update", "may_replace", "replace")
+        files = (asset.partition("/") for asset in self.asset_changes)
+        return frozenset(
+            (*((change.stack, change.logical_id) for change in touched), *((stack, name) for stack, _, name in files))
+        )

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from slipway.review.plan import Plan
+from slipway.review.report import changed_lines
 from slipway.review.report.cost_rows import PERIODS, totals
 from slipway.review.report.headline import look_first, summary, title
 from slipway.review.report.markdown_blocks import blocks
@@ -43,6 +44,7 @@ def _head(plan: Plan) -> Iterator[str]:
         yield f"> [!CAUTION]\n> **{TITLE}**"
         yield from (f"> - **{prose(harm.what)}.** {prose(harm.instead)}" for harm in found)
         yield ""
+    yield from _lines(plan)
     line = summary(plan)
     yield f"{prose(line[:1].upper() + line[1:])}."
     yield ""
@@ -54,6 +56,24 @@ def _head(plan: Plan) -> Iterator[str]:
     if first:
         yield "\n**Look at this first**\n"
         yield from (f"- {prose(what)}" for what, _ in first)
+
+
+def _lines(plan: Plan) -> Iterator[str]:
+    told = changed_lines.told(plan)
+    if not told:
+        return
+    yield f"**{changed_lines.TITLE}**: {prose(changed_lines.introduction(plan))}"
+    yield ""
+    for line in told:
+        if line.place:
+            arrow = "\N{RIGHTWARDS ARROW}"
+            yield f"- {line.place}: {code(line.name)}: {code(line.before)} {arrow} {code(line.after)}"
+        else:
+            yield f"- {prose(line.name)}"
+        yield from (f"  - **{prose(phrase)}**" for phrase in line.bad)
+        if line.effects:
+            yield f"  - {prose('; '.join(line.effects))}"
+    yield ""
 
 
 def _totals(plan: Plan) -> Iterator[str]:

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from slipway.review.changes.model import Effect
 from slipway.review.plan import Comparison, Plan, Verdict
-from slipway.review.report import wider_access
+from slipway.review.report import changed_lines, wider_access
 from slipway.review.report.causes import Cause, causes, own_path
 from slipway.review.report.cost_rows import PERIODS, cost_rows, totals
 from slipway.review.report.headline import summary
@@ -53,6 +53,7 @@ def print_plan(plan: Plan, console: Console) -> None:
         _say(console, f"{TITLE}:", "bold red")
         for harm in found:
             _say(console, f"  - {harm.what}. {harm.instead}", "red")
+    _print_lines(plan, console)
     _say(console, f"{summary(plan)}.")
     for note in plan.notes:
         _say(console, f"note: {note}", "yellow")
@@ -67,6 +68,21 @@ def print_plan(plan: Plan, console: Console) -> None:
         _head(console, "Not checked")
         for sentence in sentences:
             _say(console, f"  - {sentence}")
+
+
+def _print_lines(plan: Plan, console: Console) -> None:
+    told = changed_lines.told(plan)
+    if not told:
+        return
+    _say(console, f"{changed_lines.TITLE}: {changed_lines.introduction(plan)}", "bold")
+    width = max(len(line.place) for line in told)
+    for line in told:
+        change = f": {line.before} -> {line.after}" if line.place else ""
+        _say(console, f"  {line.place.rjust(width)} {line.name}{change}", "bold")
+        for phrase in line.bad:
+            _say(console, f"  {' ' * width} - {phrase}", "red")
+        if line.effects:
+            _say(console, f"  {' ' * width} - {'; '.join(line.effects)}")
 
 
 def _print_comparison(comparison: Comparison, console: Console) -> None:

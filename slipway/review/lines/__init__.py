@@ -1,0 +1,1 @@
+"""The changed lines of an environment file, and what each of them causes."""
