@@ -15,10 +15,19 @@ from slipway.review.report.architecture import Architecture, read_architecture
 from slipway.review.report.page import page
 from tests.browser.chromium import ARGUMENTS, EXECUTABLE, variables
 from tests.conftest import AssemblyFactory
+from tests.review.report.example_plan import planned
 from tests.review.report.plans import COMPARED, PLAN
 
 WIDTHS = (1280, 390)
-PAGES = ("default", "changed", "kubernetes", "team", "public")
+PAGES = ("default", "changed", "five", "kubernetes", "team", "public")
+FIVE_LINES = (
+    ("capacity_gib: 4800", "capacity_gib: 9600"),
+    ("root_volume_gib: 500", "root_volume_gib: 600"),
+    ("max_count: 4", "max_count: 8"),
+    ("instance_type: inf2.8xlarge", "instance_type: inf2.48xlarge"),
+    ("monthly_budget_usd: 5000", "monthly_budget_usd: 8000"),
+)
+"""A change of five lines of the default environment, in each of its stacks but the network's."""
 
 
 @dataclass(frozen=True)
@@ -44,10 +53,15 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def files(assemblies: AssemblyFactory, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The pages, by what they show: environments without a comparison, one with everything that can change."""
+    """The pages, by what they show: environments alone, everything that can change, and five changed lines."""
     folder = tmp_path_factory.mktemp("pages")
-    written = {}
-    for name in PAGES:
+    written = {"five": folder / "five.html"}
+    plan, compared = planned(tmp_path_factory.mktemp("five"), FIVE_LINES)
+    assert compared.base
+    assert compared.base.assembly
+    sides = (read_architecture(read_stacks(side)) for side in (compared.assembly, compared.base.assembly))
+    written["five"].write_text(page(plan, *sides), encoding="utf-8")
+    for name in (name for name in PAGES if name not in written):
         environment = "default" if name == "changed" else name
         stacks = read_stacks(assemblies(environment).directory)
         plan = PLAN.model_copy(update={"environment": environment, "cost": estimate(stacks)})

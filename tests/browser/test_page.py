@@ -27,6 +27,30 @@ OVERFLOWING = """() => {
     .map(e => e.tagName + ' ' + (e.textContent || '').slice(0, 40));
 }"""
 
+TALLEST = 6_000
+"""Pixels of the page of five changed lines on a phone."""
+
+BROKEN_WORDS = """() => {
+  const texts = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+  const found = [];
+  for (let text = texts.nextNode(); text; text = texts.nextNode()) {
+    if (text.parentElement.closest('svg, thead')) continue;
+    for (const word of text.data.matchAll(/[A-Za-z]+/g)) {
+      const range = document.createRange();
+      range.setStart(text, word.index);
+      range.setEnd(text, word.index + word[0].length);
+      const tops = new Set([...range.getClientRects()].filter(r => r.width > 0).map(r => Math.round(r.top)));
+      if (tops.size > 1) found.push(word[0]);
+    }
+  }
+  return found;
+}"""
+
+CLIPPED = """() => [...document.querySelectorAll('main *')]
+  .filter(e => !e.closest('svg, thead') && e.getClientRects().length && getComputedStyle(e).display !== 'inline')
+  .filter(e => e.scrollWidth > e.clientWidth + 1)
+  .map(e => e.tagName + ' ' + (e.textContent || '').slice(0, 40))"""
+
 TEXT_OUTSIDE_OF_ITS_BOX = """() => [...document.querySelectorAll('svg.picture')]
   .filter(svg => svg.getClientRects().length)
   .flatMap(svg => [...svg.querySelectorAll('g.card, g.frame')].flatMap(group => {
@@ -75,6 +99,24 @@ def test_nothing_is_wider_than_the_screen(visit: Open, name: str, width: int) ->
     assert page.evaluate(OVERFLOWING) == []
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_five_changed_lines_fit_a_phone(visit: Open, scheme: str) -> None:
+    page = visit("five", 390, scheme).page
+
+    assert page.locator("#lines li").count() == 5
+    assert page.evaluate("document.documentElement.scrollHeight") < TALLEST
+
+
+@pytest.mark.parametrize("width", [390, 360])
+@pytest.mark.parametrize("name", PAGES)
+def test_no_word_is_broken_and_no_text_clipped_on_a_phone(visit: Open, name: str, width: int) -> None:
+    page = visit(name, width, scripts=True).page
+    page.evaluate("document.querySelectorAll('details').forEach(details => { details.open = true; })")
+
+    assert page.evaluate(BROKEN_WORDS) == []
+    assert page.evaluate(CLIPPED) == []
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_navigation_stays_in_view(visit: Open, width: int) -> None:
     page = visit("changed", width).page
@@ -99,7 +141,8 @@ def test_no_label_of_time_is_clipped(visit: Open, width: int) -> None:
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", PAGES)
 def test_the_picture_cuts_no_text_and_covers_none(visit: Open, name: str, width: int) -> None:
-    page = visit(name, width).page
+    page = visit(name, width, scripts=True).page
+    page.evaluate("document.querySelectorAll('details').forEach(details => { details.open = true; })")
 
     assert page.locator("svg.picture:visible").count() == 1
     assert page.evaluate(TEXT_OUTSIDE_OF_ITS_BOX) == []

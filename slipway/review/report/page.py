@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
+from slipway.review.changes.model import PropertyChange
 from slipway.review.deploy_time.model import DeployTime, Step
 from slipway.review.plan import Plan, Verdict
-from slipway.review.report import wider_access
+from slipway.review.report import changed_lines, wider_access
 from slipway.review.report.architecture.difference import Mark, marks, with_removed
 from slipway.review.report.architecture.model import Architecture, Part
 from slipway.review.report.causes import Cause, causes, own_path
@@ -37,7 +38,10 @@ STYLE_SHEET = _TEMPLATES / "page.css"
 """The look of all of Slipway's pages."""
 
 _LONGEST_VALUE = 400
-_SEPARATOR = re.compile(r"([/.\]]|::)(?=\w)")
+_LONGEST_IN_LINE = 80
+"""Characters of a value that is not folded."""
+
+_SEPARATOR = re.compile(r"([/.\]:_#=]|(?<=[a-z\d])(?=[A-Z]))(?=\w)")
 _VERDICT_TONES: dict[Verdict, str] = {
     "cannot_update": "bad",
     "nodes_must_stop": "careful",
@@ -67,6 +71,10 @@ class _StackView:
     parts: tuple[str, ...]
     causes: tuple[Cause, ...]
     assets: tuple[str, ...]
+
+    @property
+    def is_changed(self) -> bool:
+        return bool(self.news or self.causes or self.assets)
 
 
 @dataclass(frozen=True)
@@ -111,6 +119,8 @@ def page(plan: Plan, architecture: Architecture, base_architecture: Architecture
             harms=harms(plan),
             verdict_title=TITLE,
             sections=_sections(plan),
+            changed_lines=changed_lines,
+            lines=changed_lines.told(plan),
             architecture=drawn,
             marks=found,
             pictures=_pictures(drawn, found),
@@ -154,6 +164,7 @@ def _environment(architecture: Architecture) -> Environment:
         "count": count,
         "own_path": own_path,
         "before_and_after": lambda changed: values(changed.before, changed.after, _LONGEST_VALUE),
+        "short_and_long": _short_and_long,
         "breakable": _breakable,
         "subnet_words": lambda subnet: homes.get(subnet, subnet),
         "direction": _direction,
@@ -164,7 +175,10 @@ def _environment(architecture: Architecture) -> Environment:
 
 def _sections(plan: Plan) -> list[_Section]:
     comparison = plan.comparison
-    sections = [("summary", "Summary"), ("architecture", "Architecture")]
+    sections = [("summary", "Summary")]
+    if changed_lines.told(plan):
+        sections.append(("lines", changed_lines.TITLE))
+    sections.append(("architecture", "Architecture"))
     sections.append(("stacks", "Changes by stack" if comparison else "Stacks"))
     if comparison:
         sections.append(("access", wider_access.SHORT_TITLE))
@@ -215,13 +229,25 @@ def _news(stack: str, plan: Plan) -> _News | None:
     return None
 
 
+def _short_and_long(properties: tuple[PropertyChange, ...]) -> tuple[list[PropertyChange], list[PropertyChange]]:
+    """Return the properties that a line shows, and those whose values a reader unfolds."""
+    short: list[PropertyChange] = []
+    long: list[PropertyChange] = []
+    for changed in properties:
+        is_short = all(
+            len(value) <= _LONGEST_IN_LINE for value in values(changed.before, changed.after, _LONGEST_VALUE)
+        )
+        (short if is_short else long).append(changed)
+    return short, long
+
+
 def _direction(change: float | None) -> str:
     return "up" if change and change > 0 else "down" if change else ""
 
 
 def _breakable(path: str) -> Markup:
-    """Return a path that a line may be broken in, after each of its separators."""
-    return Markup(_SEPARATOR.sub(r"\1<wbr>", str(escape(printable(path)))))
+    """Return a text that a line may be broken in, after each separator of a path and before each word of a name."""
+    return Markup("<wbr>").join(_SEPARATOR.sub("\\1\0", printable(path)).split("\0"))
 
 
 def _period(name: str) -> str:

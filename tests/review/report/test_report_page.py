@@ -59,7 +59,7 @@ def test_no_value_makes_an_element(architecture: Architecture, value: str) -> No
 
 
 def test_what_no_screen_shows_is_written_out(architecture: Architecture) -> None:
-    text = page(with_value("10\N{RIGHT-TO-LEFT OVERRIDE}0.0"), architecture, architecture)
+    text = page(with_value("10\N{RIGHT-TO-LEFT OVERRIDE}0.0"), architecture, architecture).replace("<wbr>", "")
 
     assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in text
     assert r"<code>10\u202e0.0</code>" in text
@@ -90,7 +90,7 @@ def test_nothing_is_a_sum_of_unknown_prices(architecture: Architecture) -> None:
 
     assert "$" not in text.partition('<section id="architecture"')[0]
     assert "$" not in text.partition('<section id="cost"')[2]
-    assert "Idle unknown, peak unknown. " in text
+    assert "Idle unknown, peak unknown.</p>" in text
     assert '<dt>Idle</dt><dd class="value">unknown</dd><dd class="detail">change unknown, 4 unknown prices' in text
     assert "no longer priced</td>" in text
 
@@ -104,7 +104,7 @@ def test_what_no_scanner_looked_at_is_not_found_to_be_good(architecture: Archite
     compared = alone.model_copy(update={"comparison": UNCHANGED.comparison.model_copy(update={"security": delta})})
 
     for plan in (alone, compared):
-        text = page(plan, architecture, architecture)
+        text = page(plan, architecture, architecture).replace("<wbr>", "")
         assert "; not scanned by cdk-nag AwsSolutions" in text.partition("</title>")[0]
         assert '<a href="#unchecked">Security is not scanned by cdk-nag AwsSolutions</a>' in text
         assert "No scanner found anything" not in text
