@@ -39,7 +39,7 @@ from slipway.review.lines.difference import Key, KeyChange, key_changes, with_ch
 from slipway.review.plan import ChangedLine, ChangedLines, Comparison, Consequences, Plan
 
 MOST_LINES = 8
-"""How many changed keys are told apart. Each takes a synth: 4 to 6 seconds on two cores."""
+"""How many changed keys are told apart. Each takes a synth: 6 seconds of processor time."""
 
 _MOST_AT_ONCE = 4
 """A synth takes a core and 400 MB."""
