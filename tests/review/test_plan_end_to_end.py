@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,8 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(["git", "clone", "--quiet", "--local", PROJECT, folder], check=True)
     for installed in (".venv", "node_modules"):
         (folder / installed).symlink_to(PROJECT / installed)
+    # .gitignore names folders; these are links.
+    (folder / ".git" / "info" / "exclude").write_text(".venv\nnode_modules\n")
     return folder
 
 
@@ -39,7 +42,8 @@ def slipway_plan(clone: Path, *options: str) -> subprocess.CompletedProcess[str]
 def test_an_edit_is_planned_against_what_is_committed(clone: Path) -> None:
     commit = git(clone, "rev-parse", "--short", "HEAD").strip()
     environment = clone / "environments" / "small.yaml"
-    environment.write_text(environment.read_text().replace("capacity_gib: 1200", "capacity_gib: 2400"))
+    text = environment.read_text().replace("capacity_gib: 1200", "capacity_gib: 2400")
+    environment.write_text(re.sub(r"monthly_budget_usd: \d+", "monthly_budget_usd: 4321", text))
     forms = {"json-file": "json", "markdown": "markdown", "html": "html"}
     outputs = [f"--{option}={clone / 'out'}/plan.{ending}" for option, ending in forms.items()]
 
@@ -50,10 +54,15 @@ def test_an_edit_is_planned_against_what_is_committed(clone: Path) -> None:
     comparison = plan["comparison"]
     assert plan["head"] == f"{commit} with uncommitted changes"
     assert comparison["base"] == f"HEAD ({commit})"
-    # The file system grows, and the alarms that watch how full it is know it.
+    # The file system grows, and the alarms that watch how full it is know it. The budget has nothing to do with it.
     changed = comparison["changes"]["resources"]
-    assert {change["effect"] for change in changed} == {"update"}
-    assert [change["type"] for change in changed] == ["AWS::FSx::FileSystem", *["AWS::CloudWatch::Alarm"] * 2]
+    grown = ["AWS::FSx::FileSystem", *["AWS::CloudWatch::Alarm"] * 2]
+    assert [change["type"] for change in changed if change["effect"] == "update"] == grown
+    lines = {line["path"]: line["causes"] for line in comparison["lines"]["lines"]}
+    capacity, budget = lines["storage.lustre.capacity_gib"], lines["operations.monthly_budget_usd"]
+    assert [change["type"] for change in capacity["changes"]["resources"]] == grown
+    assert {change["type"] for change in budget["changes"]["resources"]} == {"AWS::Budgets::Budget"}
+    assert (comparison["lines"]["other_files"], comparison["lines"]["together"]) == (None, None)
     assert comparison["cluster_update"]["verdict"] == "no_change"
     assert comparison["security"] == {
         "new": [],
@@ -68,5 +77,5 @@ def test_an_edit_is_planned_against_what_is_committed(clone: Path) -> None:
     assert (clone / "out" / "plan.html").read_text().lstrip().lower().startswith("<!doctype html>")
     # The copy of the base was elsewhere, and Git knows of no other work tree.
     plans = clone / ".plan" / "plans" / "small"
-    assert {"base", "head"} == {path.name for path in plans.iterdir() if path.is_dir()} - {"cluster-update"}
+    assert {"base", "head", "lines"} == {path.name for path in plans.iterdir() if path.is_dir()} - {"cluster-update"}
     assert git(clone, "worktree", "list").count("\n") == 1
