@@ -55,7 +55,7 @@ def _buckets(environment: Environment) -> Iterator[Existing]:
 def _file_systems(environment: Environment) -> Iterator[Existing]:
     storage, zone = environment.storage, environment.network.training_availability_zone_id
     if lustre := storage.lustre.existing:
-        facts = {
+        facts: dict[str, str | int] = {
             "mount_name": lustre.mount_name,
             "capacity_gib": storage.lustre.capacity_gib,
             "throughput_mb_s_per_tib": storage.lustre.throughput_mb_s_per_tib,

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import slipway_emulator
 from slipway.assembly.process_groups import ProcessGroup
 from slipway.project import INSTALLATION, PROJECT, parallelcluster_of
 
@@ -59,9 +60,10 @@ def _closed_environment(directory: Path) -> dict[str, str]:
     for folder in (home, packages):
         folder.mkdir(exist_ok=True)
     # Slipway alone, without the packages that are installed beside it: ParallelCluster needs other versions of them.
-    slipway = packages / "slipway"
-    slipway.unlink(missing_ok=True)
-    slipway.symlink_to(Path(__file__).parents[2])
+    for package in (Path(__file__).parents[2], Path(slipway_emulator.__file__).parent):
+        link = packages / package.name
+        link.unlink(missing_ok=True)
+        link.symlink_to(package)
     return {
         "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))),
         "HOME": str(home),

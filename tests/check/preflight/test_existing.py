@@ -29,7 +29,7 @@ METADATA = {
     "KeyUsage": "ENCRYPT_DECRYPT",
     "KeySpec": "SYMMETRIC_DEFAULT",
 }
-USERS = {
+USERS: dict[str, dict[str, Any]] = {
     "roles by their own policies": {"Principal": {"AWS": "arn:aws:iam::123456789012:root"}},
     "CloudWatch Logs": {"Principal": {"Service": "logs.us-west-2.amazonaws.com"}},
     "CloudWatch alarms": {"Principal": {"Service": "cloudwatch.amazonaws.com"}},

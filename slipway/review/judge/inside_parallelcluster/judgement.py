@@ -2,9 +2,11 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
+import boto3
 from moto import mock_aws
 
 from slipway.review.judge.inside_parallelcluster import machine_images, moto_patches
@@ -13,9 +15,9 @@ from slipway.review.judge.inside_parallelcluster.answer import Answer, Finding, 
 from slipway.review.judge.inside_parallelcluster.blind_spots import configuration_findings, custom_resource_findings
 from slipway.review.judge.inside_parallelcluster.cluster import Cluster
 from slipway.review.judge.inside_parallelcluster.create_cluster import create_cluster, stringified
-from slipway.review.judge.inside_parallelcluster.existing import make_existing
 from slipway.review.judge.inside_parallelcluster.node_images import image_builds, judge_image_build
 from slipway.review.judge.inside_parallelcluster.references import Stack, UnresolvedReferenceError
+from slipway_emulator.existing_storage import make_storage
 
 CLUSTER_TYPE = "Custom::PclusterCluster"
 
@@ -27,8 +29,9 @@ def judge(request: Mapping[str, Any]) -> Answer:
     """Make the account of a request in moto and let ParallelCluster judge the cluster and the node images in it.
 
     Args:
-        request: `stacks`, `uploads` and `documents` of an assembly, `capacity_reservations` and `node_images` of the
-            account, and `image_builder_images`, the names of Amazon's images that it can build from.
+        request: `stacks`, `existing`, `uploads` and `documents` of an assembly, `capacity_reservations` and
+            `node_images` of the account, and `image_builder_images`, the names of Amazon's images that it can build
+            from.
     """
     release = version("aws-parallelcluster")
     deviations = [
@@ -42,7 +45,8 @@ def judge(request: Mapping[str, Any]) -> Answer:
         try:
             cluster = _cluster(stacks, account)
             subnet_id = cluster.configuration["HeadNode"]["Networking"]["SubnetId"]
-            make_existing(request.get("existing", ()), cluster.stack.region, subnet_id)
+            region = cluster.stack.region
+            make_storage(request["existing"], partial(boto3.client, region_name=region), region, subnet_id)
             builds = list(image_builds(stacks, request["documents"], account))
         except UnresolvedReferenceError as problem:
             outcome.findings.append(Finding(Level.ERROR, "references", str(problem)))

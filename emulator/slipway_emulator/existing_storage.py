@@ -1,41 +1,45 @@
-"""What an environment uses and does not own, made in moto with the ids that the templates name.
+"""Storage that is there before the first deployment, in the made-up account that judge and rehearsal work in.
 
-It is taken to be as it must be: file systems that let the members of their clients' groups in, a key that may be used.
-Whether it is, `slipway preflight` asks AWS.
+It is as it must be: file systems that let the members of their clients' groups in, buckets, a key that may be used.
+Whether it is on AWS, `slipway preflight` asks.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import boto3
-from moto.core import DEFAULT_ACCOUNT_ID
 from moto.ec2.models import ec2_backends
 from moto.efs.models import efs_backends
 from moto.fsx.models import fsx_backends
 from moto.kms.models import kms_backends
 
+from slipway_emulator.settings import ACCOUNT
+
+Client = Callable[[str], Any]
+"""Makes a boto3 client of a service."""
+
 _ANY_TRAFFIC = "-1"
 
 
 class Neighbourhood:
-    """Where the cluster is: the account that it finds."""
+    """The network that file systems stand in, with a group of their servers."""
 
-    def __init__(self, region: str, subnet_id: str) -> None:
+    def __init__(self, client: Client, region: str, subnet_id: str) -> None:
         """Find the network.
 
         Args:
+            client: makes a client of a service in the Region.
             region: AWS Region.
-            subnet_id: subnet of the head node, where existing file systems are taken to be.
+            subnet_id: where file systems stand.
         """
-        self.region, self.subnet_id = region, subnet_id
-        self.ec2 = boto3.client("ec2", region_name=region)
+        self.client, self.region, self.subnet_id = client, region, subnet_id
+        self.ec2 = client("ec2")
         self.vpc_id: str = self.ec2.describe_subnets(SubnetIds=[subnet_id])["Subnets"][0]["VpcId"]
         self.servers = self._group("servers")
 
     def client_group(self, id_: str) -> None:
         """Make a group whose members the file servers let in."""
         made = self._group(id_)
-        groups = ec2_backends[DEFAULT_ACCOUNT_ID][self.region].groups[self.vpc_id]
+        groups = ec2_backends[ACCOUNT][self.region].groups[self.vpc_id]
         group = groups.pop(made)
         group.id = group.group_id = id_
         groups[id_] = group
@@ -50,14 +54,14 @@ class Neighbourhood:
         self._file_system("LUSTRE", LustreConfiguration={"DeploymentType": "PERSISTENT_2"}).rename(id_)
 
     def _file_system(self, kind: str, **configuration: Any) -> "_FileSystem":
-        made = boto3.client("fsx", region_name=self.region).create_file_system(
+        made = self.client("fsx").create_file_system(
             FileSystemType=kind,
             StorageCapacity=1200,
             SubnetIds=[self.subnet_id],
             SecurityGroupIds=[self.servers],
             **configuration,
         )["FileSystem"]["FileSystemId"]
-        return _FileSystem(fsx_backends[DEFAULT_ACCOUNT_ID][self.region].file_systems, made)
+        return _FileSystem(fsx_backends[ACCOUNT][self.region].file_systems, made)
 
     def open_zfs(self, volume_id: str) -> None:
         """Make a file system of FSx for OpenZFS whose root volume has an id."""
@@ -68,9 +72,9 @@ class Neighbourhood:
 
     def efs(self, id_: str) -> None:
         """Make a file system of EFS with a mount target in the head node's subnet."""
-        client = boto3.client("efs", region_name=self.region)
+        client = self.client("efs")
         made = client.create_file_system(CreationToken=id_, Encrypted=True)["FileSystemId"]
-        by_id = efs_backends[DEFAULT_ACCOUNT_ID][self.region].file_systems_by_id
+        by_id = efs_backends[ACCOUNT][self.region].file_systems_by_id
         model = by_id.pop(made)
         model.file_system_id = id_
         by_id[id_] = model
@@ -79,14 +83,12 @@ class Neighbourhood:
     def bucket(self, name: str) -> None:
         """Make a bucket."""
         location = {} if self.region == "us-east-1" else {"LocationConstraint": self.region}
-        boto3.client("s3", region_name=self.region).create_bucket(
-            Bucket=name, **({"CreateBucketConfiguration": location} if location else {})
-        )
+        self.client("s3").create_bucket(Bucket=name, **({"CreateBucketConfiguration": location} if location else {}))
 
     def key(self, arn: str) -> None:
         """Make a key."""
-        made = boto3.client("kms", region_name=self.region).create_key()["KeyMetadata"]["KeyId"]
-        keys = kms_backends[DEFAULT_ACCOUNT_ID][self.region].keys
+        made = self.client("kms").create_key()["KeyMetadata"]["KeyId"]
+        keys = kms_backends[ACCOUNT][self.region].keys
         model = keys.pop(made)
         model.id, model.arn = arn.rpartition("/")[2], arn
         keys[model.id] = model
@@ -117,19 +119,20 @@ _MAKERS: Mapping[str, Callable[[Neighbourhood, str], None]] = {
     "S3 bucket": Neighbourhood.bucket,
     "security group": Neighbourhood.client_group,
 }
-"""How each kind is made; of a kind without a row ParallelCluster finds nothing."""
+"""How each kind is made; a kind without a row is made elsewhere."""
 
 
-def make_existing(existing: Iterable[Mapping[str, str]], region: str, subnet_id: str) -> None:
-    """Make what the templates' metadata name.
+def make_storage(existing: Iterable[Mapping[str, Any]], client: Client, region: str, subnet_id: str) -> None:
+    """Make it in moto, with the ids that the environment file names.
 
     Args:
         existing: kind and id of each, as `slipway.assembly.existing.ExistingResource` has them.
-        region: the cluster's Region.
-        subnet_id: the head node's subnet.
+        client: makes a client of a service in the Region.
+        region: AWS Region.
+        subnet_id: where file systems stand: the training zone's subnet.
     """
     rows = [row for row in existing if row["kind"] in _MAKERS]
     if rows:
-        around = Neighbourhood(region, subnet_id)
+        around = Neighbourhood(client, region, subnet_id)
         for row in rows:
             _MAKERS[row["kind"]](around, row["id"])
