@@ -13,7 +13,7 @@ _OPEN_ZFS = {"type": "openzfs", "volume_id": "fsvol-0a1b2c3d4e5f60009", **_GROUP
 _EFS = {"type": "efs", "file_system_id": "fs-0a1b2c3d4e5f60008", **_GROUP}
 _SIZES = {"capacity_gib": 1200, "throughput_mb_s_per_tib": 125}
 _QUEUE = {"name": "trn1", "compute_resources": [{"name": "nodes", "instance_type": "trn1.32xlarge", "max_count": 1}]}
-_NODES = {"name": "trn1", "instance_type": "trn1.32xlarge", "max_count": 1}
+_NODES = {"name": "cpu", "instance_type": "m6i.8xlarge"}
 _ADMINISTRATOR = "arn:aws:iam::123456789012:role/admin"
 _KEY = f"arn:aws:kms:{REGION}:123456789012:key/0a1b2c3d-1111-4000-8000-000000000009"
 

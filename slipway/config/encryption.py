@@ -19,5 +19,5 @@ class Kms(Section):
     """A customer-managed key for everything that can have one. Its policy must name who uses it, and stays yours."""
 
     key_arn: KeyArn
-    """ARN of the key: symmetric, in the environment's Region. A file system, a database or a volume that stands with
-    another key would be replaced."""
+    """ARN of the key: symmetric, in the environment's Region. File systems and a database that were deployed with
+    another key are replaced."""
