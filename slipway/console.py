@@ -56,6 +56,11 @@ class Program(typer.Typer):
         sys.exit(FAILED)
 
     def _run(self, *arguments: Any, **keywords: Any) -> NoReturn:
+        if os.environ.get("NO_COLOR"):
+            # Rich takes the colours away and leaves bold letters, which are control characters, too.
+            from typer import rich_utils  # noqa: PLC0415
+
+            rich_utils.COLOR_SYSTEM = None
         try:
             sys.exit(super().__call__(*arguments, **keywords))
         except SystemExit as end:

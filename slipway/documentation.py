@@ -72,7 +72,8 @@ def docs(
         typer.echo(text)
         return
     # What these import takes time that no other command should wait for.
-    from rich.console import Console  # noqa: PLC0415
     from rich.markdown import Markdown  # noqa: PLC0415
 
-    Console().print(Markdown(text))
+    from slipway.terminal import screen  # noqa: PLC0415
+
+    screen().print(Markdown(text))

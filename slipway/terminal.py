@@ -1,13 +1,15 @@
 """What a terminal may be sent: colours and moving lines only where they can be seen, tables that fit its width."""
 
 import os
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.measure import Measurement
 from rich.progress_bar import ProgressBar
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 _BAR_WIDTH = 16
@@ -15,6 +17,8 @@ _WIDTH_OF_BARS = 72
 """A narrower terminal has the numbers alone."""
 
 _UNLIMITED = 10_000
+_WORD = re.compile(r"^[ ]*\S+|\S+", re.MULTILINE)
+"""Rich does not part a line's first word from the spaces before it."""
 
 
 def screen(*, errors: bool = False, quiet: bool = False) -> Console:
@@ -53,16 +57,20 @@ class Bar:
     is_over: bool
 
 
-def bars(rows: Iterable[Bar], width: int) -> Table:
+def bars(rows: Sequence[Bar], width: int) -> Table:
     """Return a line with a bar for each stack; a terminal of fewer than 72 columns shows the numbers alone."""
     table = Table.grid(padding=(0, 1))
+    if width < _WIDTH_OF_BARS:
+        table.add_column(overflow="fold")
+        longest = max((len(row.name) for row in rows), default=0)
+        for row in rows:
+            table.add_row(Text.assemble(f"{row.name:<{longest}} {row.done}/{row.total} ", row.state))
+        return table
     table.add_column(overflow="fold", ratio=1)
     for _ in range(3):
         table.add_column(no_wrap=True)
     for row in rows:
-        table.add_row(
-            Text(row.name), _bar(row) if width >= _WIDTH_OF_BARS else "", f"{row.done}/{row.total}", row.state
-        )
+        table.add_row(Text(row.name), _bar(row), f"{row.done}/{row.total}", row.state)
     return table
 
 
@@ -75,33 +83,54 @@ def _bar(row: Bar) -> ProgressBar:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A table where it fits; else each row by itself, with a line for each cell, so that nothing is cut or torn."""
+    """A table that is printed once, so that no word is cut or torn; where it does not fit, a line for each cell."""
 
     table: Table
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         """Yield the table or its rows; see rich's console protocol."""
-        # Measured without a limit: with one, the least width that rich gives is never more than the limit.
-        wanted = Measurement.get(console, options.update(width=_UNLIMITED), self.table).minimum
-        if wanted <= options.max_width:
+        wanted = Measurement.get(console, options.update(width=_UNLIMITED), self.table)
+        if wanted.maximum <= options.max_width:
             yield self.table
             return
+        sizes = [_size(console, column) for column in self.table.columns]
+        frame = wanted.maximum - sum(size.maximum for size in sizes)
+        room = options.max_width - frame - sum(size.minimum for size in sizes)
+        if room < 0:
+            yield from self._rows(console)
+            return
+        # Rich itself makes the widest column narrow, whatever words are in it.
+        for number, (column, size) in enumerate(
+            sorted(zip(self.table.columns, sizes, strict=True), key=lambda pair: pair[1].span)
+        ):
+            more = min(size.span, room // (len(sizes) - number))
+            column.width, room = size.minimum + more, room - more
+        yield self.table
+
+    def _rows(self, console: Console) -> Iterator[Text]:
         if self.table.title:
-            yield Text.from_markup(str(self.table.title), style=self.table.title_style or "table.title")
-        headings = [str(column.header).replace("\n", " ") for column in self.table.columns]
+            yield Text.from_markup(str(self.table.title), style="table.title", overflow="fold")
+        headings = [_text(console, column.header).plain.replace("\n", " ") for column in self.table.columns]
         rows = [*zip(*(column.cells for column in self.table.columns), strict=True)]
         if self.table.show_footer:
             rows.append(tuple(column.footer for column in self.table.columns))
-        for first, *others in rows:
-            yield _cell(console, "", first)
-            for heading, cell in zip(headings[1:], others, strict=True):
-                if cell != "":
-                    yield _cell(console, f"  {heading}: " if heading else "  ", cell)
+        for cells in rows:
+            for number, (heading, cell) in enumerate(zip(headings, cells, strict=True)):
+                before = f"  {heading}: " if number and heading else "  " if number else ""
+                line = Text.assemble(before, _text(console, cell))
+                line.overflow = "fold"
+                yield line
 
 
-def _cell(console: Console, before: str, cell: RenderableType) -> Text:
+def _size(console: Console, column: Column) -> Measurement:
+    """Measure a column: its longest word, or its longest line where it must not be wrapped; and its longest line."""
+    texts = [_text(console, cell).plain for cell in (column.header, *column.cells, column.footer)]
+    longest = max(cell_len(line) for text in texts for line in text.split("\n"))
+    words = [cell_len(word) for text in texts for word in _WORD.findall(text)]
+    return Measurement(longest if column.no_wrap else max(words, default=0), longest)
+
+
+def _text(console: Console, cell: RenderableType) -> Text:
     text = console.render_str(cell) if isinstance(cell, str) else cell
-    assert isinstance(text, Text), "Slipway's tables have texts only"
-    joined = Text.assemble(before, text)
-    joined.overflow = "fold"
-    return joined
+    assert isinstance(text, Text), "the cells of Slipway's tables are texts"
+    return text

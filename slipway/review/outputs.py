@@ -72,11 +72,10 @@ class Outputs:
         for file, text in [(file, make()) for file, make in reports if file]:
             _write(file, text)
         if self._for_people:
-            from rich.console import Console  # noqa: PLC0415
-
             from slipway.review.report.terminal import print_plan  # noqa: PLC0415
+            from slipway.terminal import screen  # noqa: PLC0415
 
-            print_plan(plan, Console())
+            print_plan(plan, screen())
 
 
 def _markdown(plan: Plan) -> str:

@@ -6,7 +6,6 @@ from importlib import metadata
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from rich.console import Console
 
 from slipway.bundle import BUNDLE
 from slipway.check.az.run import NothingAskedError, run
@@ -14,6 +13,7 @@ from slipway.config import InvalidEnvironment, load_environment
 from slipway.errors import RefusedError
 from slipway.start.environment_text import check, environment_text
 from slipway.start.wish import Wish
+from slipway.terminal import screen
 
 _FILES = {
     "app.py.j2": "app.py",
@@ -69,7 +69,7 @@ def _write(folder: Path, wish: Wish) -> None:
 
 def _choose_zones(file: Path, wish: Wish) -> None:
     """Replace the pattern's zones by those of Slipway's own data; `slipway az` asks AWS later."""
-    console = Console(quiet=True)
+    console = screen(quiet=True)
     try:
         found = run(file, region=None, offline=True, dry_run=False, console=console)
         load_environment(file)

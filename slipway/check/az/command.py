@@ -31,14 +31,13 @@ def az(
     Exit codes: 0 the file has zones that fit; 1 none fit, or they could not be written; 2 nothing could be found out.
     """
     # What these import takes seconds that no other command should wait for.
-    from rich.console import Console  # noqa: PLC0415
-
     from slipway.assembly.environment_files import environment_file  # noqa: PLC0415
     from slipway.check.az.run import NothingAskedError, run  # noqa: PLC0415
     from slipway.config import InvalidEnvironment  # noqa: PLC0415
+    from slipway.terminal import screen  # noqa: PLC0415
 
     try:
-        found = run(environment_file(environment), region=region, offline=offline, dry_run=dry_run, console=Console())
+        found = run(environment_file(environment), region=region, offline=offline, dry_run=dry_run, console=screen())
     except (InvalidEnvironment, NothingAskedError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(NOTHING_ASKED) from error

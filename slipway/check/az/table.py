@@ -6,6 +6,7 @@ from rich.table import Table
 from slipway.check.az.decision import Decision, obstacles
 from slipway.check.az.evidence import Evidence, Zone
 from slipway.check.az.wanted import Wanted
+from slipway.terminal import Fitted
 
 _NOTHING = "-"
 
@@ -42,7 +43,7 @@ def print_evidence(wanted: Wanted, evidence: Evidence, decision: Decision | None
         }
         shown_cells = [cells[name] for name, shown in columns.items() if shown]
         table.add_row(zone.id, _offers(zone, types), *shown_cells, _verdict(wanted, evidence, zone, decision))
-    console.print(table)
+    console.print(Fitted(table))
     for note in evidence.notes:
         console.print(note, soft_wrap=True, markup=False, highlight=False)
 

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from slipway.check.preflight.answer import Answer, Status
 from slipway.check.preflight.preflight import NOT_CHECKED, Preflight
+from slipway.terminal import Fitted
 
 _GROUPS: dict[Status, tuple[str, str]] = {
     "failed": ("failed: the deployment would fail", "bold red"),
@@ -30,7 +31,7 @@ def print_preflight(found: Preflight, console: Console) -> None:
         if answers:
             _line(console, "")
             _line(console, f"{heading} ({len(answers)})", style)
-            console.print(_table(answers))
+            console.print(Fitted(_table(answers)))
             for line in _fixes(answers):
                 _line(console, line)
     _line(console, "")

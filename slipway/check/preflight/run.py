@@ -6,7 +6,6 @@ from pathlib import Path
 
 import typer
 from botocore.exceptions import BotoCoreError
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 import slipway.check.preflight.checks  # noqa: F401 - importing it registers the checks
@@ -19,6 +18,7 @@ from slipway.check.preflight.needs import Needs, read_needs
 from slipway.check.preflight.preflight import Preflight, preflight
 from slipway.check.preflight.report import print_preflight
 from slipway.errors import RefusedError
+from slipway.terminal import moves, screen
 
 
 def choose(only: Sequence[str], skip: Sequence[str], *, capacity: bool) -> tuple[Check, ...]:
@@ -80,7 +80,7 @@ def run(
     if as_json:
         print(found.model_dump_json(indent=2))
     else:
-        print_preflight(found, Console())
+        print_preflight(found, screen())
     return found.exit_code(strict=strict)
 
 
@@ -110,7 +110,8 @@ def _ask(needs: Needs, checks: Sequence[Check]) -> Preflight:
     if any(check.stage != "offline" for check in checks):
         _log_in(account)
     columns = (TextColumn("asking AWS"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = screen(errors=True)
+    with Progress(*columns, console=console, transient=True, disable=not moves(console)) as bar:
         task = bar.add_task("", total=len(checks))
         return preflight(checks, needs, account, lambda done: bar.update(task, advance=1, description=done.title))
 

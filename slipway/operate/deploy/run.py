@@ -7,7 +7,6 @@ import subprocess
 from pathlib import Path
 
 import typer
-from rich.console import Console
 
 from slipway.assembly.cdk_cli import deployment, explain_failure
 from slipway.assembly.choice import FOLDER, NotChosenError, chosen_assembly, own_folder
@@ -25,6 +24,7 @@ from slipway.project import INSTALLATION, PROJECT, cdk_of
 from slipway.remove.scope import Scope, read_scope
 from slipway.review.cost.estimate import estimate
 from slipway.review.report.wording import duration
+from slipway.terminal import screen
 
 POLL_SECONDS = 5.0
 """How often CloudFormation is asked; its API allows a few requests a second in an account."""
@@ -99,7 +99,7 @@ def _announce(scope: Scope, account: Account, watch: Watch) -> None:
 
 def _deploy(again: str, cdk: Path, assembly: Path, folder: Path, watch: Watch) -> None:
     log, outputs = folder / "cdk.log", folder / "outputs.json"
-    display = Display(Console(), watch)
+    display = Display(screen(), watch)
     # `--force`: without it the CLI skips a stack that only reads another value from another stack.
     arguments = (*deployment(assembly, outputs), "--force", "--no-notices")
     variables = {**os.environ, "AWS_REGION": watch.region, "CDK_DISABLE_CLI_TELEMETRY": "true"}

@@ -62,12 +62,11 @@ def check(
     import asyncio  # noqa: PLC0415
     import json  # noqa: PLC0415
 
-    from rich.console import Console  # noqa: PLC0415
-
     # What these import takes time that no other command should wait for.
     from slipway.operate.endpoint.check import report, run  # noqa: PLC0415
+    from slipway.terminal import screen  # noqa: PLC0415
 
-    console = Console(quiet=as_json, highlight=False)
+    console = screen(quiet=as_json)
     results = []
     address = _address(
         environment=environment, url=url, model=model, connect_to=connect_to, ca_file=ca_file, timeout=timeout

@@ -12,6 +12,7 @@ from slipway.operate.roll_out.published import ModelBucket
 from slipway.operate.roll_out.service import InferenceStack, ServiceDescription
 from slipway.operate.roll_out.state import State, prefix_of
 from slipway.operate.roll_out.tasks import Tasks
+from slipway.terminal import Fitted
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Report:
         for name, prefix in self.fixed.items():
             if model in (None, name):
                 table.add_row(name, f"{prefix}/ (fixed)", "-", "-", "-")
-        console.print(table)
+        console.print(Fitted(table))
         for name in models:
             self._print_versions(name, console)
 

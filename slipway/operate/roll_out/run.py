@@ -8,7 +8,6 @@ from functools import partial
 
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
-from rich.console import Console
 
 from slipway.aws.refusals import explained
 from slipway.console import confirm
@@ -21,6 +20,7 @@ from slipway.operate.roll_out.report import Report
 from slipway.operate.roll_out.request import Request, chosen_model
 from slipway.operate.roll_out.service import ServiceDescription
 from slipway.operate.roll_out.state import Step
+from slipway.terminal import screen
 
 
 def run(environment: str, request: Request, *, yes: bool, timeout_seconds: float) -> None:
@@ -42,7 +42,7 @@ def run(environment: str, request: Request, *, yes: bool, timeout_seconds: float
         if request.changes_nothing:
             if request.model not in place.fixed and request.model is not None:
                 chosen_model(request, endpoint.stack, place.fixed)
-            Report(endpoint.stack, endpoint.bucket, place.fixed, endpoint.tasks).print(request.model, Console())
+            Report(endpoint.stack, endpoint.bucket, place.fixed, endpoint.tasks).print(request.model, screen())
             return
         model = chosen_model(request, endpoint.stack, place.fixed)
         state = endpoint.stack.state(model)

@@ -30,15 +30,14 @@ def cluster_update(
     Exit codes: 0 it can; 2 not known; 3 nodes must be stopped first; 4 it cannot.
     """
     # What they import takes half a second that no other command should wait for.
-    from rich.console import Console  # noqa: PLC0415
-
     from slipway.review.cluster_update.report import print_comparison  # noqa: PLC0415
     from slipway.review.cluster_update.run import UPDATE_DIRECTORY, NoComparison, run  # noqa: PLC0415
+    from slipway.terminal import screen  # noqa: PLC0415
 
     try:
         comparison = run(environment, assembly, against, UPDATE_DIRECTORY)
     except NoComparison as problem:
         print(problem, file=sys.stderr)
         raise typer.Exit(NOT_COMPARED) from problem
-    print_comparison(comparison, Console())
+    print_comparison(comparison, screen())
     raise typer.Exit(int(comparison.verdict))

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from slipway.review.cluster_update.comparison import Comparison, Verdict
 from slipway.review.judge.inside_parallelcluster.update_answer import Change, Stop
+from slipway.terminal import Fitted
 
 _LONGEST_VALUE = 60
 _STRATEGIES = {
@@ -35,7 +36,7 @@ def sentences(comparison: Comparison) -> tuple[str, ...]:
 def print_comparison(comparison: Comparison, console: Console) -> None:
     """Print every change, the verdict and what to do."""
     if comparison.update.changes:
-        console.print(_table(comparison))
+        console.print(Fitted(_table(comparison)))
     colour = _COLOURS[comparison.verdict]
     console.print(f"[{colour}]{escape(_verdict(comparison))}[/]")
     for line in (*comparison.refusals, *_reasons(comparison)):

@@ -13,16 +13,15 @@ def cost(*, environment: EnvironmentOption = None, assembly: AssemblyOption = No
     # What these import takes seconds that no other command should wait for.
     from datetime import UTC, datetime  # noqa: PLC0415
 
-    from rich.console import Console  # noqa: PLC0415
-
     from slipway.assembly.choice import NotChosenError, chosen_assembly  # noqa: PLC0415
     from slipway.assembly.stacks import NoAssemblyError, read_stacks  # noqa: PLC0415
     from slipway.errors import RefusedError  # noqa: PLC0415
     from slipway.review.cost.estimate import estimate  # noqa: PLC0415
     from slipway.review.cost.table import print_cost  # noqa: PLC0415
+    from slipway.terminal import screen  # noqa: PLC0415
 
     try:
         stacks = read_stacks(chosen_assembly(environment, assembly, "cost", despite_findings=True))
     except (NotChosenError, NoAssemblyError) as error:
         raise RefusedError(str(error)) from error
-    print_cost(estimate(stacks), Console(), datetime.now(tz=UTC).date())
+    print_cost(estimate(stacks), screen(), datetime.now(tz=UTC).date())

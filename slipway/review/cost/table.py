@@ -7,6 +7,7 @@ from rich.table import Table
 
 from slipway.review.cost.merged import merged
 from slipway.review.cost.model import HOURS_PER_DAY, HOURS_PER_MONTH, Cost, CostLine
+from slipway.terminal import Fitted
 
 STALE_AFTER_DAYS = 180
 """Age of a price after which the reader is asked to look it up again."""
@@ -22,7 +23,7 @@ def print_cost(cost: Cost, console: Console, today: date) -> None:
     """
     lines = merged(cost.lines)
     unknown = [line for line in lines if line.billing == "unknown"]
-    console.print(_table(cost, [line for line in lines if line.billing == "priced"], len(unknown)))
+    console.print(Fitted(_table(cost, [line for line in lines if line.billing == "priced"], len(unknown))))
     for line in unknown:
         console.print(f"not in the sums: {line.what} ({line.peak_quantity:,.0f} at peak): {line.note}", highlight=False)
     uses = ", ".join(_use(line) for line in sorted(lines, key=lambda line: line.what) if line.billing == "by_use")

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from slipway.operate.endpoint.load.measures import Level, Percentiles
 from slipway.operate.endpoint.load.run import LoadTest
+from slipway.terminal import Fitted, moves
 
 
 class BarsOfLevels:
@@ -31,7 +32,7 @@ class BarsOfLevels:
             TimeElapsedColumn(),
             console=console,
             transient=True,
-            disable=not console.is_terminal,
+            disable=not moves(console),
         )
         self._task = TaskID(0)
         self._errors = 0
@@ -132,7 +133,7 @@ def notes(test: LoadTest) -> Iterator[str]:
 def tell(console: Console, test: LoadTest) -> None:
     """Print the table and the notes."""
     console.print(Text(f"{test.target.base_url}, model {test.model}"), soft_wrap=True)
-    console.print(table(test))
+    console.print(Fitted(table(test)))
     for note in notes(test):
         console.print(Text(note), soft_wrap=True)
 

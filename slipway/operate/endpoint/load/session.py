@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 import typer
-from rich.console import Console
 
 from slipway.errors import RefusedError
 from slipway.operate.endpoint.addressing import Address
@@ -16,6 +15,7 @@ from slipway.operate.endpoint.load import report
 from slipway.operate.endpoint.load.plan import Plan
 from slipway.operate.endpoint.load.run import LoadTest
 from slipway.operate.endpoint.target import Target
+from slipway.terminal import screen
 
 UNASKED_REQUESTS = 50
 """Requests to a deployed environment for which nobody is asked."""
@@ -66,7 +66,7 @@ def run(address: Address, plan: Plan, options: LoadOptions) -> bool:
     target = _only_target(address)
     if options.asks:
         _confirm(target, plan)
-    bars = report.BarsOfLevels(Console(stderr=True))
+    bars = report.BarsOfLevels(screen(errors=True))
     test = LoadTest(target, plan, bars)
     try:
         with bars:
@@ -116,7 +116,7 @@ def _confirm(target: Target, plan: Plan) -> None:
 def _print(test: LoadTest, form: Form) -> None:
     match form:
         case Form.TABLE:
-            report.tell(Console(), test)
+            report.tell(screen(), test)
         case Form.JSON:
             typer.echo(json.dumps(report.document(test), indent=2))
         case Form.CSV:
