@@ -32,7 +32,7 @@ EDITS = (
 SCREENS = {"desktop": (1280, 900, "light"), "phone": (390, 844, "light"), "dark": (1280, 900, "dark")}
 """Width, height and colours of the shown part of a page, its beginning."""
 
-COLUMNS, ROWS = 100, 40
+COLUMNS = 100
 SLIPWAY = (sys.executable, "-m", "slipway")
 _THEN = "2026-01-01T00:00:00Z"
 _GIT = {
@@ -107,7 +107,7 @@ def rehearsal(folder: Path) -> str:
     command = (*SLIPWAY, "rehearse", "-e", "small", "--directory", folder)
     *_, last = screens(command, PROJECT, os.environ, COLUMNS)
     lines = [line.replace(f"{folder}/", ".rehearsal/") for line in last]
-    return drawn(lines, title="slipway rehearse -e small", width=COLUMNS, rows=ROWS)
+    return drawn(lines, title="slipway rehearse -e small", width=COLUMNS)
 
 
 def main() -> None:
