@@ -36,6 +36,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         metavar="ARN",
         help="an ACM certificate that the account holds; give it once for each",
     )
+    parser.add_argument(
+        "--network", type=json.loads, metavar="JSON", help="a VPC that the account has: what `make_network` takes"
+    )
     return parser.parse_args(arguments)
 
 
@@ -47,6 +50,7 @@ def _settings(options: argparse.Namespace, port: int) -> Settings:
         parallelcluster_python=options.parallelcluster_python and options.parallelcluster_python.absolute(),
         node_modules=options.node_modules and options.node_modules.absolute(),
         certificate_arns=tuple(options.certificate),
+        network=options.network,
     )
 
 

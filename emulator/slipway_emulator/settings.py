@@ -1,8 +1,10 @@
 """What an emulator run is given, and the identities every part of it uses."""
 
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ACCOUNT = "123456789012"
 """The account of every ARN: moto's default, and a number that AWS reserves for documentation."""
@@ -27,6 +29,7 @@ class Settings:
             no stack uses the ParallelCluster provider.
         node_modules: Folder with the AWS SDK clients that Lambda's Node.js runtime provides, or None.
         certificate_arns: The ACM certificates that the account holds.
+        network: The VPC that the account has, as `make_network` takes it; None if it has none.
     """
 
     directory: Path
@@ -35,6 +38,7 @@ class Settings:
     parallelcluster_python: Path | None = None
     node_modules: Path | None = None
     certificate_arns: tuple[str, ...] = ()
+    network: Mapping[str, Any] | None = None
 
     @property
     def endpoint(self) -> str:

@@ -177,11 +177,15 @@ def destroy(session: Session) -> str:
 
 
 def find_leftovers(session: Session) -> str:
-    """Compare with the first inventory: only documented leftovers may stand."""
+    """Compare with the first inventory: only documented leftovers may stand, and what was there still does."""
     emulated = _emulated(session)
     emulated.ledger.poll()
+    after = _inventory(session)
+    if gone := added(after, session.before):
+        names = [f"{kind} {name}" for kind, of_kind in gone.items() for name in of_kind]
+        raise PhaseFailedError(f"what was there before the deployment is gone: {_list(names)}")
     session.leftovers = classify(
-        added(session.before, _inventory(session)),
+        added(session.before, after),
         emulated.ledger.resources(),
         keeps_data=session.subject.keeps_data,
         ignored_stacks=frozenset({BOOTSTRAP_STACK}),

@@ -7,6 +7,7 @@ import typer
 from slipway.assembly.environment_files import ENVIRONMENTS, environment_file
 from slipway.config.environment import Environment
 from slipway.config.loader import load_environment
+from slipway.config.network import Network
 from slipway.config.problems import InvalidEnvironment
 from slipway.errors import RefusedError
 from slipway.project import PROJECT
@@ -39,7 +40,7 @@ def rehearse(environment: str, directory: Path) -> int:
     Raises:
         RefusedError: the environment is unknown, its file is invalid, or a program is missing.
     """
-    subject = _subject(environment)
+    subject = subject_of(environment)
     toolchain = Toolchain.of_project(PROJECT)
     try:
         toolchain.require_installed()
@@ -75,8 +76,15 @@ def _run_in(folder: RunFolder, subject: Subject, toolchain: Toolchain) -> int:
     return 0 if report.outcome == "passed" else FAILED
 
 
-def _subject(environment: str) -> Subject:
-    """Find and read the environment file."""
+def subject_of(environment: str) -> Subject:
+    """Find and read the environment file.
+
+    Args:
+        environment: name or file of an environment.
+
+    Raises:
+        RefusedError: the environment is unknown, or its file is invalid.
+    """
     file = environment_file(environment)
     if file.parent == ENVIRONMENTS and not file.is_file():
         known = ", ".join(sorted(path.stem for path in ENVIRONMENTS.glob("*.yaml")))
@@ -90,6 +98,7 @@ def _subject(environment: str) -> Subject:
         file.resolve(),
         keeps_data=_keeps_data(content),
         certificate_arns=_certificate_arns(content),
+        network=_existing_network(content.network),
     )
 
 
@@ -97,6 +106,19 @@ def _certificate_arns(environment: Environment) -> tuple[str, ...]:
     """Return what the environment's endpoint shows its clients, where it has one."""
     arn = environment.inference and environment.inference.endpoint.certificate_arn
     return (arn,) if arn else ()
+
+
+def _existing_network(network: Network) -> dict[str, object] | None:
+    """Return the VPC that the account must have before the first deployment."""
+    existing = network.existing
+    if existing is None:
+        return None
+    subnets = [
+        {"id": subnet.id, "zone_id": subnet.availability_zone_id, "public": public}
+        for public, of_kind in ((False, existing.private_subnets), (True, existing.public_subnets))
+        for subnet in of_kind
+    ]
+    return {"vpc_id": existing.vpc_id, "cidr": existing.cidr, "subnets": subnets}
 
 
 def _keeps_data(environment: Environment) -> bool:

@@ -1,6 +1,7 @@
 """What the phases of one rehearsal share: the programs, the folder, and what was found so far."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,12 +27,14 @@ class Subject:
         environment_file: its file.
         keeps_data: whether its storage is `persistent`.
         certificate_arns: the ACM certificates that it names.
+        network: the VPC that it names, as the emulator takes it; None if it makes one.
     """
 
     name: str
     environment_file: Path
     keeps_data: bool
     certificate_arns: tuple[str, ...] = ()
+    network: Mapping[str, object] | None = None
 
 
 @dataclass
@@ -107,7 +110,9 @@ class Session:
             EmulatorFailedError: it does not.
         """
         process = EmulatorProcess(
-            self.toolchain.emulator_command(self.folder.emulator, region, self.subject.certificate_arns),
+            self.toolchain.emulator_command(
+                self.folder.emulator, region, self.subject.certificate_arns, self.subject.network
+            ),
             self.offline,
             self.toolchain.project,
             self.folder.log("emulator"),

@@ -1,7 +1,8 @@
 """The programs that a rehearsal runs."""
 
+import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -57,13 +58,16 @@ class Toolchain:
             if not program.exists():
                 raise SetUpMissingError(f"{program} is missing; `{INSTALLATION}` installs it")
 
-    def emulator_command(self, directory: Path, region: str, certificate_arns: Sequence[str]) -> tuple[str | Path, ...]:
+    def emulator_command(
+        self, directory: Path, region: str, certificate_arns: Sequence[str], network: Mapping[str, object] | None
+    ) -> tuple[str | Path, ...]:
         """Return the command that starts the emulator.
 
         Args:
             directory: its folder.
             region: AWS Region that it plays.
             certificate_arns: the ACM certificates that its account holds.
+            network: the VPC that its account has, as the emulator takes it; None if it has none.
         """
         return (
             *self.emulator,
@@ -71,4 +75,5 @@ class Toolchain:
             *("--parallelcluster-python", self.parallelcluster_python),
             *("--node-modules", self.node_modules),
             *(option for arn in certificate_arns for option in ("--certificate", arn)),
+            *(("--network", json.dumps(network)) if network else ()),
         )

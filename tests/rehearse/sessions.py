@@ -10,7 +10,8 @@ from slipway.project import PROJECT
 from slipway.rehearse import phases
 from slipway.rehearse.folder import LockedFolder, RunFolder
 from slipway.rehearse.progress import Progress
-from slipway.rehearse.session import Session, Subject
+from slipway.rehearse.run import subject_of
+from slipway.rehearse.session import Session
 from slipway.rehearse.toolchain import Toolchain
 
 EMPTY_ACCOUNT: tuple[Callable[[Session], object], ...] = (
@@ -32,8 +33,9 @@ def emulated(
     """
     folder = RunFolder(directory / file.stem)
     with LockedFolder(folder):
-        subject = Subject(file.stem, file, keeps_data=False)
-        session = Session(subject, Toolchain.of_project(PROJECT), folder, Progress(Console(force_terminal=False)))
+        session = Session(
+            subject_of(str(file)), Toolchain.of_project(PROJECT), folder, Progress(Console(force_terminal=False))
+        )
         try:
             for phase in until:
                 phase(session)

@@ -58,7 +58,7 @@ def test_the_account_holds_the_certificate_that_the_environment_names(
         assert invoke("--environment", str(file), "--directory", str(tmp_path)).exit_code == 0
 
     without, with_one = (
-        Toolchain.of_project(tmp_path).emulator_command(tmp_path, "us-east-1", subject.certificate_arns)
+        Toolchain.of_project(tmp_path).emulator_command(tmp_path, "us-east-1", subject.certificate_arns, None)
         for subject in subjects
     )
     assert "--certificate" not in without

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from slipway.assembly.existing import existing_in
+from slipway.assembly.existing_network import existing_network
 from slipway.assembly.stacks import read_artifacts, read_stacks
 
 IMAGE_CONFIGURATIONS = "images/*.yaml"
@@ -16,19 +17,21 @@ def read_assembly(directory: Path) -> dict[str, Any]:
     """Give stacks and uploads of a cloud assembly, in the form that ParallelCluster's side takes.
 
     Returns:
-        `stacks`: name, region, tags and template of each; `existing`: what they use and do not own; `uploads`: for each
-        zipped asset, by its object key, the paths of the files in it; `documents`: likewise the text of each image
-        configuration, by its path.
+        `stacks`: name, region, tags and template of each; `network`: the VPC that they use and do not own; `existing`:
+        all that they use and do not own; `uploads`: for each zipped asset, by its object key, the paths of the files in
+        it; `documents`: likewise the text of each image configuration, by its path.
     """
     read = read_stacks(directory)
     stacks = [
         {"name": stack.name, "region": stack.region, "tags": stack.tags, "template": stack.template} for stack in read
     ]
+    network = existing_network(stack.template for stack in read)
     assets: dict[str, Path] = {}
     for artifact in read_artifacts(directory, "cdk:asset-manifest").values():
         assets |= _zipped_assets(directory, json.loads((directory / artifact["properties"]["file"]).read_text("utf-8")))
     return {
         "stacks": stacks,
+        "network": network.model_dump() if network else None,
         "existing": [resource.as_metadata for resource in existing_in(read)],
         "uploads": {key: _paths(folder, "*") for key, folder in assets.items()},
         "documents": {

@@ -17,6 +17,7 @@ from slipway.review.judge.inside_parallelcluster.cluster import Cluster
 from slipway.review.judge.inside_parallelcluster.create_cluster import create_cluster, stringified
 from slipway.review.judge.inside_parallelcluster.node_images import image_builds, judge_image_build
 from slipway.review.judge.inside_parallelcluster.references import Stack, UnresolvedReferenceError
+from slipway_emulator.existing_network import make_network
 from slipway_emulator.existing_storage import make_storage
 
 CLUSTER_TYPE = "Custom::PclusterCluster"
@@ -29,7 +30,7 @@ def judge(request: Mapping[str, Any]) -> Answer:
     """Make the account of a request in moto and let ParallelCluster judge the cluster and the node images in it.
 
     Args:
-        request: `stacks`, `existing`, `uploads` and `documents` of an assembly, `capacity_reservations` and
+        request: `stacks`, `network`, `existing`, `uploads` and `documents` of an assembly, `capacity_reservations` and
             `node_images` of the account, and `image_builder_images`, the names of Amazon's images that it can build
             from.
     """
@@ -40,6 +41,8 @@ def judge(request: Mapping[str, Any]) -> Answer:
     ]
     stacks = [Stack(**stack) for stack in request["stacks"]]
     with mock_aws(config={"iam": {"load_aws_managed_policies": True}}):
+        if request["network"]:
+            make_network(request["network"], stacks[0].region)
         account = Account(stacks, request["uploads"])
         outcome = Outcome([Finding(Level.ERROR, "account", message) for message in account.make_all()])
         try:

@@ -1,0 +1,56 @@
+"""A VPC that is there before the first deployment, in the made-up account that judge and rehearsal work in.
+
+It has what `slipway preflight` asks of a real one: DNS, an internet gateway, private subnets that lead to NAT.
+"""
+
+from collections.abc import Iterator, Mapping
+from ipaddress import IPv4Network
+from typing import Any
+from unittest.mock import patch
+
+from moto.core import DEFAULT_ACCOUNT_ID
+from moto.ec2.models import EC2Backend, ec2_backends, vpcs
+from moto.ec2.models import subnets as subnet_models
+
+_EVERYWHERE = "0.0.0.0/0"
+
+
+def make_network(network: Mapping[str, Any], region: str) -> None:
+    """Make the VPC in moto, with the ids that the environment file names.
+
+    Args:
+        network: `vpc_id`, `cidr` and `subnets`; of each subnet `id`, `zone_id` and `public`.
+        region: its AWS Region.
+    """
+    ec2, vpc_id = ec2_backends[DEFAULT_ACCOUNT_ID][region], network["vpc_id"]
+    with patch.object(vpcs, "random_vpc_id", return_value=vpc_id):
+        ec2.create_vpc(network["cidr"])
+    for attribute in ("enable_dns_support", "enable_dns_hostnames"):
+        ec2.modify_vpc_attribute(vpc_id, attribute, "true")
+    subnets = network["subnets"]
+    ranges = _parts(network["cidr"], len(subnets) + 1)
+    internet = ec2.create_internet_gateway()
+    ec2.attach_internet_gateway(internet.id, vpc_id)
+    to_internet, to_nat = ec2.create_route_table(vpc_id), ec2.create_route_table(vpc_id)
+    ec2.create_route(to_internet.id, _EVERYWHERE, gateway_id=internet.id)
+    # NAT stands in a public subnet, also where the environment names none.
+    nat_subnet = ec2.create_subnet(vpc_id, next(ranges), availability_zone_id=subnets[0]["zone_id"])
+    ec2.associate_route_table(to_internet.id, subnet_id=nat_subnet.id)
+    nat = ec2.create_nat_gateway(nat_subnet.id, ec2.allocate_address("vpc").allocation_id)
+    ec2.create_route(to_nat.id, _EVERYWHERE, nat_gateway_id=nat.id)
+    for subnet in subnets:
+        _make_subnet(ec2, vpc_id, subnet["id"], next(ranges), subnet["zone_id"])
+        ec2.associate_route_table((to_internet if subnet["public"] else to_nat).id, subnet_id=subnet["id"])
+
+
+def _make_subnet(ec2: EC2Backend, vpc_id: str, subnet_id: str, cidr: str, zone_id: str) -> None:
+    with patch.object(subnet_models, "random_subnet_id", return_value=subnet_id):
+        ec2.create_subnet(vpc_id, cidr, availability_zone_id=zone_id)
+    # Always said: moto gives public addresses to the first subnet of a zone, EC2 does not.
+    ec2.modify_subnet_attribute(subnet_id, "map_public_ip_on_launch", attr_value=False)
+
+
+def _parts(cidr: str, count: int) -> Iterator[str]:
+    """Yield equal parts of a range, as many as are needed at least."""
+    vpc = IPv4Network(cidr)
+    return (str(part) for part in vpc.subnets(prefixlen_diff=(count - 1).bit_length()))
