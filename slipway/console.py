@@ -5,6 +5,7 @@ handles them.
 """
 
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -28,6 +29,9 @@ JsonOption = Annotated[
 ]
 """`--json`, the same flag of every command that has a document."""
 
+_WIDTH_OF_BOXES = 80
+"""On a narrower terminal Typer's boxes cut the names of options: Click's plain help stands there instead."""
+
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
@@ -44,6 +48,8 @@ class Program(typer.Typer):
             SystemExit: always. The code is 2, after one sentence, when the system refuses something; a pipe whose
                 reader has ended needs no sentence.
         """
+        if shutil.get_terminal_size().columns < _WIDTH_OF_BOXES:
+            self.rich_markup_mode = None
         try:
             with _stopped_by_signals():
                 self._run(*arguments, **keywords)

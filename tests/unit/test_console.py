@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 from slipway import console
 from slipway.assembly import choice
@@ -115,3 +116,25 @@ def test_a_cancelled_job_cleans_up_as_ctrl_c_does(monkeypatch: pytest.MonkeyPatc
 
     assert ended(console.run, work) == 130
     assert cleaned == [True]
+
+
+def documented(command: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Every command with its name as it is typed."""
+    yield name, command
+    for inner_name, inner in getattr(command, "commands", {}).items():
+        yield from documented(inner, f"{name} {inner_name}".strip())
+
+
+@pytest.mark.parametrize(("name", "command"), [*documented(typer.main.get_command(app))])
+@pytest.mark.parametrize("columns", [40, 60])
+def test_help_cuts_no_option_on_a_narrow_terminal(
+    name: str, command: Any, columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(app, "rich_markup_mode", app.rich_markup_mode)
+    with pytest.raises(SystemExit):
+        app([*name.split(), "--help"], prog_name="slipway")
+
+    said = capsys.readouterr().out
+    options = [option for parameter in command.params for option in parameter.opts if option.startswith("-")]
+    assert [option for option in options if option not in said] == []
