@@ -37,7 +37,10 @@ def test_an_update_has_the_changed_resources_of_changed_stacks(tmp_path: Path) -
     assemblies = []
     for name, nodes in (("before", 4), ("after", 5)):
         (tmp_path / name).mkdir()
-        stacks = {"network": {"Vpc": {}}, "training": {"Cluster": {"Nodes": nodes}, "Role": {}}}
+        stacks: dict[str, dict[str, object]] = {
+            "network": {"Vpc": {}},
+            "training": {"Cluster": {"Nodes": nodes}, "Role": {}},
+        }
         for file, text in assembly_files(stacks).items():
             (tmp_path / name / file).write_text(text)
         assemblies.append(Assembly.read(tmp_path / name))

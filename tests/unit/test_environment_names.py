@@ -30,7 +30,7 @@ def _commands(group: Any, *path: str) -> Iterator[tuple[tuple[str, ...], Any]]:
 
 
 ALL = dict(_commands(typer.main.get_command(app)))
-WITHOUT = {("lint",), ("judge",), ("init",), ("setup",)}
+WITHOUT = {("lint",), ("judge",), ("init",), ("setup",), ("docs",)}
 OF_ENVIRONMENTS = {words: command for words, command in ALL.items() if words not in WITHOUT}
 every_command = pytest.mark.parametrize("words", OF_ENVIRONMENTS, ids=" ".join)
 

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from slipway.assembly.stacks import CLUSTER_TYPE
 from slipway.review.judge import proceedings
 from slipway.review.judge.inside_parallelcluster.answer import Answer, Outcome
 from slipway.review.judge.progress import Progress
 
 ASSEMBLY = {
-    "stacks": [{"name": "training", "template": {"Resources": {"Cluster": {"Type": proceedings.CLUSTER_TYPE}}}}],
+    "stacks": [{"name": "training", "template": {"Resources": {"Cluster": {"Type": CLUSTER_TYPE}}}}],
     "documents": {"key": {"images/a.yaml": "", "images/b.yaml": ""}},
 }
 
