@@ -1,13 +1,15 @@
 """What an emulator run is given, and the identities every part of it uses."""
 
+import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ACCOUNT = "123456789012"
-"""The account of every ARN: moto's default, and a number that AWS reserves for documentation."""
+ACCOUNT = os.environ.get("MOTO_ACCOUNT_ID", "123456789012")
+"""The account of every ARN: what moto's own switch says (getmoto/moto 5.2.5, moto/core/responses.py,
+`get_current_account`), else moto's default, a number that AWS reserves for documentation."""
 
 ACCESS_KEY = "testing"
 """Access key id and secret of every client, a value that no AWS account can have."""

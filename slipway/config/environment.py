@@ -31,8 +31,8 @@ class Environment(Section):
         | None
     ) = None
     """Id of the AWS account that it belongs to, in quotation marks: every `slipway` command that asks AWS refuses the
-    credentials of another one. Leave it out for an environment of any account. Resources stay the same with it, for the
-    rehearsal deploys them to an account of its own; so `npx cdk deploy` itself does not compare accounts."""
+    credentials of another one. Leave it out for an environment of any account. The rehearsal plays this account.
+    Resources stay the same with it, so `npx cdk deploy` itself does not compare accounts."""
 
     lifecycle: Lifecycle = "ephemeral"
     """What `cdk destroy` leaves: nothing, or the file system and the data buckets."""

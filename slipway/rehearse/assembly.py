@@ -6,6 +6,7 @@ from typing import Self
 
 from slipway.assembly.stacks import NoAssemblyError, Stack, read_stacks
 from slipway.rehearse.errors import RehearsalError
+from slipway.rehearse.isolation import ACCOUNT
 
 
 class AssemblyError(RehearsalError):
@@ -42,6 +43,11 @@ class Assembly:
         if len(regions) != 1 or "unknown-region" in regions:
             raise AssemblyError(f"a rehearsal plays one explicit region, the stacks name: {sorted(regions)}")
         return regions.pop()
+
+    @property
+    def account(self) -> str:
+        """The AWS account that a rehearsal plays: the one of the environment file, if it names one."""
+        return self.stacks[0].account or ACCOUNT
 
     @property
     def stack_names(self) -> frozenset[str]:

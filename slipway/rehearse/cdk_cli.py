@@ -8,7 +8,6 @@ from pathlib import Path
 from slipway.assembly.cdk_cli import deployment, explain_failure
 from slipway.rehearse import processes
 from slipway.rehearse.errors import RehearsalError
-from slipway.rehearse.isolation import ACCOUNT
 
 BOOTSTRAP_STACK = "CDKToolkit"
 """The stack that `cdk bootstrap` makes."""
@@ -46,9 +45,9 @@ class CdkCli:
         arguments = ("synth", "--quiet", "--context", f"environment={environment}", "--output", output)
         self._succeed(phase, variables, self.project, *arguments)
 
-    def bootstrap(self, phase: str, variables: Mapping[str, str], region: str, qualifier: str) -> None:
+    def bootstrap(self, phase: str, variables: Mapping[str, str], account: str, region: str, qualifier: str) -> None:
         """Bootstrap the emulated account with a qualifier."""
-        self._succeed(phase, variables, self.folder, "bootstrap", f"aws://{ACCOUNT}/{region}", "--qualifier", qualifier)
+        self._succeed(phase, variables, self.folder, "bootstrap", f"aws://{account}/{region}", "--qualifier", qualifier)
 
     def deploy(self, phase: str, variables: Mapping[str, str], assembly: Path, outputs: Path) -> None:
         """Deploy all stacks, independent ones at the same time, and write their outputs to a file."""

@@ -8,7 +8,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from slipway.rehearse.errors import RehearsalError
-from slipway.rehearse.isolation import ACCOUNT, require_loopback
+from slipway.rehearse.isolation import require_loopback
 from slipway.remove.leftovers.calls import listed
 from slipway.remove.leftovers.kind import Kind, kinds
 
@@ -25,12 +25,13 @@ def rows() -> tuple[Kind, ...]:
     return tuple(kind for kind in kinds() if kind.emulated)
 
 
-def take_inventory(endpoint: str, region: str) -> Inventory:
+def take_inventory(endpoint: str, region: str, account: str) -> Inventory:
     """List everything that stands at the endpoint.
 
     Args:
         endpoint: URL of the emulator.
         region: AWS Region to list.
+        account: the account that the emulator plays.
 
     Raises:
         InventoryError: a call got no answer.
@@ -49,7 +50,7 @@ def take_inventory(endpoint: str, region: str) -> Inventory:
                 config=config,
             )
         try:
-            facts = {"account": ACCOUNT, "region": region}
+            facts = {"account": account, "region": region}
             names = tuple(sorted(name for _, name in listed(clients[row.service], row, row.path, facts)))
         except (BotoCoreError, ClientError) as error:
             raise InventoryError(f"no list of {row.kind} ({row.service} {row.operation}): {error}") from error

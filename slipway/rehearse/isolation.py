@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from slipway.rehearse.errors import RehearsalError
 
 ACCOUNT = "123456789012"
-"""The emulator's account: the one AWS uses in its documentation."""
+"""The emulator's account where the environment file names none: the one AWS uses in its documentation."""
 
 CREDENTIAL = "testing"
 """Access key and secret of the emulated account; no real key has this form."""
@@ -72,6 +72,8 @@ def offline_variables(
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "AWS_EC2_METADATA_DISABLED": "true",
+        # The CDK CLI asks the system for the user's home, not HOME; its cache says which account an access key is of.
+        "CDK_HOME": str(home / ".cdk"),
         "CDK_DISABLE_VERSION_CHECK": "1",
         "CDK_DISABLE_CLI_TELEMETRY": "1",
         "CI": "1",

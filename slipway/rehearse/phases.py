@@ -54,7 +54,7 @@ def synthesize(session: Session) -> str:
 
 def start_emulator(session: Session) -> str:
     """Start the emulator for the region of the stacks."""
-    session.start_emulator(_assembly(session).region)
+    session.start_emulator(_assembly(session).region, _assembly(session).account)
     return _emulated(session).process.endpoint
 
 
@@ -67,7 +67,8 @@ def take_first_inventory(session: Session) -> str:
 def bootstrap(session: Session) -> str:
     """Bootstrap the account."""
     emulated, assembly = _emulated(session), _assembly(session)
-    session.cdk.bootstrap("bootstrap", emulated.variables, emulated.region, read_qualifier(assembly.folder))
+    qualifier = read_qualifier(assembly.folder)
+    session.cdk.bootstrap("bootstrap", emulated.variables, assembly.account, emulated.region, qualifier)
     return f"{len(_new_resources(emulated, 0))} resources in {BOOTSTRAP_STACK}"
 
 
@@ -236,7 +237,7 @@ def _expected_change(session: Session) -> tuple[frozenset[str], Assembly]:
 def _inventory(session: Session) -> Inventory:
     emulated = _emulated(session)
     with only_variables(emulated.variables):
-        return take_inventory(emulated.process.endpoint, emulated.region)
+        return take_inventory(emulated.process.endpoint, emulated.region, _assembly(session).account)
 
 
 def _new_resources(emulated: Emulated, start: int) -> list[ResourceEntry]:

@@ -103,8 +103,8 @@ class Session:
             each_poll=self.watch,
         )
 
-    def start_emulator(self, region: str) -> None:
-        """Start the emulator for a region and wait until it answers.
+    def start_emulator(self, region: str, account: str) -> None:
+        """Start the emulator for a region of an account and wait until it answers.
 
         Raises:
             EmulatorFailedError: it does not.
@@ -113,7 +113,7 @@ class Session:
             self.toolchain.emulator_command(
                 self.folder.emulator, region, self.subject.certificate_arns, self.subject.network
             ),
-            self.offline,
+            {**self.offline, "MOTO_ACCOUNT_ID": account},
             self.toolchain.project,
             self.folder.log("emulator"),
         )

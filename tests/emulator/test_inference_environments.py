@@ -9,7 +9,7 @@ import pytest
 from neuron_constructs.inference.rolled_out_model import METADATA
 from slipway.config import load_environment
 from slipway.rehearse.inventory import Inventory, added, take_inventory
-from slipway.rehearse.isolation import emulated_account, only_variables
+from slipway.rehearse.isolation import ACCOUNT, emulated_account, only_variables
 from slipway.rehearse.ledger import Ledger
 from slipway.rehearse.leftovers import Leftover, classify
 from tests.assembly import PROJECT, Template, synthesize
@@ -142,7 +142,7 @@ def weights(emulator: RunningEmulator) -> set[tuple[int, ...]]:
 def inventory(emulator: RunningEmulator) -> Inventory:
     """What the APIs list."""
     with only_variables(emulated_account(emulator.endpoint, REGION)):
-        return take_inventory(emulator.endpoint, REGION)
+        return take_inventory(emulator.endpoint, REGION, ACCOUNT)
 
 
 def undocumented(emulator: RunningEmulator, before: Inventory) -> list[Leftover]:

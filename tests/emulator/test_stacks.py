@@ -246,6 +246,10 @@ def test_change_set_shows_and_makes_the_change(emulator: RunningEmulator) -> Non
     cloudformation.execute_change_set(**wanted)
     assert emulator.settled("reviewed") == "CREATE_COMPLETE"
     assert emulator.stack("reviewed")["Tags"] == [{"Key": "a", "Value": "b"}]
+    assert emulator.update("reviewed", {"Topic": TOPIC, "Other": TOPIC}) == "UPDATE_COMPLETE"
+    assert emulator.stack("reviewed")["Tags"] == [{"Key": "a", "Value": "b"}], "an update without tags keeps them"
+    cloudformation.update_stack(StackName="reviewed", TemplateBody=template({"Topic": TOPIC}), Tags=[])
+    assert emulator.settled("reviewed") == "UPDATE_COMPLETE"
 
 
 def test_change_set_without_changes_fails_as_the_cdk_expects(emulator: RunningEmulator) -> None:

@@ -6,7 +6,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from slipway.rehearse.inventory import InventoryError, added, rows, take_inventory
-from slipway.rehearse.isolation import NotLoopbackError, emulated_account, only_variables
+from slipway.rehearse.isolation import ACCOUNT, NotLoopbackError, emulated_account, only_variables
 
 REGION = "us-west-2"
 
@@ -22,14 +22,14 @@ def endpoint() -> Iterator[str]:
 
 
 def test_every_row_is_answered_and_new_things_are_seen(endpoint: str) -> None:
-    before = take_inventory(endpoint, REGION)
+    before = take_inventory(endpoint, REGION, ACCOUNT)
     boto3.client("s3").create_bucket(Bucket="models", CreateBucketConfiguration={"LocationConstraint": REGION})
     ecs = boto3.client("ecs")
     ecs.create_cluster(clusterName="endpoint")
     engine = {"name": "engine", "image": "tgi", "memory": 1024}
     ecs.register_task_definition(family="model", containerDefinitions=[engine])
     ecs.create_service(cluster="endpoint", serviceName="model", taskDefinition="model", desiredCount=0)
-    after = take_inventory(endpoint, REGION)
+    after = take_inventory(endpoint, REGION, ACCOUNT)
     assert "S3 bucket" not in before
     assert after["S3 bucket"] == ("models",)
     assert after["ECS cluster"] == ("endpoint",)
@@ -38,17 +38,17 @@ def test_every_row_is_answered_and_new_things_are_seen(endpoint: str) -> None:
     ecs.deregister_task_definition(taskDefinition="model:1")
     ecs.delete_cluster(cluster="endpoint")
     boto3.client("s3").delete_bucket(Bucket="models")
-    assert take_inventory(endpoint, REGION) == before
+    assert take_inventory(endpoint, REGION, ACCOUNT) == before
 
 
 def test_what_belongs_to_a_vpc_is_not_listed_beside_it(endpoint: str) -> None:
-    before = take_inventory(endpoint, REGION)
+    before = take_inventory(endpoint, REGION, ACCOUNT)
     ec2 = boto3.client("ec2")
     vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
-    assert added(before, take_inventory(endpoint, REGION)) == {"VPC": (vpc,)}
+    assert added(before, take_inventory(endpoint, REGION, ACCOUNT)) == {"VPC": (vpc,)}
     group = ec2.create_security_group(GroupName="own", Description="own", VpcId=vpc)["GroupId"]
     table = ec2.create_route_table(VpcId=vpc)["RouteTable"]["RouteTableId"]
-    assert added(before, take_inventory(endpoint, REGION)) == {
+    assert added(before, take_inventory(endpoint, REGION, ACCOUNT)) == {
         "VPC": (vpc,),
         "security group": (group,),
         "route table": (table,),
@@ -63,12 +63,12 @@ def test_no_answer_is_an_error_and_not_an_empty_account() -> None:
         only_variables(emulated_account("http://127.0.0.1:9", REGION)),
         pytest.raises(InventoryError, match="no list of"),
     ):
-        take_inventory("http://127.0.0.1:9", REGION)
+        take_inventory("http://127.0.0.1:9", REGION, ACCOUNT)
 
 
 def test_only_loopback_is_asked() -> None:
     with pytest.raises(NotLoopbackError):
-        take_inventory("https://ec2.us-west-2.amazonaws.com", REGION)
+        take_inventory("https://ec2.us-west-2.amazonaws.com", REGION, ACCOUNT)
 
 
 def test_each_kind_and_each_type_is_listed_once() -> None:

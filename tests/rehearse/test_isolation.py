@@ -39,6 +39,7 @@ def test_nothing_that_could_lead_elsewhere_is_inherited(name: str) -> None:
 def test_files_and_metadata_of_a_real_account_are_out_of_reach() -> None:
     result = variables({"HOME": "/home/user", "TMPDIR": "/var/tmp"})
     assert result["HOME"] == "/r/home"
+    assert result["CDK_HOME"] == "/r/home/.cdk"
     assert result["TMPDIR"] == "/r/tmp"
     assert result["AWS_CONFIG_FILE"] == result["AWS_SHARED_CREDENTIALS_FILE"] == os.devnull
     assert result["AWS_EC2_METADATA_DISABLED"] == "true"

@@ -42,7 +42,7 @@ class Stage:
         self.toolchain = fake_toolchain(folder, self.cdk.program)
         self.inventories: list[Inventory] = []
         monkeypatch.setattr(processes, "POLL_SECONDS", 0.02)
-        monkeypatch.setattr(phases, "take_inventory", lambda endpoint, region: self.inventories.pop(0))
+        monkeypatch.setattr(phases, "take_inventory", lambda *_: self.inventories.pop(0))
 
     def run(self) -> tuple[int, Report]:
         code = run(subject(), self.toolchain, self.folder / "out")

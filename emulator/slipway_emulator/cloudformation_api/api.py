@@ -64,7 +64,7 @@ class CloudFormationApi(BaseResponse):
         same = (
             wanted.template.document == stack.state.template.document
             and wanted.parameters == stack.state.parameters
-            and (self._get_param("Tags") is None or list(wanted.tags) == list(stack.state.tags))
+            and list(wanted.tags) == list(stack.state.tags)
             and not self.engine.changed_outputs(stack)
         )
         if same:

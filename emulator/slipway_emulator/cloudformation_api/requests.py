@@ -16,7 +16,7 @@ def submission(request: Mapping[str, Any], before: StackState, clients: Clients,
 
     Args:
         request: The parsed members of the request.
-        before: What UsePreviousTemplate and UsePreviousValue go back to.
+        before: What UsePreviousTemplate and UsePreviousValue go back to, and a request without tags.
         clients: To fetch TemplateURL.
         region: The region of the request.
 
@@ -31,7 +31,10 @@ def submission(request: Mapping[str, Any], before: StackState, clients: Clients,
             parameters[name] = parameter.get("ParameterValue", "")
         elif name in before.parameters:
             parameters[name] = before.parameters[name]
-    tags = tuple({"Key": tag["Key"], "Value": tag["Value"]} for tag in request.get("Tags") or [])
+    if request.get("Tags") is None:
+        # "If you don't specify this parameter, CloudFormation doesn't modify the stack's tags" (UpdateStack).
+        return Submission(template, parameters, before.tags)
+    tags = tuple({"Key": tag["Key"], "Value": tag["Value"]} for tag in request["Tags"])
     return Submission(template, parameters, tags)
 
 
