@@ -100,7 +100,7 @@ def _users(policy: Mapping[str, Any], needs: Needs) -> Iterator[Answer]:
             yield _Answer(status="passed", subject=subject, message=f"a statement allows {principal}")
         else:
             message = f"no statement allows {principal}, whom no policy of a role can let use the key"
-            fix = "add the statement for it of docs/existing-resources.md to the key's policy"
+            fix = "add the statement for it of `slipway docs existing-resources` to the key's policy"
             yield _Answer(status="failed", subject=subject, message=message, fix=fix)
 
 

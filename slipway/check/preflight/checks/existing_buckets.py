@@ -16,7 +16,7 @@ from slipway.check.preflight.needs import Needs
 from slipway.config.existing import BUCKET, KEY
 
 _Answer = partial(Answer, check="PF26")
-_DOCUMENT = "docs/existing-resources.md"
+_DOCUMENT = "`slipway docs existing-resources`"
 _NOTHING = frozenset({"NoSuchBucketPolicy", "NoSuchPublicAccessBlockConfiguration"})
 """How S3 says that a bucket has no such setting."""
 

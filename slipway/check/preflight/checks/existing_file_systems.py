@@ -114,5 +114,5 @@ def _associations(resource: ExistingResource, account: Account) -> Iterator[Answ
             yield _Answer(status="passed", subject=subject, message=f"it is linked with {linked[path]}")
         else:
             message = "no data repository association links it with a bucket: what is written there is nowhere else"
-            fix = "link it with your bucket (docs/existing-resources.md), or back it up in another way"
+            fix = "link it with your bucket (`slipway docs existing-resources`), or back it up in another way"
             yield _Answer(status="warning", subject=subject, message=message, fix=fix)
