@@ -8,9 +8,10 @@ from ipaddress import IPv4Network
 from typing import Any
 from unittest.mock import patch
 
-from moto.core import DEFAULT_ACCOUNT_ID
 from moto.ec2.models import EC2Backend, ec2_backends, vpcs
 from moto.ec2.models import subnets as subnet_models
+
+from slipway_emulator.settings import ACCOUNT
 
 _EVERYWHERE = "0.0.0.0/0"
 
@@ -22,7 +23,7 @@ def make_network(network: Mapping[str, Any], region: str) -> None:
         network: `vpc_id`, `cidr` and `subnets`; of each subnet `id`, `zone_id` and `public`.
         region: its AWS Region.
     """
-    ec2, vpc_id = ec2_backends[DEFAULT_ACCOUNT_ID][region], network["vpc_id"]
+    ec2, vpc_id = ec2_backends[ACCOUNT][region], network["vpc_id"]
     with patch.object(vpcs, "random_vpc_id", return_value=vpc_id):
         ec2.create_vpc(network["cidr"])
     for attribute in ("enable_dns_support", "enable_dns_hostnames"):
