@@ -15,6 +15,8 @@ from slipway.rehearse.summary import first_cause
 from slipway.review.report.page import STYLE_SHEET
 
 _TEMPLATES = Path(__file__).parent / "templates"
+_LONG_WORD = 24
+"""A cell with a longer word is shown as code, which the style sheet breaks anywhere."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ def write_page(report: Report, folder: RunFolder) -> None:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.tests["long"] = lambda cell: max(map(len, cell.split()), default=0) > _LONG_WORD
     page = environment.get_template("report.html.j2").render(
         report=report,
         causes=list(first_cause(report, folder.root)),
