@@ -11,6 +11,10 @@ from pydantic import BaseModel, ConfigDict
 NETWORK_METADATA = "Slipway::ExistingNetwork"
 """Key of a template's metadata whose value is an `ExistingNetwork`, as a mapping."""
 
+ADDRESSES_METADATA = "Slipway::Addresses"
+"""Key of the metadata of a template that puts nodes or file systems into an existing VPC: the addresses that it can
+need in the training zone's private subnet. Each stack has its own share, so that a change of one changes no other."""
+
 
 class ExistingSubnet(BaseModel):
     """A subnet of an existing VPC."""
@@ -23,8 +27,8 @@ class ExistingSubnet(BaseModel):
 
     public: bool
 
-    addresses: int
-    """Addresses that the environment can need in it."""
+    training: bool
+    """Whether nodes and file systems are in it."""
 
 
 class ExistingNetwork(BaseModel):

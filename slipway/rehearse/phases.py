@@ -2,13 +2,15 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from slipway.assembly.bootstrap import read_qualifier
+from slipway.assembly.existing_network import existing_network
 from slipway.rehearse.assembly import Assembly
 from slipway.rehearse.cdk_cli import BOOTSTRAP_STACK
 from slipway.rehearse.changed_environment import write_changed_environment
@@ -18,6 +20,7 @@ from slipway.rehearse.isolation import only_variables
 from slipway.rehearse.ledger import ResourceEntry
 from slipway.rehearse.leftovers import Leftover, classify, deployed
 from slipway.rehearse.session import Emulated, Session
+from slipway.rehearse.untouched import describe_vpc, differences
 from slipway.rehearse.work import Work
 
 _MOST_NAMED = 8
@@ -61,6 +64,7 @@ def start_emulator(session: Session) -> str:
 def take_first_inventory(session: Session) -> str:
     """List what a fresh account holds, so that it is not mistaken for a leftover."""
     session.before = _inventory(session)
+    session.existing_vpc = _existing_vpc(session)
     return _counted(session.before)
 
 
@@ -191,6 +195,9 @@ def find_leftovers(session: Session) -> str:
         keeps_data=session.subject.keeps_data,
         ignored_stacks=frozenset({BOOTSTRAP_STACK}),
     )
+    changed = differences(session.existing_vpc, _existing_vpc(session))
+    if changed:
+        raise PhaseFailedError(f"the existing VPC is not as it was: {', '.join(changed)}")
     unknown = [left for left in session.leftovers if not left.documented]
     if unknown:
         raise PhaseFailedError(f"{len(unknown)} things are left that nobody documented\n{_described(unknown)}")
@@ -238,6 +245,16 @@ def _inventory(session: Session) -> Inventory:
     emulated = _emulated(session)
     with only_variables(emulated.variables):
         return take_inventory(emulated.process.endpoint, emulated.region, _assembly(session).account)
+
+
+def _existing_vpc(session: Session) -> Mapping[str, Any]:
+    """Describe the VPC that the environment uses and does not own; nothing where it has its own."""
+    emulated = _emulated(session)
+    network = existing_network(stack.template for stack in _assembly(session).stacks)
+    if network is None:
+        return {}
+    with only_variables(emulated.variables):
+        return describe_vpc(network.vpc_id, emulated.process.endpoint, emulated.region)
 
 
 def _new_resources(emulated: Emulated, start: int) -> list[ResourceEntry]:

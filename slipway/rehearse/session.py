@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from slipway.rehearse.assembly import Assembly
 from slipway.rehearse.cdk_cli import CdkCli
@@ -68,6 +69,7 @@ class Session:
         changed_assembly: the one of the changed environment file; None before it is synthesized.
         outputs: outputs of the stacks after the first deployment.
         before: what stood before anything was deployed.
+        existing_vpc: a VPC that the environment uses and does not own, before anything was deployed; empty without one.
         deployed: what the deployment added.
         leftovers: what is left after everything was destroyed.
         work: what the phase that runs does to each stack; None where it does nothing to stacks.
@@ -82,6 +84,7 @@ class Session:
     changed_assembly: Assembly | None = None
     outputs: dict[str, dict[str, str]] = field(default_factory=dict)
     before: Inventory = field(default_factory=dict)
+    existing_vpc: Mapping[str, Any] = field(default_factory=dict)
     deployed: Inventory = field(default_factory=dict)
     leftovers: tuple[Leftover, ...] = ()
     work: Work | None = None

@@ -5,8 +5,10 @@ from constructs import Construct
 
 from neuron_constructs.customer_key import use_customer_key
 from slipway.assembly.existing import EXISTING_METADATA, ExistingResource
+from slipway.assembly.existing_network import ADDRESSES_METADATA
 from slipway.assembly.stacks import ACCOUNT_METADATA, ENVIRONMENT_TAG
 from slipway.config.environment import Environment
+from slipway.config.rules.addresses import training_subnet_addresses
 
 
 class EnvironmentStack(cdk.Stack):
@@ -47,6 +49,8 @@ class EnvironmentStack(cdk.Stack):
             self.add_metadata(ACCOUNT_METADATA, environment.account)
         if environment.kms:
             use_customer_key(self, environment.kms.key_arn)
+        if environment.network.existing and (needed := training_subnet_addresses(environment).get(role)):
+            self.add_metadata(ADDRESSES_METADATA, sum(needed.values()))
         self._existing: list[ExistingResource] = []
 
     def use_existing(self, kind: str, id_: str, use: str, facts: tuple[tuple[str, str | int], ...] = ()) -> None:

@@ -14,7 +14,6 @@ from slipway.assembly import existing_network
 from slipway.config import network as network_spec
 from slipway.config.environment import Environment
 from slipway.config.existing import existing_key
-from slipway.config.rules.addresses import LOAD_BALANCER_ADDRESSES, training_subnet_addresses
 from slipway_stacks.environment_stack import EnvironmentStack
 from slipway_stacks.settings.lifetimes import keeps_file_system, log_retention, removal_policy
 
@@ -101,18 +100,9 @@ def _ids_by_zone(subnets: tuple[network_spec.ExistingSubnet, ...]) -> dict[str, 
 def _described_subnets(
     environment: Environment, existing: network_spec.ExistingNetwork
 ) -> Iterator[existing_network.ExistingSubnet]:
-    """Yield the subnets with the addresses that are needed in them.
-
-    Nodes stand in the training zone. In the others, and in public ones, a load balancer wants the most.
-    """
-    needed = sum(training_subnet_addresses(environment).values())
+    """Yield the subnets as the tools are told of them."""
     for public, subnets in ((False, existing.private_subnets), (True, existing.public_subnets)):
         for subnet in subnets:
             zone_id = subnet.availability_zone_id
             training = not public and zone_id == environment.network.training_availability_zone_id
-            yield existing_network.ExistingSubnet(
-                id=subnet.id,
-                zone_id=zone_id,
-                public=public,
-                addresses=needed if training else LOAD_BALANCER_ADDRESSES,
-            )
+            yield existing_network.ExistingSubnet(id=subnet.id, zone_id=zone_id, public=public, training=training)

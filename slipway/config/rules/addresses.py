@@ -27,15 +27,21 @@ _OPEN_ZFS_ADDRESSES = 1
 _DATABASE_ADDRESSES = 2
 
 
-def training_subnet_addresses(environment: Environment) -> dict[str, int]:
-    """Count the addresses that can be needed in the training zone's private subnet, by what takes them."""
+def training_subnet_addresses(environment: Environment) -> dict[str, dict[str, int]]:
+    """Count the addresses that can be needed in the training zone's private subnet, by stack and by what takes them."""
     return {
-        **(_cluster_addresses(environment.training) if environment.training else {}),
-        **kubernetes_addresses(environment),
+        "training": _cluster_addresses(environment.training) if environment.training else {},
+        "kubernetes": kubernetes_addresses(environment),
+        "storage": _storage_addresses(environment),
+        "inference": {"the endpoint": _endpoint_addresses(environment)},
+    }
+
+
+def _storage_addresses(environment: Environment) -> dict[str, int]:
+    return {
         "/fsx": _lustre_addresses(environment.storage.lustre),
         "/home": _OPEN_ZFS_ADDRESSES if environment.storage.home and not environment.storage.home.existing else 0,
         "the accounting database": _DATABASE_ADDRESSES if environment.storage.accounting_database else 0,
-        "the endpoint": _endpoint_addresses(environment),
     }
 
 
@@ -46,7 +52,7 @@ def training_subnet_large_enough(environment: Environment) -> Iterator[Finding]:
         return
     length = environment.network.private_subnet_prefix_length
     usable = 2 ** (32 - length) - RESERVED_ADDRESSES
-    needs = training_subnet_addresses(environment)
+    needs = {user: count for part in training_subnet_addresses(environment).values() for user, count in part.items()}
     needed = sum(needs.values())
     if needed > usable:
         shares = ", ".join(f"{count} for {user}" for user, count in needs.items() if count)

@@ -125,6 +125,14 @@ def test_few_addresses_are_a_warning_once_the_environment_has_taken_its_share(
     assert {action(call) for call in aws.calls} == set(CHECKS["PF28"].actions)
 
 
+def test_the_training_subnet_needs_room_for_all_stacks(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
+    """Slurm's 2 nodes, 5 of Kubernetes with 11 each, 16 for its API, 5 for storage, 4 for the endpoint."""
+    messages = {answer.subject: answer.message for answer in asked(aws, ask, needs_of)}
+
+    assert messages[PRIVATE] == "private, usw2-az4, 4000 free addresses, 82 can be needed"
+    assert messages[PUBLIC] == "public, usw2-az4, 4000 free addresses, 8 can be needed"
+
+
 def test_an_environment_with_a_vpc_of_its_own_asks_nothing(aws: Aws, ask: Ask, needs_of: NeedsFactory) -> None:
     assert ask("PF28", needs_of("default"), aws) == []
     assert not aws.calls

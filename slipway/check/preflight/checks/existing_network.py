@@ -6,12 +6,13 @@ from functools import partial
 from ipaddress import IPv4Network
 from typing import Any, Literal
 
-from slipway.assembly.existing_network import ExistingNetwork, ExistingSubnet, existing_network
+from slipway.assembly.existing_network import ADDRESSES_METADATA, ExistingNetwork, ExistingSubnet, existing_network
 from slipway.aws.account import Account
 from slipway.check.preflight.answer import Answer, Status
 from slipway.check.preflight.check import check
 from slipway.check.preflight.deployed import DEPLOYED_ACTIONS, own_ids
 from slipway.check.preflight.needs import Needs
+from slipway.config.rules.addresses import LOAD_BALANCER_ADDRESSES
 
 _Answer = partial(Answer, check="PF28")
 _EVERYWHERE = "0.0.0.0/0"
@@ -208,14 +209,22 @@ def _subnet(
     table = _table_of(said.id, tables)
     here = _Seen(needs.region, seen.network, seen.vpc, {}, said, found[0], tuple(table.get("Routes", ())))
     kind: Literal["public", "private"] = "public" if said.public else "private"
-    free = f"{found[0]['AvailableIpAddressCount']} free addresses, {said.addresses} can be needed"
-    few = found[0]["AvailableIpAddressCount"] < said.addresses
+    needed = _needed(said, needs)
+    free = f"{found[0]['AvailableIpAddressCount']} free addresses, {needed} can be needed"
+    few = found[0]["AvailableIpAddressCount"] < needed
     if few:
         # What stands already has taken its share of them.
         status: Status = "warning" if own_ids(needs, account) else "failed"
         fix = "name a larger subnet, or lower the nodes' max_count"
         yield _Answer(status=status, subject=said.id, message=f"it has too few: {free}", fix=fix)
     yield from _answers(here, kind, said.id, None if few else f"{kind}, {said.zone_id}, {free}", table)
+
+
+def _needed(said: ExistingSubnet, needs: Needs) -> int:
+    """Return how many addresses are needed: nodes are in the training zone, elsewhere a load balancer wants most."""
+    if not said.training:
+        return LOAD_BALANCER_ADDRESSES
+    return sum(stack.template.get("Metadata", {}).get(ADDRESSES_METADATA, 0) for stack in needs.stacks)
 
 
 def _table_of(subnet_id: str, tables: list[Mapping[str, Any]]) -> Mapping[str, Any]:
