@@ -13,6 +13,7 @@ from slipway.review.report.page import page
 from slipway.review.report.terminal import print_plan
 from slipway.review.run import plan_of
 from tests.assembly import Assembly
+from tests.conftest import AssemblyFactory
 
 REASON = "main (1234567) does not synthesize, so nobody knows what this changes: it is planned alone."
 
@@ -27,3 +28,18 @@ def test_every_report_says_why_there_is_no_comparison(default: Assembly, tmp_pat
     assert f"note: {REASON}" in console.export_text()
     assert f"> {REASON}" in markdown(plan).replace("\\", "")
     assert REASON in page(plan, read_architecture(read_stacks(default.directory)), None)
+
+
+def test_every_report_names_what_is_not_slipways(assemblies: AssemblyFactory, tmp_path: Path) -> None:
+    assembly = assemblies("existing")
+    plan = plan_of(BaseAndHead("7654321", assembly.directory, None, None), tmp_path)
+
+    console = Console(record=True, width=400, file=StringIO())
+    print_plan(plan, console)
+
+    assert "note: Stays: not Slipway's: " in console.export_text()
+    for text in (
+        markdown(plan).replace("\\", ""),
+        page(plan, read_architecture(read_stacks(assembly.directory)), None),
+    ):
+        assert "fs-0a1b2c3d4e5f60001 (/fsx)" in text
