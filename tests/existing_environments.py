@@ -12,6 +12,13 @@ _LUSTRE = {"file_system_id": "fs-0a1b2c3d4e5f60009", "mount_name": "fsx", **_GRO
 _OPEN_ZFS = {"type": "openzfs", "volume_id": "fsvol-0a1b2c3d4e5f60009", **_GROUP}
 _EFS = {"type": "efs", "file_system_id": "fs-0a1b2c3d4e5f60008", **_GROUP}
 _SIZES = {"capacity_gib": 1200, "throughput_mb_s_per_tib": 125}
+_NETWORK = {
+    "vpc_id": "vpc-0a1b2c3d4e5f60009",
+    "cidr": "10.80.0.0/16",
+    "private_subnets": [
+        {"id": f"subnet-0a1b2c3d4e5f6000{zone}", "availability_zone_id": f"usw2-az{zone}"} for zone in (4, 1)
+    ],
+}
 _QUEUE = {"name": "trn1", "compute_resources": [{"name": "nodes", "instance_type": "trn1.32xlarge", "max_count": 1}]}
 _NODES = {"name": "cpu", "instance_type": "m6i.8xlarge"}
 _ADMINISTRATOR = "arn:aws:iam::123456789012:role/admin"
@@ -60,14 +67,23 @@ def rows() -> tuple[Row, ...]:
     return tuple(covering(CHOICES, [only_slurm]))
 
 
+def is_in_existing_network(row: Row) -> bool:
+    """Whether a file names its VPC: without it no file system that is there already can be reached."""
+    return row["lustre"] == "existing" or row["home"] in {"openzfs", "efs"}
+
+
 def content(row: Row) -> Values:
     """Return the values of a file."""
     keys = keys_of(CHOICES, row)
-    of_file = {name: keys.pop(name) for name in ("kms", "training", "kubernetes") if name in keys}
+    of_file: Values = {name: keys.pop(name) for name in ("kms", "training", "kubernetes") if name in keys}
     return {
         "name": "matrix",
         "region": REGION,
-        "network": {"training_availability_zone_id": "usw2-az4", "other_availability_zone_ids": ["usw2-az1"]},
+        "network": {
+            "training_availability_zone_id": "usw2-az4",
+            "other_availability_zone_ids": ["usw2-az1"],
+            **({"existing": _NETWORK} if is_in_existing_network(row) else {}),
+        },
         "storage": keys,
         **of_file,
     }

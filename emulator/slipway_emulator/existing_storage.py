@@ -76,7 +76,7 @@ class Neighbourhood:
         made = client.create_file_system(CreationToken=id_, Encrypted=True)["FileSystemId"]
         by_id = efs_backends[ACCOUNT][self.region].file_systems_by_id
         model = by_id.pop(made)
-        model.file_system_id = id_
+        model.file_system_id, model.file_system_arn = id_, model.file_system_arn.replace(made, id_)
         by_id[id_] = model
         client.create_mount_target(FileSystemId=id_, SubnetId=self.subnet_id, SecurityGroups=[self.servers])
 

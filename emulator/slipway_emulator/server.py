@@ -94,6 +94,7 @@ class Emulator:
         self._thread.start()
         fixtures.seed_public_parameters(self._settings.region, self._ledger)
         fixtures.seed_parallelcluster(self._clients, self._settings.region, self._ledger)
+        fixtures.seed_storage(self._settings, self._clients, self._ledger)
 
     def stop(self) -> None:
         """End every child process and stop answering."""

@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ class Settings:
         node_modules: Folder with the AWS SDK clients that Lambda's Node.js runtime provides, or None.
         certificate_arns: The ACM certificates that the account holds.
         network: The VPC that the account has, as `make_network` takes it; None if it has none.
+        storage: File systems, buckets and keys that it has, as `make_storage` takes them.
     """
 
     directory: Path
@@ -41,6 +42,7 @@ class Settings:
     node_modules: Path | None = None
     certificate_arns: tuple[str, ...] = ()
     network: Mapping[str, Any] | None = None
+    storage: Sequence[Mapping[str, Any]] = ()
 
     @property
     def endpoint(self) -> str:

@@ -6,6 +6,7 @@ import typer
 
 from slipway.assembly.environment_files import ENVIRONMENTS, environment_file
 from slipway.config.environment import Environment
+from slipway.config.existing import existing_key, existing_storage
 from slipway.config.loader import load_environment
 from slipway.config.network import Network
 from slipway.config.problems import InvalidEnvironment
@@ -99,6 +100,10 @@ def subject_of(environment: str) -> Subject:
         keeps_data=_keeps_data(content),
         certificate_arns=_certificate_arns(content),
         network=_existing_network(content.network),
+        storage=tuple(
+            {"kind": existing.kind, "id": existing.id}
+            for existing in (*existing_storage(content), *existing_key(content))
+        ),
     )
 
 

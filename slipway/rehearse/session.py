@@ -29,6 +29,7 @@ class Subject:
         keeps_data: whether its storage is `persistent`.
         certificate_arns: the ACM certificates that it names.
         network: the VPC that it names, as the emulator takes it; None if it makes one.
+        storage: the file systems, buckets and keys that it names, likewise.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Subject:
     keeps_data: bool
     certificate_arns: tuple[str, ...] = ()
     network: Mapping[str, object] | None = None
+    storage: tuple[Mapping[str, object], ...] = ()
 
 
 @dataclass
@@ -114,7 +116,11 @@ class Session:
         """
         process = EmulatorProcess(
             self.toolchain.emulator_command(
-                self.folder.emulator, region, self.subject.certificate_arns, self.subject.network
+                self.folder.emulator,
+                region,
+                self.subject.certificate_arns,
+                self.subject.network,
+                self.subject.storage,
             ),
             {**self.offline, "MOTO_ACCOUNT_ID": account},
             self.toolchain.project,

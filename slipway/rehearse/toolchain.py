@@ -59,7 +59,12 @@ class Toolchain:
                 raise SetUpMissingError(f"{program} is missing; `{INSTALLATION}` installs it")
 
     def emulator_command(
-        self, directory: Path, region: str, certificate_arns: Sequence[str], network: Mapping[str, object] | None
+        self,
+        directory: Path,
+        region: str,
+        certificate_arns: Sequence[str],
+        network: Mapping[str, object] | None,
+        storage: Sequence[Mapping[str, object]] = (),
     ) -> tuple[str | Path, ...]:
         """Return the command that starts the emulator.
 
@@ -68,6 +73,7 @@ class Toolchain:
             region: AWS Region that it plays.
             certificate_arns: the ACM certificates that its account holds.
             network: the VPC that its account has, as the emulator takes it; None if it has none.
+            storage: the file systems, buckets and keys that its account has, as the emulator takes them.
         """
         return (
             *self.emulator,
@@ -76,4 +82,5 @@ class Toolchain:
             *("--node-modules", self.node_modules),
             *(option for arn in certificate_arns for option in ("--certificate", arn)),
             *(("--network", json.dumps(network)) if network else ()),
+            *(("--storage", json.dumps(storage)) if storage else ()),
         )

@@ -12,6 +12,17 @@ BUCKETS = {"data": "example-data", "checkpoints": "example-checkpoints", "models
 READER = "arn:aws:iam::444455556666:role/promoter"
 
 
+NETWORK = {
+    "network.existing": {
+        "vpc_id": "vpc-0123456789abcdef0",
+        "cidr": "10.80.0.0/16",
+        "private_subnets": [
+            {"id": f"subnet-0aaaaaaaaaaaaaaa{zone}", "availability_zone_id": f"usw2-az{zone}"} for zone in (4, 1)
+        ],
+    }
+}
+
+
 def directory(path: str) -> dict[str, Any]:
     """A further directory of the nodes."""
     return {"path": path, "existing": {**EFS}}
@@ -27,43 +38,51 @@ EXISTING = [
     ),
     Case(
         "existing-file-system-without-lifecycle",
-        {"storage.lustre.existing": LUSTRE, "storage.lustre.lifecycle": "persistent"},
+        {**NETWORK, "storage.lustre.existing": LUSTRE, "storage.lustre.lifecycle": "persistent"},
         "storage.lustre.lifecycle",
         "`cdk destroy` never deletes a file system that was there before",
         # What FSx does not sell as PERSISTENT_2 may stand.
         {
+            **NETWORK,
             "storage.lustre.existing": LUSTRE,
             "storage.lustre.capacity_gib": 3600,
             "storage.lustre.throughput_mb_s_per_tib": 200,
         },
     ),
     Case(
+        "existing-file-systems-in-existing-network",
+        {"storage.lustre.existing": LUSTRE},
+        "storage.lustre.existing",
+        "a new VPC does not reach a file system that is there already",
+        {**NETWORK, "storage.lustre.existing": LUSTRE},
+    ),
+    Case(
         "existing-home-without-sizes",
-        {"storage.home": {"existing": EFS, "capacity_gib": 256}},
+        {**NETWORK, "storage.home": {"existing": EFS, "capacity_gib": 256}},
         "storage.home.capacity_gib",
         "Slipway does not change a file system that is there already",
-        {"storage.home": {"existing": EFS}},
+        {**NETWORK, "storage.home": {"existing": EFS}},
     ),
     Case(
         "shared-directories-distinct",
-        {"storage.shared_directories": [directory("/datasets"), directory("/datasets")]},
+        {**NETWORK, "storage.shared_directories": [directory("/datasets"), directory("/datasets")]},
         "storage.shared_directories[1].path",
         "/datasets is the path of an earlier directory",
-        {"storage.shared_directories": [directory("/datasets"), directory("/results")]},
+        {**NETWORK, "storage.shared_directories": [directory("/datasets"), directory("/results")]},
     ),
     Case(
         "shared-directories-distinct",
-        {"storage.shared_directories": [directory("/apps")]},
+        {**NETWORK, "storage.shared_directories": [directory("/apps")]},
         "storage.shared_directories[0].path",
         "/apps is a directory of the cluster's own",
-        {"storage.shared_directories": [directory("/apps-2")]},
+        {**NETWORK, "storage.shared_directories": [directory("/apps-2")]},
     ),
     Case(
         "shared-directories-distinct",
-        {"storage.shared_directories": [directory("/usr")]},
+        {**NETWORK, "storage.shared_directories": [directory("/usr")]},
         "storage.shared_directories[0].path",
         "/usr is a directory of the operating system",
-        {"storage.shared_directories": [directory("/users")]},
+        {**NETWORK, "storage.shared_directories": [directory("/users")]},
     ),
     Case(
         "existing-buckets-distinct",
@@ -85,6 +104,7 @@ EXISTING = [
         "inference.models[0].source.type",
         "new versions would not appear on /fsx",
         {
+            **NETWORK,
             "storage.lustre.existing": LUSTRE,
             "storage.existing_buckets": BUCKETS,
             "inference.models.0.source": {"type": "lustre"},

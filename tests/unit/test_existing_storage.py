@@ -62,8 +62,11 @@ def test_the_templates_say_what_is_there(existing: Assembly) -> None:
         "KMS key arn:aws:kms:us-west-2:123456789012:key/0a1b2c3d-1111-4000-8000-000000000001 (encryption)",
         "S3 bucket example-existing-data (data)",
         "S3 bucket example-existing-models (models)",
+        "VPC vpc-0123456789abcdef0 (the network)",
         "security group sg-0a1b2c3d4e5f60001 (clients of file systems)",
         "security group sg-0a1b2c3d4e5f60002 (clients of file systems)",
+        "subnet subnet-0aaaaaaaaaaaaaaa1 (private, usw2-az1)",
+        "subnet subnet-0aaaaaaaaaaaaaaa4 (private, usw2-az4)",
     ]
 
 

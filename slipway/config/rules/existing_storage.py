@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from slipway.config.environment import Environment
 from slipway.config.inference import LustreSource
-from slipway.config.problems import Finding, listed
+from slipway.config.problems import Finding, Path, listed
 from slipway.config.rules.registry import environment_rule
 
 _OWN_DIRECTORIES = ("/fsx", "/home", "/apps")
@@ -22,6 +22,27 @@ def existing_file_system_without_lifecycle(environment: Environment) -> Iterator
     if lustre.existing and lustre.lifecycle:
         message = "`cdk destroy` never deletes a file system that was there before"
         yield Finding(("storage", "lustre", "lifecycle"), message, "Remove this line.", at_key=True)
+
+
+@environment_rule
+def existing_file_systems_in_existing_network(environment: Environment) -> Iterator[Finding]:
+    """A file system that is there already is in a VPC that is there already, `network.existing`.
+
+    Its clients' security group is of that VPC, and ParallelCluster mounts nothing from another one (aws-parallelcluster
+    3.16.1, ExistingFsxNetworkingValidator).
+    """
+    if environment.network.existing:
+        return
+    storage = environment.storage
+    named: dict[Path, object] = {
+        ("storage", "lustre", "existing"): storage.lustre.existing,
+        ("storage", "home", "existing"): storage.home and storage.home.existing,
+        ("storage", "shared_directories"): storage.shared_directories,
+    }
+    for path, existing in named.items():
+        if existing:
+            message = "a new VPC does not reach a file system that is there already"
+            yield Finding(path, message, "Name its VPC: network.existing.", at_key=True)
 
 
 @environment_rule
