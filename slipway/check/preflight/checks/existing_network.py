@@ -118,18 +118,20 @@ def _no_s3(seen: _Seen) -> str | None:
 
 _ROWS = (
     _Row(("vpc",), "failed", _ranges, "write the range that the subnets are in as network.existing.cidr"),
-    *(
-        _Row(
-            ("vpc",),
-            "failed",
-            partial(_attribute, attribute),
-            f"ask the VPC's owner for: aws ec2 modify-vpc-attribute --vpc-id {{vpc}} --{option}",
-        )
-        # FSx, EFS and endpoints are found by private names; ParallelCluster's nodes have host names in Route 53.
-        for attribute, option in (
-            ("enableDnsSupport", "enable-dns-support"),
-            ("enableDnsHostnames", "enable-dns-hostnames"),
-        )
+    # FSx, EFS and endpoints are found by private names; ParallelCluster's nodes have host names in Route 53.
+    _Row(
+        ("vpc",),
+        "failed",
+        partial(_attribute, "enableDnsSupport"),
+        "ask the VPC's owner for it:\n"
+        "aws ec2 modify-vpc-attribute --region {region} --vpc-id {vpc} --enable-dns-support",
+    ),
+    _Row(
+        ("vpc",),
+        "failed",
+        partial(_attribute, "enableDnsHostnames"),
+        "ask the VPC's owner for it:\n"
+        "aws ec2 modify-vpc-attribute --region {region} --vpc-id {vpc} --enable-dns-hostnames",
     ),
     _Row(("private", "public"), "failed", _other_vpc, "name a subnet of {vpc}"),
     _Row(
