@@ -37,7 +37,9 @@ def make_network(network: Mapping[str, Any], region: str) -> None:
     # NAT stands in a public subnet, also where the environment names none.
     nat_subnet = ec2.create_subnet(vpc_id, next(ranges), availability_zone_id=subnets[0]["zone_id"])
     ec2.associate_route_table(to_internet.id, subnet_id=nat_subnet.id)
-    nat = ec2.create_nat_gateway(nat_subnet.id, ec2.allocate_address("vpc").allocation_id)
+    address = ec2.allocate_address("vpc").allocation_id
+    assert address, "an address of a VPC has an allocation id"
+    nat = ec2.create_nat_gateway(nat_subnet.id, address)
     ec2.create_route(to_nat.id, _EVERYWHERE, nat_gateway_id=nat.id)
     for subnet in subnets:
         _make_subnet(ec2, vpc_id, subnet["id"], next(ranges), subnet["zone_id"])

@@ -58,7 +58,7 @@ def test_it_has_the_packages_and_what_they_read(names: set[str]) -> None:
     assert len(wanted) > 900
 
 
-EXAMPLE = PROJECT / "examples" / "served-model"
+EXAMPLE = PROJECT / "examples" / "served_model"
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from tests.check.preflight.test_every_check import action
 from tests.check.preflight.well_networks import existing_vpc
 
 VPC, PRIVATE, PUBLIC = "vpc-0123456789abcdef0", "subnet-0aaaaaaaaaaaaaaa4", "subnet-0bbbbbbbbbbbbbbb4"
-Break = Callable[[dict[str, Any]], None]
+Break = Callable[[dict[str, Any]], object]
 
 
 def routes(account: Mapping[str, Any], number: int) -> list[dict[str, Any]]:
