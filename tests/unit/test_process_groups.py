@@ -128,7 +128,7 @@ def ends(judge: subprocess.Popen[str], project: Path) -> None:
         judge.kill()
 
     assert judge.returncode == 130, said
-    assert said.startswith("\nstopping\n")
+    assert said.endswith("\nstopping\n")
     assert "Traceback" not in said
     apps = list(project.glob("app-*"))
     assert all(is_gone(int(app.name.removeprefix("app-"))) for app in apps)

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -52,7 +51,7 @@ def judge_environments(
                 progress.tick()
             return [verdict.result() for verdict in verdicts]
         except KeyboardInterrupt:
-            print("\nstopping", file=sys.stderr, flush=True)
+            progress.stop()
             pool.shutdown(wait=False, cancel_futures=True)
             # More than once: a thread may have started another program meanwhile. The threads, not the futures: an
             # interrupt during `submit` leaves a thread that works on a future nobody holds.

@@ -28,6 +28,11 @@ class Progress:
         with self._live if moves(self._console) else nullcontext():
             yield
 
+    def stop(self) -> None:
+        """Say that all stops. The steps that it ends leave no line: they did not take that time."""
+        self._say("\nstopping")
+        self._console.quiet = True
+
     def tick(self) -> None:
         """Show the time that has passed."""
         if self._live.is_started:
