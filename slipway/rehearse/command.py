@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from slipway.assembly.choice import RequiredEnvironment
-from slipway.console import reports_errors
+from slipway.console import JsonOption, reports_errors
 from slipway.project import PROJECT
 
 
@@ -17,6 +17,7 @@ def rehearse(
     directory: Annotated[
         Path, typer.Option(help="Folder for everything that is written.", show_default=".rehearsal")
     ] = PROJECT / ".rehearsal",
+    as_json: JsonOption = False,
 ) -> None:
     """Deploy and destroy an environment on an emulated AWS on this machine, with the real CDK CLI.
 
@@ -25,4 +26,4 @@ def rehearse(
     # What these import takes seconds that no other command should wait for.
     from slipway.rehearse import run  # noqa: PLC0415
 
-    raise typer.Exit(run.rehearse(environment, directory))
+    raise typer.Exit(run.rehearse(environment, directory, as_json=as_json))

@@ -28,12 +28,13 @@ NOT_STARTED = 2
 STOPPED = 128
 
 
-def rehearse(environment: str, directory: Path) -> int:
+def rehearse(environment: str, directory: Path, *, as_json: bool = False) -> int:
     """Find the environment and the programs, rehearse, and return the exit code.
 
     Args:
         environment: name or file of an environment.
         directory: folder for everything that is written.
+        as_json: print the report as JSON, and nothing else on the standard output.
 
     Returns:
         0: passed; 1: it failed; 2: it could not start; 128 and the signal's number: it was stopped.
@@ -47,16 +48,16 @@ def rehearse(environment: str, directory: Path) -> int:
         toolchain.require_installed()
     except SetUpMissingError as error:
         raise RefusedError(str(error)) from error
-    return run(subject, toolchain, directory.resolve())
+    return run(subject, toolchain, directory.resolve(), as_json=as_json)
 
 
-def run(subject: Subject, toolchain: Toolchain, directory: Path) -> int:
+def run(subject: Subject, toolchain: Toolchain, directory: Path, *, as_json: bool = False) -> int:
     """Rehearse in the folder `directory/<environment>`, print the report and return the exit code."""
     folder = RunFolder(directory / subject.name)
     stop_on_signals()
     try:
         with LockedFolder(folder):
-            return _run_in(folder, subject, toolchain)
+            return _run_in(folder, subject, toolchain, as_json=as_json)
     except FolderUnusableError as error:
         typer.echo(str(error), err=True)
         return NOT_STARTED
@@ -64,8 +65,8 @@ def run(subject: Subject, toolchain: Toolchain, directory: Path) -> int:
         return STOPPED + interrupt.number
 
 
-def _run_in(folder: RunFolder, subject: Subject, toolchain: Toolchain) -> int:
-    console = screen()
+def _run_in(folder: RunFolder, subject: Subject, toolchain: Toolchain, *, as_json: bool) -> int:
+    console = screen(errors=as_json)
     rehearsal = Rehearsal(Session(subject, toolchain, folder, Progress(console)))
     report = rehearsal.run()
     write_text(report, folder.text_report)
@@ -73,7 +74,10 @@ def _run_in(folder: RunFolder, subject: Subject, toolchain: Toolchain) -> int:
     if rehearsal.interrupted_by is not None:
         typer.echo(report.verdict, err=True)
         return STOPPED + rehearsal.interrupted_by
-    print_summary(report, folder, console)
+    if as_json:
+        typer.echo(report.model_dump_json(indent=2))
+    else:
+        print_summary(report, folder, console)
     return 0 if report.outcome == "passed" else FAILED
 
 

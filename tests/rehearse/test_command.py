@@ -48,7 +48,7 @@ def test_the_account_holds_the_certificate_that_the_environment_names(
 ) -> None:
     subjects: list[Subject] = []
 
-    def run(subject: Subject, toolchain: Toolchain, directory: Path) -> int:
+    def run(subject: Subject, toolchain: Toolchain, directory: Path, **_: bool) -> int:
         subjects.append(subject)
         return 0
 

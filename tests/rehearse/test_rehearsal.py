@@ -44,8 +44,8 @@ class Stage:
         monkeypatch.setattr(processes, "POLL_SECONDS", 0.02)
         monkeypatch.setattr(phases, "take_inventory", lambda *_: self.inventories.pop(0))
 
-    def run(self) -> tuple[int, Report]:
-        code = run(subject(), self.toolchain, self.folder / "out")
+    def run(self, *, as_json: bool = False) -> tuple[int, Report]:
+        code = run(subject(), self.toolchain, self.folder / "out", as_json=as_json)
         text = (self.folder / "out" / "default" / "report.json").read_text(encoding="utf-8")
         return code, Report.model_validate_json(text)
 
@@ -69,6 +69,15 @@ class Stage:
 @pytest.fixture
 def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
     return Stage(tmp_path, monkeypatch)
+
+
+def test_json_is_the_report_and_nothing_else(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
+    stage.plan_success()
+
+    code, report = stage.run(as_json=True)
+
+    assert code == 0
+    assert Report.model_validate_json(capsys.readouterr().out) == report
 
 
 def outcomes(report: Report) -> dict[str, str]:

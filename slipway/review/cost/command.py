@@ -1,11 +1,17 @@
 """`slipway cost`."""
 
+import json
+
+import typer
+
 from slipway.assembly.choice import AssemblyOption, EnvironmentOption
-from slipway.console import reports_errors
+from slipway.console import JsonOption, reports_errors
 
 
 @reports_errors()
-def cost(*, environment: EnvironmentOption = None, assembly: AssemblyOption = None) -> None:
+def cost(
+    *, environment: EnvironmentOption = None, assembly: AssemblyOption = None, as_json: JsonOption = False
+) -> None:
     """Print what an environment costs by list prices, line by line, while it is idle and at most. Talks to no AWS.
 
     Exit codes: 0 printed; 2 not.
@@ -24,4 +30,9 @@ def cost(*, environment: EnvironmentOption = None, assembly: AssemblyOption = No
         stacks = read_stacks(chosen_assembly(environment, assembly, "cost", despite_findings=True))
     except (NotChosenError, NoAssemblyError) as error:
         raise RefusedError(str(error)) from error
-    print_cost(estimate(stacks), screen(), datetime.now(tz=UTC).date())
+    found = estimate(stacks)
+    if as_json:
+        sums = {"idle_usd_per_hour": found.idle_usd_per_hour, "peak_usd_per_hour": found.peak_usd_per_hour}
+        typer.echo(json.dumps({**sums, **found.model_dump(mode="json")}, indent=2))
+    else:
+        print_cost(found, screen(), datetime.now(tz=UTC).date())

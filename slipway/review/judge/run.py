@@ -17,11 +17,12 @@ from slipway.terminal import screen
 DIRECTORY = PROJECT / ".judge"
 
 
-def run(names: list[str]) -> None:
+def run(names: list[str], *, as_json: bool) -> None:
     """Judge the cluster configuration of environments.
 
     Args:
         names: names of environments; all when empty.
+        as_json: print the report as JSON, and nothing else on the standard output.
 
     Raises:
         RefusedError: a name is unknown or impossible; nothing was judged.
@@ -40,9 +41,12 @@ def run(names: list[str]) -> None:
     all_of_ours = PROJECT == BUNDLE and not names
     complete = all_of_ours and all(verdict.answer or verdict.without_cluster for verdict in verdicts)
     left_over = stale(explanations, found) if complete else []
-    print_report(verdicts, left_over, screen())
     report = DIRECTORY / "report.json"
     write_report(verdicts, left_over, report)
-    print(f"\nReport: {report.relative_to(Path.cwd()) if report.is_relative_to(Path.cwd()) else report}")
+    if as_json:
+        print(report.read_text(encoding="utf-8"), end="")
+    else:
+        print_report(verdicts, left_over, screen())
+        print(f"\nReport: {report.relative_to(Path.cwd()) if report.is_relative_to(Path.cwd()) else report}")
     if left_over or not all(verdict.passed for verdict in verdicts):
         raise typer.Exit(1)

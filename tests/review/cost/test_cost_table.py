@@ -1,5 +1,6 @@
 """The cost on a terminal: amounts, what is not in them by name, and how old the prices are."""
 
+import json
 from dataclasses import replace
 from datetime import date, timedelta
 from io import StringIO
@@ -70,6 +71,16 @@ def test_the_command_reads_the_folder_of_an_assembly(default: Assembly) -> None:
 
     assert result.exit_code == 0
     assert "head node, m6i.2xlarge" in unwrapped(result.output)
+
+
+def test_json_has_the_lines_and_their_sums(default: Assembly) -> None:
+    result = CliRunner().invoke(app, ["cost", "--json", "--assembly", str(default.directory)])
+
+    found = json.loads(result.stdout)
+    assert result.exit_code == 0
+    assert len(found["lines"]) > 20
+    assert found["idle_usd_per_hour"] == sum(line["idle_usd_per_hour"] or 0 for line in found["lines"])
+    assert 0 < found["idle_usd_per_hour"] < found["peak_usd_per_hour"]
 
 
 def test_a_folder_without_an_assembly_is_a_users_mistake(tmp_path: Path) -> None:

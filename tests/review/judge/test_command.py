@@ -46,6 +46,14 @@ def test_passes_when_all_is_explained(judged: dict[str, list[Finding]], tmp_path
     assert json.loads((tmp_path / "report.json").read_text("utf-8"))["passed"] is True
 
 
+def test_prints_its_report_alone_as_json(judged: dict[str, list[Finding]], tmp_path: Path) -> None:
+    judged.update(default=[], small=[ERROR])
+    result = run("--json")
+    assert result.exit_code == 1
+    assert result.stdout == (tmp_path / "report.json").read_text("utf-8")
+    assert [one["passed"] for one in json.loads(result.stdout)["environments"]] == [True, False]
+
+
 def test_fails_on_an_error(judged: dict[str, list[Finding]]) -> None:
     judged.update(default=[WARNING], small=[ERROR])
     result = run()
