@@ -6,12 +6,13 @@ import pty
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 
 import boto3
 import pytest
 
-from slipway.aws.stacks import deployed_stacks
+from slipway.aws.stacks import DeployedStack, deployed_stacks
 from slipway.project import PROJECT
 from slipway.rehearse import phases
 from slipway.rehearse.isolation import only_variables
@@ -82,9 +83,9 @@ def test_an_interrupt_says_what_stands_and_the_same_command_continues(session: S
     with subprocess.Popen(
         COMMAND, cwd=PROJECT, env=variables(session), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        assert process.stdout is not None
-        while TRAINING not in (line := process.stdout.readline()):
-            assert line, process.stderr and process.stderr.read()
+        # By AWS's word and not by the output's, which may come when the stack is done.
+        with only_variables(variables(session)):
+            wait_until(lambda stacks: TRAINING in stacks and stacks[TRAINING].is_being_deployed, process)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate()
 
@@ -93,17 +94,20 @@ def test_an_interrupt_says_what_stands_and_the_same_command_continues(session: S
     assert "slipway-small-network: CREATE_COMPLETE" in said
     assert f"`slipway deploy -e {ENVIRONMENT}` continues" in said
     with only_variables(variables(session)):
-        wait_until_at_rest()
+        wait_until(lambda stacks: not any(stack.is_being_deployed for stack in stacks.values()))
     continued = deploy(session)
     assert continued.returncode == 0, continued.stdout + continued.stderr
     assert "deployed in " in continued.stdout
     assert "HeadNodeSession: aws ssm start-session" in continued.stdout
 
 
-def wait_until_at_rest() -> None:
+def wait_until(
+    reached: Callable[[dict[str, DeployedStack]], bool], process: subprocess.Popen[str] | None = None
+) -> None:
     cloudformation = boto3.client("cloudformation")
-    while any(stack.is_being_deployed for stack in deployed_stacks(cloudformation).values()):
-        pass
+    while not reached(deployed_stacks(cloudformation)):
+        assert process is None or process.poll() is None, "it ended before it was interrupted"
+        time.sleep(0.1)
 
 
 def test_the_same_again_changes_nothing_and_a_terminal_shows_a_line_for_each_stack(session: Session) -> None:
