@@ -81,7 +81,7 @@ def synthesize(environment, directory, log):
     with_project.wait()
 proceedings.synthesize = synthesize
 {more}
-run(lambda: judge.run([]))
+run(lambda: judge.run([], as_json=False))
 """
 
 INTERRUPTED_AS_IT_STARTS = """
