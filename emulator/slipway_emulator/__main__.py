@@ -37,7 +37,11 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         help="an ACM certificate that the account holds; give it once for each",
     )
     parser.add_argument(
-        "--storage", type=json.loads, default=[], metavar="JSON", help="what the account has: what `make_storage` takes"
+        "--existing",
+        type=json.loads,
+        default=[],
+        metavar="JSON",
+        help="what else the account has: what `make_storage` takes",
     )
     parser.add_argument(
         "--network", type=json.loads, metavar="JSON", help="a VPC that the account has: what `make_network` takes"
@@ -54,7 +58,7 @@ def _settings(options: argparse.Namespace, port: int) -> Settings:
         node_modules=options.node_modules and options.node_modules.absolute(),
         certificate_arns=tuple(options.certificate),
         network=options.network,
-        storage=options.storage,
+        existing=options.existing,
     )
 
 

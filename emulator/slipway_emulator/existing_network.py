@@ -34,7 +34,7 @@ def make_network(network: Mapping[str, Any], region: str) -> None:
     ec2.attach_internet_gateway(internet.id, vpc_id)
     to_internet, to_nat = ec2.create_route_table(vpc_id), ec2.create_route_table(vpc_id)
     ec2.create_route(to_internet.id, _EVERYWHERE, gateway_id=internet.id)
-    # NAT stands in a public subnet, also where the environment names none.
+    # NAT needs a public subnet, even if the environment names none.
     nat_subnet = ec2.create_subnet(vpc_id, next(ranges), availability_zone_id=subnets[0]["zone_id"])
     ec2.associate_route_table(to_internet.id, subnet_id=nat_subnet.id)
     address = ec2.allocate_address("vpc").allocation_id

@@ -119,20 +119,26 @@ _MAKERS: Mapping[str, Callable[[Neighbourhood, str], None]] = {
     "S3 bucket": Neighbourhood.bucket,
     "security group": Neighbourhood.client_group,
 }
-"""How each kind is made; a kind without a row is made elsewhere."""
+"""How each kind is made."""
 
 
-def make_storage(existing: Iterable[Mapping[str, Any]], client: Client, region: str, subnet_id: str) -> None:
-    """Make it in moto, with the ids that the environment file names.
+def make_storage(
+    existing: Iterable[Mapping[str, Any]], client: Client, region: str, subnet_id: str
+) -> list[Mapping[str, Any]]:
+    """Make file systems, buckets, keys and groups in moto, with the ids that the environment file names.
 
     Args:
         existing: kind and id of each, as `slipway.assembly.existing.ExistingResource` has them.
         client: makes a client of a service in the Region.
         region: AWS Region.
-        subnet_id: where file systems stand: the training zone's subnet.
+        subnet_id: the training zone's subnet, for file systems.
+
+    Returns:
+        What was made; `existing_network` makes VPC and subnets.
     """
     rows = [row for row in existing if row["kind"] in _MAKERS]
     if rows:
         around = Neighbourhood(client, region, subnet_id)
         for row in rows:
             _MAKERS[row["kind"]](around, row["id"])
+    return rows

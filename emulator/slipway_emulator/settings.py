@@ -32,7 +32,7 @@ class Settings:
         node_modules: Folder with the AWS SDK clients that Lambda's Node.js runtime provides, or None.
         certificate_arns: The ACM certificates that the account holds.
         network: The VPC that the account has, as `make_network` takes it; None if it has none.
-        storage: File systems, buckets and keys that it has, as `make_storage` takes them.
+        existing: What else it has, as `make_storage` takes it.
     """
 
     directory: Path
@@ -42,7 +42,7 @@ class Settings:
     node_modules: Path | None = None
     certificate_arns: tuple[str, ...] = ()
     network: Mapping[str, Any] | None = None
-    storage: Sequence[Mapping[str, Any]] = ()
+    existing: Sequence[Mapping[str, Any]] = ()
 
     @property
     def endpoint(self) -> str:

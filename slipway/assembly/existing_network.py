@@ -1,6 +1,6 @@
-"""The VPC that an environment stands in and did not make, as the network stack's metadata says it.
+"""The existing VPC of an environment, as the network stack's metadata describes it.
 
-A template has no resource of such a VPC: what the tools must know of it stands here.
+No template has such a VPC as a resource, so the tools read it here.
 """
 
 from collections.abc import Iterable, Mapping
@@ -42,7 +42,7 @@ class ExistingNetwork(BaseModel):
 
 
 def existing_network(templates: Iterable[Mapping[str, Any]]) -> ExistingNetwork | None:
-    """Return the VPC that the templates of an environment use and do not make; None when they make their own."""
+    """Return the existing VPC that the templates of an environment use. None if they make their own."""
     for template in templates:
         found = template.get("Metadata", {}).get(NETWORK_METADATA)
         if found:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from slipway.assembly.existing_network import ExistingNetwork, existing_network
 from slipway.assembly.stacks import NoAssemblyError, Stack, read_stacks
 from slipway.rehearse.errors import RehearsalError
 from slipway.rehearse.isolation import ACCOUNT
@@ -48,6 +49,11 @@ class Assembly:
     def account(self) -> str:
         """The AWS account that a rehearsal plays: the one of the environment file, if it names one."""
         return self.stacks[0].account or ACCOUNT
+
+    @property
+    def network(self) -> ExistingNetwork | None:
+        """The existing VPC. None if the stacks make their own."""
+        return existing_network(stack.template for stack in self.stacks)
 
     @property
     def stack_names(self) -> frozenset[str]:

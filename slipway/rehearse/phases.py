@@ -10,7 +10,6 @@ import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from slipway.assembly.bootstrap import read_qualifier
-from slipway.assembly.existing_network import existing_network
 from slipway.rehearse.assembly import Assembly
 from slipway.rehearse.cdk_cli import BOOTSTRAP_STACK
 from slipway.rehearse.changed_environment import write_changed_environment
@@ -57,7 +56,7 @@ def synthesize(session: Session) -> str:
 
 def start_emulator(session: Session) -> str:
     """Start the emulator for the region of the stacks."""
-    session.start_emulator(_assembly(session).region, _assembly(session).account)
+    session.start_emulator(_assembly(session))
     return _emulated(session).process.endpoint
 
 
@@ -248,9 +247,9 @@ def _inventory(session: Session) -> Inventory:
 
 
 def _existing_vpc(session: Session) -> Mapping[str, Any]:
-    """Describe the VPC that the environment uses and does not own; nothing where it has its own."""
+    """Describe the existing VPC. Empty if the environment makes its own."""
     emulated = _emulated(session)
-    network = existing_network(stack.template for stack in _assembly(session).stacks)
+    network = _assembly(session).network
     if network is None:
         return {}
     with only_variables(emulated.variables):

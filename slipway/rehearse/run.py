@@ -6,9 +6,7 @@ import typer
 
 from slipway.assembly.environment_files import ENVIRONMENTS, environment_file
 from slipway.config.environment import Environment
-from slipway.config.existing import existing_key, existing_storage
 from slipway.config.loader import load_environment
-from slipway.config.network import Network
 from slipway.config.problems import InvalidEnvironment
 from slipway.errors import RefusedError
 from slipway.project import PROJECT
@@ -103,11 +101,6 @@ def subject_of(environment: str) -> Subject:
         file.resolve(),
         keeps_data=_keeps_data(content),
         certificate_arns=_certificate_arns(content),
-        network=_existing_network(content.network),
-        storage=tuple(
-            {"kind": existing.kind, "id": existing.id}
-            for existing in (*existing_storage(content), *existing_key(content))
-        ),
     )
 
 
@@ -115,19 +108,6 @@ def _certificate_arns(environment: Environment) -> tuple[str, ...]:
     """Return what the environment's endpoint shows its clients, where it has one."""
     arn = environment.inference and environment.inference.endpoint.certificate_arn
     return (arn,) if arn else ()
-
-
-def _existing_network(network: Network) -> dict[str, object] | None:
-    """Return the VPC that the account must have before the first deployment."""
-    existing = network.existing
-    if existing is None:
-        return None
-    subnets = [
-        {"id": subnet.id, "zone_id": subnet.availability_zone_id, "public": public}
-        for public, of_kind in ((False, existing.private_subnets), (True, existing.public_subnets))
-        for subnet in of_kind
-    ]
-    return {"vpc_id": existing.vpc_id, "cidr": existing.cidr, "subnets": subnets}
 
 
 def _keeps_data(environment: Environment) -> bool:

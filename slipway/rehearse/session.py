@@ -28,16 +28,12 @@ class Subject:
         environment_file: its file.
         keeps_data: whether its storage is `persistent`.
         certificate_arns: the ACM certificates that it names.
-        network: the VPC that it names, as the emulator takes it; None if it makes one.
-        storage: the file systems, buckets and keys that it names, likewise.
     """
 
     name: str
     environment_file: Path
     keeps_data: bool
     certificate_arns: tuple[str, ...] = ()
-    network: Mapping[str, object] | None = None
-    storage: tuple[Mapping[str, object], ...] = ()
 
 
 @dataclass
@@ -71,10 +67,10 @@ class Session:
         changed_assembly: the one of the changed environment file; None before it is synthesized.
         outputs: outputs of the stacks after the first deployment.
         before: what stood before anything was deployed.
-        existing_vpc: a VPC that the environment uses and does not own, before anything was deployed; empty without one.
+        existing_vpc: the existing VPC before the first deployment. Empty without one.
         deployed: what the deployment added.
         leftovers: what is left after everything was destroyed.
-        work: what the phase that runs does to each stack; None where it does nothing to stacks.
+        work: what the current phase does to each stack. None if it changes no stack.
     """
 
     subject: Subject
@@ -108,29 +104,23 @@ class Session:
             each_poll=self.watch,
         )
 
-    def start_emulator(self, region: str, account: str) -> None:
-        """Start the emulator for a region of an account and wait until it answers.
+    def start_emulator(self, assembly: Assembly) -> None:
+        """Start the emulator with the account, Region and existing resources of an assembly, and wait for its answer.
 
         Raises:
             EmulatorFailedError: it does not.
         """
         process = EmulatorProcess(
-            self.toolchain.emulator_command(
-                self.folder.emulator,
-                region,
-                self.subject.certificate_arns,
-                self.subject.network,
-                self.subject.storage,
-            ),
-            {**self.offline, "MOTO_ACCOUNT_ID": account},
+            self.toolchain.emulator_command(self.folder.emulator, assembly, self.subject.certificate_arns),
+            {**self.offline, "MOTO_ACCOUNT_ID": assembly.account},
             self.toolchain.project,
             self.folder.log("emulator"),
         )
         self.emulated = Emulated(
             process=process,
-            region=region,
+            region=assembly.region,
             ledger=Ledger(self.folder.emulator / "ledger.jsonl"),
-            variables={**self.offline, **emulated_account(process.endpoint, region)},
+            variables={**self.offline, **emulated_account(process.endpoint, assembly.region)},
         )
 
     def stop_emulator(self) -> None:

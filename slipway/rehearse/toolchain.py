@@ -2,12 +2,14 @@
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from slipway.assembly.existing import existing_in
 from slipway.project import INSTALLATION, cdk_of, node_modules_of, parallelcluster_of
+from slipway.rehearse.assembly import Assembly
 from slipway.rehearse.errors import RehearsalError
 
 
@@ -59,28 +61,22 @@ class Toolchain:
                 raise SetUpMissingError(f"{program} is missing; `{INSTALLATION}` installs it")
 
     def emulator_command(
-        self,
-        directory: Path,
-        region: str,
-        certificate_arns: Sequence[str],
-        network: Mapping[str, object] | None,
-        storage: Sequence[Mapping[str, object]] = (),
+        self, directory: Path, assembly: Assembly, certificate_arns: Sequence[str]
     ) -> tuple[str | Path, ...]:
         """Return the command that starts the emulator.
 
         Args:
             directory: its folder.
-            region: AWS Region that it plays.
+            assembly: what is rehearsed: the emulator plays its Region, and has what it uses and does not own.
             certificate_arns: the ACM certificates that its account holds.
-            network: the VPC that its account has, as the emulator takes it; None if it has none.
-            storage: the file systems, buckets and keys that its account has, as the emulator takes them.
         """
+        existing = [resource.as_metadata for resource in existing_in(assembly.stacks)]
         return (
             *self.emulator,
-            *("--directory", directory, "--region", region),
+            *("--directory", directory, "--region", assembly.region),
             *("--parallelcluster-python", self.parallelcluster_python),
             *("--node-modules", self.node_modules),
             *(option for arn in certificate_arns for option in ("--certificate", arn)),
-            *(("--network", json.dumps(network)) if network else ()),
-            *(("--storage", json.dumps(storage)) if storage else ()),
+            *(("--network", assembly.network.model_dump_json()) if assembly.network else ()),
+            *(("--existing", json.dumps(existing)) if existing else ()),
         )

@@ -53,14 +53,7 @@ class EnvironmentStack(cdk.Stack):
             self.add_metadata(ADDRESSES_METADATA, sum(needed.values()))
         self._existing: list[ExistingResource] = []
 
-    def use_existing(self, kind: str, id_: str, use: str, facts: tuple[tuple[str, str | int], ...] = ()) -> None:
-        """Say in the template that the stack uses what was there before it, for the commands that read the assembly.
-
-        Args:
-            kind: what it is, in AWS's words, for example `VPC`.
-            id_: its id, name or ARN.
-            use: what it is used for, for example `the network of the environment`.
-            facts: what the environment file says of it, by name.
-        """
-        self._existing.append(ExistingResource(kind, id_, use, facts))
+    def use_existing(self, resource: ExistingResource) -> None:
+        """Name in the template a resource that the stack uses and does not own, for commands that read the assembly."""
+        self._existing.append(resource)
         self.add_metadata(EXISTING_METADATA, [existing.as_metadata for existing in self._existing])

@@ -11,10 +11,11 @@ from neuron_constructs.log_groups import LogKey
 from neuron_constructs.network import ExistingNetwork, ExistingNetworkProps, Network, NetworkProps
 from neuron_constructs.provided_functions import own_provided_functions
 from slipway.assembly import existing_network
+from slipway.assembly.existing import ExistingResource
 from slipway.config import network as network_spec
 from slipway.config.environment import Environment
-from slipway.config.existing import existing_key
 from slipway_stacks.environment_stack import EnvironmentStack
+from slipway_stacks.settings.existing import existing_key
 from slipway_stacks.settings.lifetimes import keeps_file_system, log_retention, removal_policy
 
 
@@ -24,8 +25,8 @@ class NetworkStack(EnvironmentStack):
     Lifetime: the first to be created and the last to be destroyed; all other stacks stand in it. While it stands it
     costs the NAT gateways, their public addresses, the key and the logs. The log bucket is here, and not beside the
     buckets that it serves, because it must outlive them: while they are emptied they still write to it. With a
-    persistent file system the VPC and the training subnet stay too, which cost nothing: it cannot be without them. Of
-    an existing VPC the stack has and changes nothing.
+    persistent file system the VPC and the training subnet stay too, which cost nothing: it cannot be without them. The
+    stack changes nothing in an existing VPC.
     """
 
     network: Network | ExistingNetwork
@@ -49,11 +50,11 @@ class NetworkStack(EnvironmentStack):
         own_provided_functions(self, retention=retention)
 
     def _log_key(self, environment: Environment) -> kms.IKey:
-        """Return the account's own key, where there is one, or a key for log groups alone."""
+        """Return the customer-managed key, or else a key for log groups alone."""
         if environment.kms is None:
             return LogKey(self, "LogKey").key
         for key in existing_key(environment):
-            self.use_existing(*key)
+            self.use_existing(key)
         return kms.Key.from_key_arn(self, "CustomerKey", environment.kms.key_arn)
 
     def _new_network(self, environment: Environment) -> Network:
@@ -73,13 +74,14 @@ class NetworkStack(EnvironmentStack):
         )
 
     def _existing_network(self, environment: Environment, existing: network_spec.ExistingNetwork) -> ExistingNetwork:
-        """Use a VPC of somebody else, and say so in the template: it has no resource that would."""
-        self.use_existing("VPC", existing.vpc_id, "the network")
+        """Use an existing VPC, and describe it in the template's metadata."""
+        self.use_existing(ExistingResource("VPC", existing.vpc_id, "the network"))
         described = existing_network.ExistingNetwork(
             vpc_id=existing.vpc_id, cidr=existing.cidr, subnets=tuple(_described_subnets(environment, existing))
         )
         for subnet in described.subnets:
-            self.use_existing("subnet", subnet.id, f"{'public' if subnet.public else 'private'}, {subnet.zone_id}")
+            use = f"{'public' if subnet.public else 'private'}, {subnet.zone_id}"
+            self.use_existing(ExistingResource("subnet", subnet.id, use))
         self.add_metadata(existing_network.NETWORK_METADATA, described.model_dump(mode="json"))
         return ExistingNetwork(
             self,
@@ -100,7 +102,7 @@ def _ids_by_zone(subnets: tuple[network_spec.ExistingSubnet, ...]) -> dict[str, 
 def _described_subnets(
     environment: Environment, existing: network_spec.ExistingNetwork
 ) -> Iterator[existing_network.ExistingSubnet]:
-    """Yield the subnets as the tools are told of them."""
+    """Yield the subnets for the template's metadata."""
     for public, subnets in ((False, existing.private_subnets), (True, existing.public_subnets)):
         for subnet in subnets:
             zone_id = subnet.availability_zone_id

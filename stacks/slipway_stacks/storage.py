@@ -17,12 +17,11 @@ from neuron_constructs.object_access_trail import ObjectAccessTrail
 from neuron_constructs.open_zfs import OpenZfsHome, OpenZfsHomeProps
 from neuron_constructs.provided_functions import own_provided_functions
 from slipway.config.environment import Environment
-from slipway.config.existing import existing_nfs, existing_storage
 from slipway.config.inference import LustreSource
 from slipway.config.network import vpc_cidr
 from slipway.config.storage import Home
 from slipway_stacks.environment_stack import EnvironmentStack
-from slipway_stacks.settings.existing import lustre_mount, shared_file_system
+from slipway_stacks.settings.existing import existing_nfs, existing_storage, lustre_mount, shared_file_system
 from slipway_stacks.settings.lifetimes import (
     database_removal_policy,
     home_lifecycle,
@@ -106,7 +105,7 @@ class StorageStack(EnvironmentStack):
         self._record_object_access()
         self._say_where_data_goes()
         for existing_resource in existing_storage(environment):
-            self.use_existing(*existing_resource)
+            self.use_existing(existing_resource)
         own_provided_functions(self, retention=log_retention(environment))
 
     def _bucket(self, role: str, existing: str | None, *, tells_of_changes: bool = False) -> s3.IBucket:

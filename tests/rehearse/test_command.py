@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from slipway.assembly.stacks import Stack
 from slipway.cli import app
 from slipway.rehearse import run as command
+from slipway.rehearse.assembly import Assembly
 from slipway.rehearse.folder import LockedFolder, RunFolder
 from slipway.rehearse.report import Report
 from slipway.rehearse.session import Subject
@@ -57,8 +59,9 @@ def test_the_account_holds_the_certificate_that_the_environment_names(
     for file in (ENVIRONMENT, environment_path("machines")):
         assert invoke("--environment", str(file), "--directory", str(tmp_path)).exit_code == 0
 
+    assembly = Assembly(tmp_path, (Stack("network", "us-east-1", {}, {}, termination_protection=False),))
     without, with_one = (
-        Toolchain.of_project(tmp_path).emulator_command(tmp_path, "us-east-1", subject.certificate_arns, None)
+        Toolchain.of_project(tmp_path).emulator_command(tmp_path, assembly, subject.certificate_arns)
         for subject in subjects
     )
     assert "--certificate" not in without

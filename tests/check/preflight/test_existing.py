@@ -1,6 +1,7 @@
 """What is there already, as AWS describes it: right, wrong, and missing."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from slipway.check.preflight.answer import Answer
 from slipway.check.preflight.check import CHECKS
 from slipway.check.preflight.needs import Needs
+from tests.assembly import PROJECT
 from tests.check.preflight.aws import Aws, Refusal
 from tests.check.preflight.conftest import Ask, NeedsFactory
 from tests.check.preflight.test_every_check import action
@@ -112,7 +114,7 @@ def encrypted(default: dict[str, str]) -> dict[str, Any]:
 
 @pytest.fixture
 def needs(needs_of: NeedsFactory) -> Needs:
-    """What the environment needs that owns neither file systems nor buckets nor key."""
+    """The needs of the environment with existing file systems, buckets and key."""
     return needs_of("existing")
 
 
@@ -128,6 +130,16 @@ def test_what_is_as_the_file_says_passes(check: str, needs: Needs, well: Aws, as
     assert answers
     assert not_passed(answers) == []
     assert {action(call) for call in well.calls} == set(CHECKS[check].actions)
+
+
+def test_the_documented_policies_are_what_it_asks_for(needs: Needs, well: Aws, ask: Ask) -> None:
+    """With the statement about plain HTTP, which the page describes in words."""
+    page = (PROJECT / "docs" / "existing-resources.md").read_text(encoding="utf-8")
+    of_bucket, of_key = map(json.loads, re.findall(r"```json\n(.*?)```", page, re.DOTALL))
+    well.replies["s3.GetBucketPolicy"] = {"Policy": json.dumps({"Statement": [*of_bucket, SAFE["Statement"][0]]})}
+    well.replies["kms.GetKeyPolicy"] = {"Policy": json.dumps({"Statement": of_key})}
+
+    assert not_passed(ask("PF26", needs, well) + ask("PF27", needs, well)) == []
 
 
 @pytest.mark.parametrize("check", ["PF25", "PF26", "PF27"])
@@ -196,7 +208,7 @@ def test_an_environment_with_everything_of_its_own_asks_nothing(
             "its KeyState is PendingDeletion, not Enabled",
         ),
         *(
-            ("PF27", "kms.GetKeyPolicy", key_policy(who), "failed", "whom no policy of a role can let use the key")
+            ("PF27", "kms.GetKeyPolicy", key_policy(who), "failed", "and a role's policy cannot replace it")
             for who in USERS
         ),
         ("PF27", "ec2.GetEbsDefaultKmsKeyId", {"KmsKeyId": "alias/aws/ebs"}, "warning", "it is alias/aws/ebs"),

@@ -35,7 +35,7 @@ BROKEN: dict[str, tuple[Break, str, str, str]] = {
         lambda a: a["ec2.DescribeVpcs"]["Vpcs"][0]["CidrBlockAssociationSet"][0].update(CidrBlock="10.9.0.0/16"),
         VPC,
         "failed",
-        "10.80.0.0/16 is none of its ranges: 10.9.0.0/16",
+        "10.80.0.0/16 is not one of its ranges: 10.9.0.0/16",
     ),
     "names": (lambda a: a["attributes"].update(enableDnsHostnames=False), VPC, "failed", "`enableDnsHostnames` is off"),
     "resolver": (lambda a: a["attributes"].update(enableDnsSupport=False), VPC, "failed", "`enableDnsSupport` is off"),

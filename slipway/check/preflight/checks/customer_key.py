@@ -1,4 +1,4 @@
-"""PF27: the customer's key can be used, by the services and roles that will."""
+"""PF27: the services and roles of the environment can use the customer-managed key."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,19 +8,19 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from slipway.assembly.existing import KEY
 from slipway.assembly.stacks import CLUSTER_TYPE
 from slipway.aws.account import Account
 from slipway.check.preflight.answer import Answer
 from slipway.check.preflight.check import check
 from slipway.check.preflight.needs import Needs
-from slipway.config.existing import KEY
 
 _Answer = partial(Answer, check="PF27")
 
 
 @dataclass(frozen=True)
 class _User:
-    """Who needs a statement in the key's policy, because no policy of a role can give it.
+    """A principal that needs a statement in the key's policy: a role's policy cannot give it access.
 
     Attributes:
         who: for people.
@@ -99,7 +99,7 @@ def _users(policy: Mapping[str, Any], needs: Needs) -> Iterator[Answer]:
         if any(principal in statement for statement in allowed):
             yield _Answer(status="passed", subject=subject, message=f"a statement allows {principal}")
         else:
-            message = f"no statement allows {principal}, whom no policy of a role can let use the key"
+            message = f"no statement allows {principal}, and a role's policy cannot replace it"
             fix = "add the statement for it of `slipway docs existing-resources` to the key's policy"
             yield _Answer(status="failed", subject=subject, message=message, fix=fix)
 

@@ -7,13 +7,12 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from slipway.assembly.existing import ExistingResource
+from slipway.assembly.existing import BUCKET, KEY, ExistingResource
 from slipway.aws.account import Account
 from slipway.aws.refusals import UNANSWERED
 from slipway.check.preflight.answer import Answer
 from slipway.check.preflight.check import check, not_checked
 from slipway.check.preflight.needs import Needs
-from slipway.config.existing import BUCKET, KEY
 
 _Answer = partial(Answer, check="PF26")
 _DOCUMENT = "`slipway docs existing-resources`"

@@ -6,12 +6,11 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from slipway.assembly.existing import ExistingResource
+from slipway.assembly.existing import EFS, LUSTRE, OPEN_ZFS, SECURITY_GROUP, ExistingResource
 from slipway.aws.account import Account
 from slipway.check.preflight.answer import Answer
 from slipway.check.preflight.check import check
 from slipway.check.preflight.needs import Needs
-from slipway.config.existing import EFS, LUSTRE, OPEN_ZFS, SECURITY_GROUP
 
 _Answer = partial(Answer, check="PF25")
 _MISSING = frozenset(

@@ -1,4 +1,4 @@
-"""PF28: the VPC and subnets of somebody else's that an environment stands in."""
+"""PF28: the existing VPC and subnets of an environment."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ class _Seen:
 
     @property
     def way_out(self) -> str:
-        """What the default route leads to, `igw-...` for example; empty where there is none that works."""
+        """Target of the default route, for example `igw-...`. Empty without a working default route."""
         for route in self.routes:
             if route.get("DestinationCidrBlock") == _EVERYWHERE and route.get("State") == "active":
                 keys = ("GatewayId", "NatGatewayId", "TransitGatewayId", "NetworkInterfaceId", "CoreNetworkArn")
@@ -58,7 +58,7 @@ class _Row:
     Attributes:
         of: what is looked at.
         status: what it is when it does not hold.
-        wrong: says what is wrong; None when nothing is.
+        wrong: returns what is wrong, or None.
         fix: what to do.
     """
 
@@ -76,7 +76,7 @@ def _ranges(seen: _Seen) -> str | None:
     ]
     if seen.network.cidr in ranges:
         return None
-    return f"{seen.network.cidr} is none of its ranges: {', '.join(ranges)}"
+    return f"{seen.network.cidr} is not one of its ranges: {', '.join(ranges)}"
 
 
 def _attribute(name: str, seen: _Seen) -> str | None:
