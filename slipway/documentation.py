@@ -31,7 +31,7 @@ def text_of(page: str) -> str:
         page: the page's name, or name#section; the section as in a link: `troubleshooting#deployment`.
 
     Raises:
-        RefusedError: there is no such page or section.
+        RefusedError: unknown page or section.
     """
     name, _, section = page.partition("#")
     if name not in pages():
@@ -48,7 +48,7 @@ def text_of(page: str) -> str:
 
 
 def _headings(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield line, level and anchor (as GitHub makes it) of each heading; comments in code are none."""
+    """Yield line, level and anchor (as GitHub makes it) of each heading; comments in code do not count."""
     is_code = False
     for number, line in enumerate(text.splitlines()):
         is_code ^= bool(_FENCE.match(line))

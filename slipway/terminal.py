@@ -22,7 +22,7 @@ _WORD = re.compile(r"^[ ]*\S+|\S+", re.MULTILINE)
 
 
 def screen(*, errors: bool = False, quiet: bool = False) -> Console:
-    """Return a console that sends control characters to a terminal only, and none where `NO_COLOR` or a dumb one is.
+    """Return a console that sends control characters only to a capable terminal without `NO_COLOR`.
 
     Args:
         errors: whether it is for standard error, where all progress goes: standard output may be read by a program.

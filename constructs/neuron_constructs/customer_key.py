@@ -1,6 +1,6 @@
-"""A key of the customer's own in AWS KMS, for whatever of an app can be encrypted with one, and for whoever reads it.
+"""A customer-managed KMS key: it encrypts every resource that supports one, and policies allow its use.
 
-The key is not the app's: nothing here changes it or its policy.
+The key exists already. Nothing here changes it or its policy.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

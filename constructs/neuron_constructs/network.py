@@ -52,20 +52,20 @@ class ExistingNetworkProps:
     """IPv4 range of the VPC, for example `10.40.0.0/16`."""
 
     private_subnet_ids: Mapping[str, str]
-    """A private subnet in each zone, by availability zone id."""
+    """One private subnet for each zone, by availability zone id."""
 
     public_subnet_ids: Mapping[str, str]
-    """A public subnet in each zone, by availability zone id; empty where none is needed."""
+    """One public subnet for each zone, by availability zone id. Empty without a public endpoint."""
 
 
 class ExistingNetwork(Construct):
-    """A VPC that is there already, to be used like a `Network`. It adds no resource and changes none of the VPC's."""
+    """An existing VPC, with the interface of `Network`. It adds no resource and changes nothing in the VPC."""
 
     vpc: ec2.IVpc
     private_subnets: Mapping[str, ec2.ISubnet]
     public_subnets: Mapping[str, ec2.ISubnet]
     nat_gateway_ids: Sequence[str] = ()
-    """None: they are not the environment's to watch."""
+    """Always empty: the owner of the VPC watches its NAT gateways."""
 
     def __init__(self, scope: Construct, id: str, props: ExistingNetworkProps) -> None:  # noqa: A002
         super().__init__(scope, id)

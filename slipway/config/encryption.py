@@ -1,4 +1,4 @@
-"""The `kms` section: a key of the account's own."""
+"""The `kms` section: a customer-managed key."""
 
 from typing import Annotated
 

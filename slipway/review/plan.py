@@ -33,11 +33,11 @@ class Consequences(BaseModel):
     """Of what the whole change does: resources without their properties and notes, which the plan has."""
 
     idle_usd_per_hour: float | None
-    """US dollars an hour more than before; None when a price is not known."""
+    """US dollars an hour more than before. None if a price is unknown."""
 
     peak_usd_per_hour: float | None
     deploy_seconds: int | None = None
-    """How long it deploys by itself; None where it does not stand by itself, or cannot be deployed."""
+    """Seconds to deploy it alone. None if it cannot be deployed alone."""
 
     cluster_update: Verdict | None = None
     """What ParallelCluster says of it, where that stops the deployment."""
@@ -50,7 +50,7 @@ class Consequences(BaseModel):
 
 
 class ChangedLine(BaseModel):
-    """A key of the environment file with another value, or one that comes or goes."""
+    """A key of the environment file that is added, changed or removed."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -58,16 +58,16 @@ class ChangedLine(BaseModel):
     """The key as a dotted path, for example `storage.lustre.capacity_gib`; items of lists by their names."""
 
     line: int
-    """Where it is in the file, from 1; for a key that goes, where it was in the base."""
+    """Line in the file, from 1; for a removed key, its line in the base."""
 
     before: Any
-    """None when it was not there."""
+    """Old value. None if the key is new."""
 
     after: Any
-    """None when it goes."""
+    """New value. None if the key is removed."""
 
     causes: Consequences | None = None
-    """What it causes when it is the only change; None when that is not known, see `not_alone`."""
+    """What it causes as the only change. None if that is unknown: see `not_alone`."""
 
     not_alone: str | None = None
     """Why it cannot be the only change, a sentence: what the environment file's rules or the synth say."""
@@ -82,13 +82,13 @@ class ChangedLines(BaseModel):
     """From the folder of the project."""
 
     lines: tuple[ChangedLine, ...]
-    """In the order of the file; those that go are last."""
+    """In the order of the file; removed keys last."""
 
     other_files: Consequences | None = None
-    """What other changed files cause, Slipway's own code and its facts among them; None when they cause nothing."""
+    """What other changed files cause, Slipway's code and facts included. None if nothing."""
 
     together: Consequences | None = None
-    """What the whole change causes and none of its parts does alone; None when there is nothing, or nobody knows."""
+    """What only the whole change causes. None if nothing, or unknown."""
 
     not_told_apart: str | None = None
     """Why no line has its consequences, a sentence."""
@@ -103,7 +103,7 @@ class Comparison(BaseModel):
     """What the plan compares with: a Git revision or the folder of an assembly."""
 
     lines: ChangedLines | None = None
-    """The environment file's changed lines; None when none changed, or two assemblies are compared."""
+    """The environment file's changed lines. None without any, or if two assemblies are compared."""
 
     changes: Changes
     notes: tuple[str, ...] = ()

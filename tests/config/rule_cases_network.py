@@ -26,7 +26,7 @@ EXISTING_NETWORK = [
         "existing-network-complete",
         {**existing(), "network.cidr": "10.40.0.0/16"},
         "network.cidr",
-        "it describes a new VPC, and network.existing names one. Remove it; the range stands in network.existing.",
+        "it describes a new VPC, and network.existing names one. Remove it: network.existing has the range.",
         existing(),
     ),
     *(

@@ -16,7 +16,7 @@ class SharedVolume:
     """What happens to the volume when the cluster is deleted."""
 
     kms_key_arn: str | None = None
-    """Key that encrypts it; none for the account's default key of EBS."""
+    """ARN of the KMS key that encrypts it. None uses the account's default key of EBS."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -68,7 +68,7 @@ class ModelEndpointProps:
     """How many tasks serve the model, each on a host of its own. A deployment needs room for twice as many."""
 
     dns_record: DnsRecord | None = None
-    """The endpoint's own name; none for the load balancer's, which no certificate can cover."""
+    """The endpoint's own name. If None, clients use the load balancer's name, which no certificate covers."""
 
     access_log_bucket: s3.IBucket
     """Bucket for the load balancer's logs, encrypted with SSE-S3: no other encryption takes them."""

@@ -30,7 +30,7 @@ def existing_network_complete(environment: Environment) -> Iterator[Finding]:
     _existing(environment)
     for name in _OF_A_NEW_VPC:
         if name in environment.network.model_fields_set:
-            fix = "Remove it; the range stands in network.existing." if name == "cidr" else "Remove it."
+            fix = "Remove it: network.existing has the range." if name == "cidr" else "Remove it."
             yield Finding(("network", name), "it describes a new VPC, and network.existing names one", fix)
 
 

@@ -57,7 +57,7 @@ def existing_home_without_sizes(environment: Environment) -> Iterator[Finding]:
 
 @environment_rule
 def shared_directories_distinct(environment: Environment) -> Iterator[Finding]:
-    """Each of `storage.shared_directories` is at a place of its own, and at none of the cluster's or the system's."""
+    """Each of `storage.shared_directories` has its own path, which neither the cluster nor the system uses."""
     paths = [directory.path for directory in environment.storage.shared_directories]
     for index, path in enumerate(paths):
         taken = next((why for why in _uses_of(path, paths[:index])), None)

@@ -26,7 +26,7 @@ def file_system_zone(environment: Environment) -> str:
 def lustre_capacity_step(environment: Environment) -> Iterator[Finding]:
     """The file system's capacity is one that FSx for Lustre sells: 1,200 GiB, 2,400 GiB or a multiple of 2,400."""
     if environment.storage.lustre.existing:
-        return  # of whatever deployment type
+        return  # It may have any deployment type.
     deployment = facts.lustre_deployment(LUSTRE_DEPLOYMENT)
     capacity, step = environment.storage.lustre.capacity_gib, deployment.capacity_step_gib
     if not deployment.allows_capacity(capacity):

@@ -3,7 +3,7 @@
 CloudFormation is done with a function long before its interfaces go: for 20 to 45 minutes they hold subnets and
 security groups (seen by go-to-k/delstack#637 in 2026). They are in use first, `available` later, and then anyone may
 delete them. The functions that install software in a Kubernetes cluster are in the private subnets, with a security
-group of the environment: by that they are told from those of others in a VPC that is not ours alone.
+group of the environment, which tells them apart from those of others in an existing VPC.
 """
 
 import time

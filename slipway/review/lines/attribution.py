@@ -54,7 +54,7 @@ class Lines:
     compared: BaseAndHead
     directory: Path
     reference: Future[Side] | None
-    """The base's file with the work tree's code; none when it is the base."""
+    """The base's file with the work tree's code. None if only the environment file changed."""
 
     parts: tuple[Future[Side], ...]
     """By key; empty when they are not told apart, or one key is the whole change."""
@@ -169,7 +169,7 @@ def _workers() -> Iterator[ThreadPoolExecutor]:
 
 
 def _both(question: Question, compared: BaseAndHead) -> tuple[str, str, Document, Document] | None:
-    """Return the file, the base's commit, and the file on both sides; none when there are no two files."""
+    """Return the file, the base's commit, and the file on both sides. None unless both sides have the file."""
     file = environment_file(str(question.environment)) if question.environment and not question.assembly else None
     if file is None or not question.base or not compared.base or not compared.base.assembly:
         return None
@@ -187,7 +187,7 @@ def _synthesized(directory: Path, name: str, values: object) -> Side:
     """Synthesize values of an environment file.
 
     Raises:
-        InvalidEnvironment: they are no valid environment.
+        InvalidEnvironment: they are not a valid environment.
         SynthFailedError: the app ended with an error.
     """
     directory.mkdir(parents=True, exist_ok=True)

@@ -56,7 +56,7 @@ def consequences(before: Side, after: Side, whole: Comparison, directory: Path) 
 
 
 def together(plan: Plan, whole: Comparison, parts: Sequence[Consequences]) -> Consequences | None:
-    """Return what the whole change causes and no part of it alone; None when there is nothing.
+    """Return what only the whole change causes. None if its parts explain everything.
 
     Args:
         plan: what is planned.
@@ -120,7 +120,7 @@ def _some(changes: Changes, is_wanted: Callable[[_Item], bool]) -> Changes:
 
 
 def _rest(whole: float | None, parts: Sequence[float | None]) -> float | None:
-    """Return dollars that the whole has beyond its parts, 0 under a cent; None when one is not known."""
+    """Return the dollars that the parts do not explain; less than a cent counts as 0. None if one is unknown."""
     known = [part for part in parts if part is not None]
     if whole is None or len(known) < len(parts):
         return None

@@ -74,7 +74,7 @@ def _differing(base: Any, head: Any, key: Key) -> Iterator[tuple[Key, Any, Any]]
 
 
 def _pairs(base: Any, head: Any) -> Sequence[tuple[str, Any, Any]] | None:
-    """Return what both have, by name, in the order of both; none where a value is one whole."""
+    """Return the values of both by name, in the order of both. None if they cannot be compared by name."""
     if isinstance(base, dict) and isinstance(head, dict):
         one, other = base, head
     elif isinstance(base, tuple) and isinstance(head, tuple):
@@ -82,7 +82,7 @@ def _pairs(base: Any, head: Any) -> Sequence[tuple[str, Any, Any]] | None:
         if named is None or others is None:
             return None
         one, other = named, others
-        # Another order is a change of the list: no item has it for itself.
+        # A new order changes the list as a whole, not one item.
         if [name for name in one if name in other] != [name for name in other if name in one]:
             return None
     else:

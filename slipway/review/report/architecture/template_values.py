@@ -39,7 +39,7 @@ class Resources:
 
     @cached_property
     def existing_network(self) -> ExistingNetwork | None:
-        """The VPC that was there before the stacks; none where they make their own."""
+        """The existing VPC. None if the stacks make their own."""
         return existing_network(stack.template for stack in self._stacks.values())
 
     def subnets(self, value: Any, stack: str) -> tuple[str, ...]:
