@@ -17,6 +17,7 @@ _WIDTH_OF_BARS = 72
 """A narrower terminal has the numbers alone."""
 
 _UNLIMITED = 10_000
+_INDENT = "  "
 _WORD = re.compile(r"^[ ]*\S+|\S+", re.MULTILINE)
 """Rich does not part a line's first word from the spaces before it."""
 
@@ -83,9 +84,15 @@ def _bar(row: Bar) -> ProgressBar:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A table that is printed once, so that no word is cut or torn; where it does not fit, a line for each cell."""
+    """A table that is printed once, so that no word is cut or torn; where it does not fit, a line for each cell.
+
+    Attributes:
+        table: the table.
+        dense: where it does not fit, the cells of a row follow each other instead, for a table with many rows.
+    """
 
     table: Table
+    dense: bool = False
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         """Yield the table or its rows; see rich's console protocol."""
@@ -97,7 +104,7 @@ class Fitted:
         frame = wanted.maximum - sum(size.maximum for size in sizes)
         room = options.max_width - frame - sum(size.minimum for size in sizes)
         if room < 0:
-            yield from self._rows(console)
+            yield from self._dense_rows(console, options.max_width) if self.dense else self._rows(console)
             return
         # Rich itself makes the widest column narrow, whatever words are in it.
         for number, (column, size) in enumerate(
@@ -120,6 +127,14 @@ class Fitted:
                 line = Text.assemble(before, _text(console, cell))
                 line.overflow = "fold"
                 yield line
+
+    def _dense_rows(self, console: Console, width: int) -> Iterator[Text]:
+        """Yield each row as words that wrap; what goes on in the next line is indented there."""
+        for cells in zip(*(column.cells for column in self.table.columns), strict=True):
+            words = Text("  ").join(text for cell in cells if (text := _text(console, cell)))
+            first, *others = words.wrap(console, width - len(_INDENT), overflow="fold")
+            yield first
+            yield from (Text.assemble(_INDENT, line) for line in others)
 
 
 def _size(console: Console, column: Column) -> Measurement:

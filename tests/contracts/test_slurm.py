@@ -14,7 +14,7 @@ import pytest
 
 from slipway.remove.teardown import jobs as teardown
 from slipway_jobs.chain import slurm_answer
-from slipway_jobs.chain.slurm import SlurmError, cancel_jobs, release, submit_job, unfinished_jobs
+from slipway_jobs.chain.slurm import SlurmError, cancel_jobs, release, slurm_output, submit_job, unfinished_jobs
 from tests.assets import health_node
 from tests.assets.sandbox import ASSETS
 from tests.jobs import chain_case
@@ -108,12 +108,14 @@ def test_a_controller_that_is_away_says_what_the_stand_ins_say(
 
 def test_destroy_reads_the_head_nodes_queue(slurm: LocalSlurm, script: Path) -> None:
     job = submit_job(script, after=None, held=True)
+    name = f"tiny-train-{'x' * 80}"
+    slurm_output("scontrol", "update", f"JobId={job}", f"JobName={name}")
     asked = teardown._SCRIPT.replace("/opt/slurm/bin", str(slurm.files.commands))
 
     output = subprocess.run(["sh", "-c", asked], capture_output=True, text=True, check=True).stdout
 
     (read,) = teardown._read(output) or ()
-    assert (read.id, read.state, read.elapsed, read.name) == (job, "PENDING", "0:00", "tiny-train")
+    assert (read.id, read.state, read.elapsed, read.name) == (job, "PENDING", "0:00", name)
     cancel_jobs([job])
 
 

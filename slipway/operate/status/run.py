@@ -4,7 +4,8 @@ import typer
 
 from slipway.operate.deployed_environment import find_environment
 from slipway.operate.status.look import look
-from slipway.operate.status.screen import lines
+from slipway.operate.status.screen import print_status
+from slipway.terminal import screen
 
 NEEDS_ATTENTION, UNKNOWN = 1, 2
 """Exit codes."""
@@ -31,7 +32,7 @@ def run(choice: str, *, as_json: bool) -> None:
             f"{environment.command('deploy')} deploys it"
         )
     else:
-        typer.echo("\n".join(lines(status, environment.account.clock())))
+        print_status(status, environment.account.clock(), screen())
     if status.needs_attention:
         raise typer.Exit(NEEDS_ATTENTION)
     if status.unknown:

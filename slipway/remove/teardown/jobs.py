@@ -21,7 +21,10 @@ ANSWER_SECONDS = 30.0
 """How long the head node may take."""
 
 _MOST_JOBS = 100
-"""How many are named: Systems Manager returns 24,000 characters of output (API reference, GetCommandInvocation)."""
+_LONGEST_NAME = 100
+"""How many jobs are named, and how many characters of a name are read. Systems Manager returns 24,000 characters of
+output (API reference, GetCommandInvocation): 240 for each job. An array's id has 77 at most (squeue(1),
+SLURM_BITSTR_LEN: 64 for its indices), a user's name 32 (useradd(8)), the rest of the line 30."""
 
 _END = "slipway-squeue-end"
 _WAITS = "'^[^|]*|[^|]*|PENDING|'"
@@ -29,7 +32,7 @@ _WAITS = "'^[^|]*|[^|]*|PENDING|'"
 # What runs comes first, hidden partitions included: a long queue of jobs that wait, which squeue puts in front, must
 # not push a job that runs out of the answer.
 _SCRIPT = (
-    "queue=\"$(/opt/slurm/bin/squeue --all --noheader --format='%i|%u|%T|%M|%.60j')\" && "
+    f"queue=\"$(/opt/slurm/bin/squeue --all --noheader --format='%i|%u|%T|%M|%.{_LONGEST_NAME}j')\" && "
     f"{{ printf '%s\\n' \"$queue\" | grep -v {_WAITS}; printf '%s\\n' \"$queue\" | grep {_WAITS}; }} "
     f"| head -n {_MOST_JOBS} && echo {_END}"
 )

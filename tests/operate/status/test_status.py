@@ -1,18 +1,21 @@
 """`slipway status` of an environment in moto."""
 
+import io
 import json
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import boto3
 import pytest
 from moto import mock_aws
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from slipway.cli import app
 from slipway.operate.status import look as looking
 from slipway.operate.status.model import JobRow, ModelRow, NodeRow, Spend, StackRow, Status
-from slipway.operate.status.screen import lines
+from slipway.operate.status.screen import print_status
 from slipway.remove.teardown.jobs import Job
 
 REGION = "us-west-2"
@@ -136,37 +139,76 @@ def test_a_head_node_that_does_not_answer_hides_no_other_part(monkeypatch: pytes
     assert "jobs    unknown: the head node does not answer" in silent.stdout
     assert "queue trn1" in silent.stdout
     assert answered.exit_code == 0
-    assert "jobs    7        train" in answered.stdout
+    assert "jobs    7  train  ada  RUNNING  1:02" in answered.stdout
+
+
+NOW = datetime(2026, 11, 25, tzinfo=UTC)
+FULL = Status(
+    environment="small",
+    account="123456789012",
+    region=REGION,
+    stacks=tuple(
+        StackRow(name=f"slipway-small-{name}", status="UPDATE_ROLLBACK_COMPLETE", since=NOW - timedelta(hours=49))
+        for name in ("inference", "network", "operations", "storage", "training")
+    ),
+    nodes=(NodeRow(group="node group trn1", instance_type="trn1.32xlarge", state="running", count=16),),
+    jobs=tuple(
+        JobRow(
+            id=str(10000 + number),
+            name="tanuki-8b-short-v1-train",
+            user="ec2-user",
+            state="RUNNING",
+            elapsed="10-11:12:13",
+        )
+        for number in range(20)
+    ),
+    models=(
+        ModelRow(
+            name="small-llama", served="small-llama/v1", candidate="small-llama/v2", percent=10, tasks=1, wanted=2
+        ),
+    ),
+    alarms=("slipway-small-operations-WatchSmallLlamaNeuronHardwareErrors5558B63C-E1898BFB64F9",),
+    spend=Spend(usd=12345.6, budget_usd=20000),
+)
+
+
+def screen(status: Status, width: int) -> list[str]:
+    output = io.StringIO()
+    print_status(status, NOW, Console(file=output, width=width))
+    return [line.rstrip() for line in output.getvalue().splitlines()]
 
 
 def test_a_screen_is_80_columns_and_names_what_it_leaves_out() -> None:
-    now = datetime(2026, 11, 25, tzinfo=UTC)
-    full = Status(
-        environment="small",
-        account="123456789012",
-        region=REGION,
-        stacks=tuple(
-            StackRow(name=f"slipway-small-{name}", status="UPDATE_ROLLBACK_COMPLETE", since=now - timedelta(hours=49))
-            for name in ("inference", "network", "operations", "storage", "training")
-        ),
-        nodes=(NodeRow(group="node group trn1", instance_type="trn1.32xlarge", state="running", count=16),),
-        jobs=tuple(
-            JobRow(id=str(10000 + number), name="a" * 60, user="b" * 30, state="RUNNING", elapsed="10-11:12:13")
-            for number in range(20)
-        ),
-        models=(
-            ModelRow(
-                name="small-llama", served="small-llama/v1", candidate="small-llama/v2", percent=10, tasks=1, wanted=2
-            ),
-        ),
-        alarms=("slipway-small-operations-WatchSmallLlamaNeuronHardwareErrors5558B63C-E1898BFB64F9",),
-        spend=Spend(usd=12345.6, budget_usd=20000),
-    )
+    shown = screen(FULL, 80)
 
-    screen = list(lines(full, now))
+    assert max(map(len, shown)) <= 80
+    assert len(shown) < 24
+    assert any("and 13 more" in line for line in shown)
+    assert "spend   $12,345.60 of $20,000 this month (62%)" in shown
+    assert FULL.needs_attention
 
-    assert max(map(len, screen)) <= 80
-    assert len(screen) < 24
-    assert any("and 13 more" in line for line in screen)
-    assert "spend   $12,345.60 of $20,000 this month (62%)" in screen
-    assert full.needs_attention
+
+LONG = JobRow(id="7", name="[n]" + "ame" * 25, user="u" * 30, state="COMPLETING", elapsed="10-11:12:13")
+
+
+def test_long_names_of_jobs_are_on_one_line_where_it_has_room() -> None:
+    (job,) = [line for line in screen(FULL.model_copy(update={"jobs": (LONG,)}), 160) if line.startswith("jobs")]
+
+    assert job.split() == ["jobs", LONG.id, LONG.name, LONG.user, LONG.state, LONG.elapsed]
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_long_names_of_jobs_are_whole_on_a_narrow_terminal(width: int) -> None:
+    shown = screen(FULL.model_copy(update={"jobs": (LONG,)}), width)
+    joined = re.sub(r"\s", "", "".join(shown))
+
+    assert max(len(line) for line in shown if not line.startswith("environment")) <= width
+    assert f"jobs{LONG.id}{LONG.name}{LONG.user}{LONG.state}{LONG.elapsed}" in joined
+    assert FULL.alarms[0].removeprefix("slipway-small-operations-") in joined
+
+
+def test_an_unknown_part_has_its_whole_reason_on_a_narrow_terminal() -> None:
+    why = "the head node does not answer through Systems Manager [bold]"
+    shown = screen(FULL.model_copy(update={"jobs": (), "unknown": {"jobs": why}}), 40)
+
+    assert why in " ".join(" ".join(shown).split())

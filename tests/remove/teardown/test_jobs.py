@@ -87,6 +87,14 @@ def test_an_empty_queue_is_an_answer(account: Account, squeue: Any) -> None:
     assert asked(account, HeadNodeShell(squeue(""))) == ()
 
 
+def test_an_answer_fits_what_systems_manager_returns(account: Account, squeue: Any) -> None:
+    id_, name = f"1234567890_[{'1,' * 32}]", "n" * jobs._LONGEST_NAME
+    shell = HeadNodeShell(squeue(f"{id_}|{'u' * 32}|OUT_OF_MEMORY|365-12:34:56|{name}\n" * 100))
+
+    assert len(asked(account, shell) or ()) == 100
+    assert len(shell.output) <= 24_000
+
+
 def test_a_long_queue_is_cut_and_still_an_answer(account: Account, squeue: Any) -> None:
     found = asked(account, HeadNodeShell(squeue("17|ada|RUNNING|0:01|x\n" * 5000)))
 
