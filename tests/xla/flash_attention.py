@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from slipway_jobs.recipe.architecture import Llama
-from slipway_training.models.llama import Attention, CoreAttention
+from slipway_training.models.attention import Attention, CoreAttention
 from slipway_training.models.llama_initialization import HeadOrder
 from slipway_training.strategies.tensor_parallel.neuron_layers import FLASH_ATTENTION_TOKENS, FlashAttention
 
@@ -75,7 +75,7 @@ def backward(*tensors: Any, **options: Any) -> tuple[Tensor, ...]:
 
 
 class Layers:
-    """One worker's layers (slipway_training.models.llama.ParallelLayers), as far as attention asks for them."""
+    """One worker's layers (models.parallel_layers.ParallelLayers), as far as attention asks for them."""
 
     tensor_parallel_size, heads = 1, HeadOrder("trn1", MODEL.num_key_value_heads, 1)
 

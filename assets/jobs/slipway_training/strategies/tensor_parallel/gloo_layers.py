@@ -14,7 +14,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.functional import embedding, linear
 
-from slipway_training.models.llama import CoreAttention
+from slipway_training.models.attention import CoreAttention
 from slipway_training.models.llama_initialization import Fill, Fillable, FillStacked, HeadOrder
 from slipway_training.strategies.tensor_parallel.gloo_groups import Group, Groups, gather
 from slipway_training.strategies.tensor_parallel.replicas import Held, hold, mark
@@ -191,7 +191,7 @@ class _QueryKeyValueBias(nn.Module):
 
 
 class GlooLayers:
-    """Makes layers that are divided over gloo (slipway_training.models.llama.ParallelLayers)."""
+    """Makes layers that are divided over gloo (slipway_training.models.parallel_layers.ParallelLayers)."""
 
     def __init__(self, groups: Groups, heads: HeadOrder, precision: torch.dtype, *, fuse_qkv: bool) -> None:
         self.groups = groups

@@ -19,8 +19,9 @@ from slipway_jobs.recipe.architecture import Llama as LlamaConfiguration
 from slipway_jobs.recipe.attention_order import attention_order
 from slipway_jobs.recipe.model import Recipe
 from slipway_jobs.run import TrainingRun
-from slipway_training.models.llama import DecoderLayer, Llama, NextTokenLoss, RMSNorm, Stage
+from slipway_training.models.llama import DecoderLayer, Llama, NextTokenLoss, Stage
 from slipway_training.models.llama_initialization import HeadOrder
+from slipway_training.models.parallel_layers import RMSNorm
 from slipway_training.schedule import set_learning_rate
 from slipway_training.strategies.tensor_parallel.neuron_layers import NeuronLayers, initialize
 from slipway_training.strategies.tensor_parallel.precision import precision

@@ -26,8 +26,9 @@ from neuronx_distributed.parallel_layers.utils import set_tensor_model_parallel_
 from neuronx_distributed.utils.model_utils import get_platform_lnc
 from torch import Tensor, nn
 
-from slipway_training.models.llama import CoreAttention, RMSNorm
+from slipway_training.models.attention import CoreAttention
 from slipway_training.models.llama_initialization import Fill, Fillable, FillStacked, HeadOrder
+from slipway_training.models.parallel_layers import RMSNorm
 
 FLASH_ATTENTION_TOKENS = 2048
 """The flash attention kernel takes sequences that are a multiple of it (nki_flash_attn_func)."""
@@ -148,7 +149,7 @@ class QueryKeyValueBias(nn.Module):
 
 
 class NeuronLayers:
-    """Makes layers that are divided over NeuronCores (slipway_training.models.llama.ParallelLayers)."""
+    """Makes layers that are divided over NeuronCores (slipway_training.models.parallel_layers.ParallelLayers)."""
 
     def __init__(self, heads: HeadOrder, precision: torch.dtype, sequence_length: int, *, fuse_qkv: bool) -> None:
         self.heads = heads

@@ -5,7 +5,8 @@ from __future__ import annotations
 from torch import nn
 
 from slipway_jobs.recipe.model import Parallelism
-from slipway_training.models.llama import CoreAttention, DecoderLayer, FeedForward
+from slipway_training.models.attention import CoreAttention
+from slipway_training.models.llama import DecoderLayer, FeedForward
 
 
 def recomputed_classes(parallelism: Parallelism) -> tuple[type[nn.Module], ...]:
