@@ -30,10 +30,10 @@ class NoZoneFitsError(Exception):
 def decide(wanted: Wanted, evidence: Evidence) -> Decision:
     """Choose the zones.
 
-    A reservation that the environment names pins its zone. Of the choices that have everything, the first of: most
-    types with offers of Capacity Blocks, where nodes are bought in blocks; the zones that the file names already, for
-    others would replace subnets and file systems; most kinds of file system that stand there; most zones that offer
-    what serves; the lowest Spot price; the lowest zone ids.
+    A reservation that the environment names pins its zone. Of the choices that have everything, the first of: fewest
+    zones without a subnet of an existing VPC; most types with offers of Capacity Blocks, where nodes are bought in
+    blocks; the zones that the file names already, for others would replace subnets and file systems; most kinds of file
+    system that stand there; most zones that offer what serves; the lowest Spot price; the lowest zone ids.
 
     Raises:
         NoZoneFitsError: none has everything.
@@ -88,6 +88,7 @@ def _rank(wanted: Wanted, evidence: Evidence, training: Zone, others: tuple[Zone
     changed = sum(zone.id not in wanted.current_others for zone in others)
     serving = sum(name in zone.offered for name in wanted.serving for zone in zones)
     return (
+        sum(bool(wanted.lacking_subnets(zone.id)) for zone in zones),
         # Offers come and go: none moves a deployed environment.
         bool(evidence.deployed) and training.id != wanted.current,
         -len(training.blocks),

@@ -1,5 +1,6 @@
 """One run of `slipway az`: read, ask, decide, show, write."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -61,8 +62,8 @@ def run(path: Path, *, region: str | None, offline: bool, dry_run: bool, console
     if left:
         _say(
             console,
-            f"It was {listed(left, 'and')}. In a deployed environment, a deployment would replace subnets and file "
-            "systems: `slipway plan` says what.",
+            f"It was {listed(left, 'and')}. In a deployed environment, a deployment would replace "
+            f"{'' if wanted.subnet_zones else 'subnets and '}file systems: `slipway plan` says what.",
         )
     deployed = [zone for zone in left if zone in evidence.deployed]
     if deployed:
@@ -70,6 +71,14 @@ def run(path: Path, *, region: str | None, offline: bool, dry_run: bool, console
             console,
             f"{path} was not changed: the environment is deployed in {listed(deployed, 'and')}. Take the zones out "
             "of the file to choose again.",
+        )
+        return False
+    needed = list(_needed_subnets(wanted, decision))
+    if needed:
+        _say(
+            console,
+            f"{path} was not changed: the existing VPC needs a subnet in each zone. {' '.join(needed)} Then run this "
+            "command again.",
         )
         return False
     if dry_run or elsewhere:
@@ -85,6 +94,13 @@ def _left(wanted: Wanted, decision: Decision) -> list[str]:
     """Return the zones that the file names and that would be so no more."""
     training = [wanted.current] if wanted.current and wanted.current != decision.training else []
     return [*training, *(zone for zone in wanted.current_others if zone not in decision.others)]
+
+
+def _needed_subnets(wanted: Wanted, decision: Decision) -> Iterator[str]:
+    """Say what to do for each chosen zone in which the existing VPC has no subnet."""
+    for zone in (decision.training, *decision.others):
+        for name in wanted.lacking_subnets(zone):
+            yield f"Make one in {zone} and name it in `network.existing.{name}`."
 
 
 def _evidence(wanted: Wanted, *, offline: bool) -> Evidence:

@@ -23,6 +23,7 @@ def print_evidence(wanted: Wanted, evidence: Evidence, decision: Decision | None
     types = tuple(dict.fromkeys((*wanted.training, *wanted.everywhere)))
     table = Table("zone", "trains", title=f"Zones of {wanted.region} ({evidence.source})", title_justify="left")
     columns = {
+        "subnets": bool(wanted.subnet_zones),
         "serves": bool(wanted.serving),
         "reservations": bool(wanted.reservations),
         "file systems": True,
@@ -35,6 +36,7 @@ def print_evidence(wanted: Wanted, evidence: Evidence, decision: Decision | None
     table.add_column("decision")
     for zone in evidence.zones:
         cells = {
+            "subnets": ", ".join(_subnets(wanted, zone)) or _NOTHING,
             "serves": _offers(zone, wanted.serving),
             "reservations": ", ".join(zone.reservations) or _NOTHING,
             "file systems": ", ".join(sorted(zone.file_systems)) or "not known",
@@ -55,6 +57,11 @@ def _offers(zone: Zone, types: tuple[str, ...]) -> str:
     return f"no {', '.join(lacking)}"
 
 
+def _subnets(wanted: Wanted, zone: Zone) -> list[str]:
+    """Return the kinds of subnet that the file names in a zone."""
+    return [name.removesuffix("_subnets") for name, zones in wanted.subnet_zones.items() if zone.id in zones]
+
+
 def _verdict(wanted: Wanted, evidence: Evidence, zone: Zone, decision: Decision | None) -> str:
     if decision and zone.id == decision.training:
         return "training"
@@ -62,4 +69,5 @@ def _verdict(wanted: Wanted, evidence: Evidence, zone: Zone, decision: Decision 
         return "other"
     # What it does not offer stands in the columns before.
     found = obstacles(wanted, evidence, zone)
-    return ", ".join(why for why in found if not why.startswith("no ")) or ("no" if found else "possible")
+    possible = "possible with a subnet" if wanted.lacking_subnets(zone.id) else "possible"
+    return ", ".join(why for why in found if not why.startswith("no ")) or ("no" if found else possible)

@@ -1,7 +1,7 @@
 """What an environment asks of its Availability Zones, read from its file, whose zones may be missing or wrong."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,8 @@ class Wanted:
         current: the training zone that the file names; None when it names none.
         current_others: the other zones that the file names.
         others: how many other zones there are to be.
+        subnet_zones: lists of subnets that an existing VPC must have in each zone, for example `private_subnets`, each
+            with the zones where the file names one. Empty for a new VPC, which gets its subnets anywhere.
     """
 
     environment: str
@@ -53,6 +55,7 @@ class Wanted:
     current: str | None
     current_others: tuple[str, ...]
     others: int
+    subnet_zones: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def instance_types(self) -> tuple[str, ...]:
@@ -61,7 +64,11 @@ class Wanted:
 
     def in_region(self, region: str) -> "Wanted":
         """Return the same wishes for another Region, which has none of the zones that the file names."""
-        return replace(self, region=region, pinned=None, current=None, current_others=())
+        return replace(self, region=region, pinned=None, current=None, current_others=(), subnet_zones={})
+
+    def lacking_subnets(self, zone: str) -> list[str]:
+        """Return the lists of the existing VPC's subnets that have none in a zone."""
+        return [name for name, zones in self.subnet_zones.items() if zone not in zones]
 
 
 def read_wanted(path: Path) -> Wanted:
@@ -147,7 +154,16 @@ def _wanted(environment: Environment) -> Wanted:
         current=None,
         current_others=(),
         others=len(environment.network.other_availability_zone_ids),
+        subnet_zones=dict(_subnet_zones(environment)),
     )
+
+
+def _subnet_zones(environment: Environment) -> Iterator[tuple[str, frozenset[str]]]:
+    existing, inference = environment.network.existing, environment.inference
+    if existing:
+        yield "private_subnets", frozenset(subnet.availability_zone_id for subnet in existing.private_subnets)
+        if existing.public_subnets or (inference and inference.endpoint.exposure == "public"):
+            yield "public_subnets", frozenset(subnet.availability_zone_id for subnet in existing.public_subnets)
 
 
 def _file_systems(storage: Storage) -> Iterator[str]:

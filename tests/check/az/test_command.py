@@ -11,6 +11,7 @@ from slipway.aws.account import Account
 from slipway.cli import app
 from tests.check.az.account import TEXT, environment_file, with_changes
 from tests.check.preflight.aws import Aws, Refusal
+from tests.config.files import Values
 
 
 @pytest.fixture(autouse=True)
@@ -61,6 +62,59 @@ def test_the_zones_of_an_environment_that_stands_are_not_replaced(tmp_path: Path
     assert code == 1
     assert f"{path} was not changed: the environment is deployed in usw2-az1. Take the zones out of the file" in output
     assert path.read_text() == TEXT
+
+
+def existing_vpc(*zones: int) -> Values:
+    """Return changes: a VPC that has a private subnet in some zones."""
+    subnets = [{"id": f"subnet-0a1b2c3{zone}", "availability_zone_id": f"usw2-az{zone}"} for zone in zones]
+    existing = {"vpc_id": "vpc-0a1b2c3d", "cidr": "10.80.0.0/16", "private_subnets": subnets}
+    return {"network.existing": existing}
+
+
+def test_zones_with_subnets_of_an_existing_vpc_are_taken_and_shown(tmp_path: Path) -> None:
+    """Without subnets in them, az1 and az2 would be taken."""
+    path = with_changes(tmp_path, {"network": {"other_availability_zone_ids": ["us-west-2a"]}, **existing_vpc(4, 3)})
+    code, output = called(path)
+    assert code == 0, output
+    assert "training usw2-az4, others usw2-az3:" in output
+    assert [line.split("│")[1].strip() for line in output.splitlines() if "│ private" in line] == [
+        "usw2-az3",
+        "usw2-az4",
+    ]
+    assert "possible with a subnet" in output
+    assert "training_availability_zone_id: usw2-az4" in path.read_text()
+
+
+@pytest.mark.parametrize("options", [(), ("--dry-run",)])
+def test_a_zone_without_a_subnet_is_named_with_the_subnet_that_it_needs(
+    options: tuple[str, ...], tmp_path: Path
+) -> None:
+    """trn1n.32xlarge is offered in usw2-az4 alone."""
+    zones = {"training_availability_zone_id": "usw2-az1", "other_availability_zone_ids": ["usw2-az3"]}
+    type_ = {"training.queues.0.compute_resources.0.instance_type": "trn1n.32xlarge"}
+    path = with_changes(tmp_path, {"network": zones, **existing_vpc(1, 3), **type_})
+    before = path.read_text()
+    code, output = called(path, *options)
+    assert code == 1
+    assert "training usw2-az4" in output
+    assert "a deployment would replace file systems" in output
+    assert "was not changed: the existing VPC needs a subnet in each zone. Make one in usw2-az4 and name it" in output
+    assert "`network.existing.private_subnets`" in output
+    assert path.read_text() == before
+
+
+def test_a_public_endpoint_needs_public_subnets_too(tmp_path: Path) -> None:
+    public = {"network.existing.public_subnets": [{"id": "subnet-0a1b2c3e", "availability_zone_id": "usw2-az4"}]}
+    code, output = called(with_changes(tmp_path, {**existing_vpc(4, 1), **public}), "--offline")
+    assert code == 1
+    assert "│ private, public │" in output
+    assert "Make one in usw2-az1 and name it in `network.existing.public_subnets`." in output
+
+
+def test_another_region_has_nothing_of_an_existing_vpc(tmp_path: Path) -> None:
+    code, output = called(with_changes(tmp_path, existing_vpc(4, 1)), "--region", "us-east-1")
+    assert code == 0
+    assert "subnets" not in output.split("decision")[0]
 
 
 @pytest.mark.parametrize("options", [("--dry-run",), ("--region", "us-east-1")])
