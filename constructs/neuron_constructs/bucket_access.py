@@ -133,7 +133,7 @@ def allow_reading_by_roles(bucket: s3.Bucket, role_arns: Sequence[str]) -> None:
     (IAM user guide, "AWS JSON policy elements: Principal").
 
     Args:
-        bucket: the bucket, encrypted without a key of its own.
+        bucket: the bucket. Where it is encrypted with a customer's key, that key's policy names the roles, too.
         role_arns: ARNs of the roles, which must exist.
     """
     if not role_arns:

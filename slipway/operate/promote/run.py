@@ -163,8 +163,8 @@ def _wanted(prefix: str, source: Source, place: Place) -> Copy:
     except ClientError as error:
         raise RefusedError(
             f"{explained(error)}. Either s3://{source.bucket} is not a bucket of account {source.account}, or "
-            "`storage.model_readers` there does not name your role, or your role's policy does not allow it. Nothing "
-            "was copied"
+            "`storage.model_readers` there does not name your role, or your role's policy, or the policy of the key in "
+            "`kms.key_arn` there, does not allow it. Nothing was copied"
         ) from error
     if digest_of_content(manifest) != source.digest:
         raise RefusedError(

@@ -2,12 +2,14 @@
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from slipway.check.preflight.answer import Answer
 from slipway.check.preflight.check import CHECKS
+from slipway.check.preflight.checks import customer_key
 from slipway.check.preflight.needs import Needs
 from tests.assembly import PROJECT
 from tests.check.preflight.aws import Aws, Refusal
@@ -15,6 +17,7 @@ from tests.check.preflight.conftest import Ask, NeedsFactory
 from tests.check.preflight.test_every_check import action
 
 ROLE = "arn:aws:iam::123456789012:role"
+READER = "arn:aws:iam::444455556666:role/model-promoter"
 KEY = "arn:aws:kms:us-west-2:123456789012:key/0a1b2c3d-1111-4000-8000-000000000001"
 LUSTRE = {
     "FileSystemId": "fs-0a1b2c3d4e5f60001",
@@ -135,11 +138,42 @@ def test_what_is_as_the_file_says_passes(check: str, needs: Needs, well: Aws, as
 def test_the_documented_policies_are_what_it_asks_for(needs: Needs, well: Aws, ask: Ask) -> None:
     """With the statement about plain HTTP, which the page describes in words."""
     page = (PROJECT / "docs" / "existing-resources.md").read_text(encoding="utf-8")
-    of_bucket, of_key = map(json.loads, re.findall(r"```json\n(.*?)```", page, re.DOTALL))
+    of_bucket, of_key, of_readers = map(json.loads, re.findall(r"```json\n(.*?)```", page, re.DOTALL))
     well.replies["s3.GetBucketPolicy"] = {"Policy": json.dumps({"Statement": [*of_bucket, SAFE["Statement"][0]]})}
-    well.replies["kms.GetKeyPolicy"] = {"Policy": json.dumps({"Statement": of_key})}
+    well.replies["kms.GetKeyPolicy"] = {"Policy": json.dumps({"Statement": [*of_key, of_readers]})}
 
-    assert not_passed(ask("PF26", needs, well) + ask("PF27", needs, well)) == []
+    assert not_passed(ask("PF26", needs, well) + ask("PF27", with_reader(needs), well)) == []
+
+
+def with_reader(needs: Needs) -> Needs:
+    """Return the needs with a model bucket of Slipway's own that a role of another account reads."""
+    allowed = {"Effect": "Allow", "Principal": {"AWS": READER}, "Action": "s3:GetObject", "Resource": "*"}
+    secure = {"Effect": "Deny", "Principal": {"AWS": "*"}, "Action": "s3:*", "Resource": "*"}
+    policy = {"Type": "AWS::S3::BucketPolicy", "Properties": {"PolicyDocument": {"Statement": [secure, allowed]}}}
+    stack, *others = needs.stacks
+    template = {**stack.template, "Resources": {**stack.template["Resources"], "ModelsPolicy": policy}}
+    return replace(needs, stacks=(replace(stack, template=template), *others))
+
+
+def test_a_reader_in_another_account_needs_a_statement_in_the_key_policy(needs: Needs, well: Aws, ask: Ask) -> None:
+    (found,) = (row for row in ask("PF27", with_reader(needs), well) if row.status != "passed")
+
+    assert (found.status, found.subject) == ("failed", f"key policy, {READER}")
+    assert found.message.startswith(f"no statement allows {READER}")
+    assert found.fix
+
+
+@pytest.mark.parametrize("named", [READER, "arn:aws:iam::444455556666:root"])
+def test_the_key_policy_names_the_reader_or_its_account(named: str, needs: Needs, well: Aws, ask: Ask) -> None:
+    rows = json.loads(key_policy()["Policy"])["Statement"]
+    rows.append({"Effect": "Allow", "Action": "kms:Decrypt", "Principal": {"AWS": named}})
+    well.replies["kms.GetKeyPolicy"] = {"Policy": json.dumps({"Statement": rows})}
+
+    assert not_passed(ask("PF27", with_reader(needs), well)) == []
+
+
+def test_the_readers_are_those_of_the_template(needs_of: NeedsFactory) -> None:
+    assert [user.principal for user in customer_key._readers(needs_of("directory"))] == [READER]
 
 
 @pytest.mark.parametrize("check", ["PF25", "PF26", "PF27"])

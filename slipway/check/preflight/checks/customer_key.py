@@ -26,11 +26,13 @@ class _User:
         who: for people.
         principal: what the statement's principal or condition has in it.
         types: resource types with which it is needed.
+        or_account: the account whose name allows it as well: its own policies then say who uses the key.
     """
 
     who: str
     principal: str
     types: Sequence[str]
+    or_account: str | None = None
 
 
 _USERS = (
@@ -91,17 +93,30 @@ def _unfit(found: Mapping[str, Any]) -> Iterator[str]:
 
 def _users(policy: Mapping[str, Any], needs: Needs) -> Iterator[Answer]:
     allowed = [json.dumps(row) for row in policy["Statement"] if row["Effect"] == "Allow"]
-    for user in _USERS:
-        if not any(needs.resources(*user.types)):
-            continue
+    needed = [user for user in _USERS if any(needs.resources(*user.types))]
+    for user in (*needed, *_readers(needs)):
         principal = user.principal.format(region=needs.region)
         subject = f"key policy, {user.who}"
-        if any(principal in statement for statement in allowed):
+        names = (principal, user.or_account or principal)
+        if any(name in statement for statement in allowed for name in names):
             yield _Answer(status="passed", subject=subject, message=f"a statement allows {principal}")
         else:
             message = f"no statement allows {principal}, and a role's policy cannot replace it"
             fix = "add the statement for it of `slipway docs existing-resources` to the key's policy"
             yield _Answer(status="failed", subject=subject, message=message, fix=fix)
+
+
+def _readers(needs: Needs) -> Iterator[_User]:
+    """Yield the roles of other accounts that a bucket's policy lets read objects (`storage.model_readers`)."""
+    for _, _, properties in needs.resources("AWS::S3::BucketPolicy"):
+        for statement in properties["PolicyDocument"]["Statement"]:
+            principal = statement["Principal"]
+            named = principal.get("AWS", ()) if isinstance(principal, dict) else ()
+            for role in [named] if isinstance(named, str) else named:
+                if statement["Effect"] == "Allow" and statement["Action"] == "s3:GetObject" and ":role/" in role:
+                    # KMS developer guide, "Allowing users in other accounts to use a KMS key": the key's policy names
+                    # the role or its account, and the role's own policy allows the same.
+                    yield _User(role, role, (), or_account=f"arn:aws:iam::{role.split(':')[4]}:root")
 
 
 def _root_volumes(key: str, needs: Needs, account: Account) -> Iterator[Answer]:
