@@ -29,6 +29,7 @@ class Progress:
         self._bars: Sequence[Bar] = ()
         self._live: Live | None = None
         self._title = self._detail = ""
+        self._runs = False
         self._started = self._said = 0.0
 
     @contextmanager
@@ -36,10 +37,20 @@ class Progress:
         """Show that a phase runs, with the time it has taken so far."""
         self._title, self._detail, self._bars = title, "", ()
         self._started = self._said = time.monotonic()
-        if not self._moving:
-            self._say(f"{title} ...")
-            yield
-            return
+        self._runs = True
+        try:
+            with self._moving_lines() if self._moving else self._plain_line():
+                yield
+        finally:
+            self._runs = False
+
+    @contextmanager
+    def _plain_line(self) -> Iterator[None]:
+        self._say(f"{self._title} ...")
+        yield
+
+    @contextmanager
+    def _moving_lines(self) -> Iterator[None]:
         # No refreshing thread: child processes are forked while the line is up.
         live = Live(get_renderable=self._lines, console=self._console, transient=True, auto_refresh=False)
         with live:
@@ -50,12 +61,14 @@ class Progress:
                 self._live = None
 
     def tick(self, detail: str | None = None, stacks: Sequence[Bar] = ()) -> None:
-        """Show the time that has passed.
+        """Show the time that the phase has taken; nothing while no phase runs.
 
         Args:
             detail: what the phase does at the moment, when there is something new.
             stacks: how far each stack is, likewise.
         """
+        if not self._runs:
+            return
         self._detail = detail or self._detail
         self._bars = stacks or self._bars
         if self._live is not None:

@@ -52,6 +52,21 @@ def test_elsewhere_plain_lines_tell_that_it_goes_on(
     assert shown(target) == "cdk deploy --all ...\n  0 s  3 resource actions\n"
 
 
+@pytest.mark.parametrize("terminal", [True, False])
+def test_nothing_is_shown_while_no_phase_runs(monkeypatch: pytest.MonkeyPatch, terminal: bool) -> None:
+    """The time would be that since the machine started, or since the last phase began."""
+    monkeypatch.setattr(progress, "PLAIN_SECONDS", 0.0)
+    target = console(terminal=terminal)
+    display = Progress(target)
+    display.tick("too early")
+    assert shown(target) == ""
+    with pytest.raises(ValueError, match="failed"), display.phase("cdk deploy --all"):
+        raise ValueError("failed")
+    before = shown(target)
+    display.tick("too late")
+    assert shown(target) == before
+
+
 def test_a_bar_for_each_stack_shows_how_far_it_is() -> None:
     target = console(terminal=True)
     display = Progress(target)
