@@ -62,11 +62,16 @@ class Program(typer.Typer):
         sys.exit(FAILED)
 
     def _run(self, *arguments: Any, **keywords: Any) -> NoReturn:
-        if os.environ.get("NO_COLOR"):
-            # Rich takes the colours away and leaves bold letters, which are control characters, too.
+        plain, in_github = (bool(os.environ.get(name)) for name in ("NO_COLOR", "GITHUB_ACTIONS"))
+        if plain or in_github:
             from typer import rich_utils  # noqa: PLC0415
 
-            rich_utils.COLOR_SYSTEM = None
+            # Typer (0.29, rich_utils.py) takes any output of GitHub Actions for a terminal, a pipe and a file included.
+            # Rich, when it decides, does so with FORCE_COLOR alone.
+            rich_utils.FORCE_TERMINAL = None
+            if plain:
+                # Rich takes the colours away and leaves bold letters, which are control characters, too.
+                rich_utils.COLOR_SYSTEM = None
         try:
             sys.exit(super().__call__(*arguments, **keywords))
         except SystemExit as end:

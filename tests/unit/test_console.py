@@ -118,6 +118,30 @@ def test_a_cancelled_job_cleans_up_as_ctrl_c_does(monkeypatch: pytest.MonkeyPatc
     assert cleaned == [True]
 
 
+@pytest.mark.parametrize("arguments", [["az", "--help"], ["az", "--unknown"]], ids=["help", "error"])
+@pytest.mark.parametrize(
+    ("variables", "is_coloured"),
+    [
+        ({}, False),
+        ({"GITHUB_ACTIONS": "true"}, False),
+        ({"GITHUB_ACTIONS": "true", "FORCE_COLOR": "1"}, True),
+        ({"FORCE_COLOR": "1"}, True),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+        ({"GITHUB_ACTIONS": "true", "FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+    ],
+    ids=lambda value: "+".join(value) or "none" if isinstance(value, dict) else "",
+)
+def test_a_pipe_has_colours_only_with_force_color_and_without_no_color(
+    arguments: list[str], variables: dict[str, str], is_coloured: bool
+) -> None:
+    about_colours = {"GITHUB_ACTIONS", "FORCE_COLOR", "NO_COLOR", "PY_COLORS", "TERM"}
+    inherited = {name: value for name, value in os.environ.items() if name not in about_colours}
+
+    done = slipway(*arguments, stdout=subprocess.PIPE, env={**inherited, "TERM": "xterm", **variables})
+
+    assert ("\x1b" in done.stdout + done.stderr) is is_coloured
+
+
 def documented(command: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     """Every command with its name as it is typed."""
     yield name, command
