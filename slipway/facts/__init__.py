@@ -94,9 +94,11 @@ from slipway.facts.regions import (
 )
 from slipway.facts.rows import UnknownFact
 from slipway.facts.serving_hosts import HOST_SHARE, hosts_that_hold, larger_hosts
+from slipway.facts.vpc_endpoints import AwsBucket, Part, ServiceUse, aws_buckets, service_uses, services_of
 
 __all__ = [
     "HOST_SHARE",
+    "AwsBucket",
     "BroadPolicy",
     "ClusterImage",
     "CompiledShape",
@@ -118,15 +120,18 @@ __all__ = [
     "OpenZfsDeployment",
     "OperatingSystem",
     "ParallelClusterRelease",
+    "Part",
     "PodResources",
     "Price",
     "Quota",
     "Region",
     "RuntimeDrivers",
     "ScriptSource",
+    "ServiceUse",
     "SettingsProblem",
     "TrainingStack",
     "UnknownFact",
+    "aws_buckets",
     "broad_policies",
     "cluster_image",
     "cluster_images",
@@ -180,6 +185,8 @@ __all__ = [
     "regions",
     "runtime_drivers",
     "script_sources",
+    "service_uses",
+    "services_of",
     "system_names",
     "training_stack",
     "training_stacks",
