@@ -79,3 +79,8 @@ class Environment(Section):
 
     operations: Operations = Operations()
     """Alarms, budget, logs."""
+
+    @property
+    def has_public_endpoint(self) -> bool:
+        """Whether models are served to the internet."""
+        return self.inference is not None and self.inference.endpoint.exposure == "public"

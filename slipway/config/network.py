@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from slipway.config.section import AvailabilityZoneId, Cidr, Form, Section
+from slipway.config.storage import BucketName
 
 SubnetId = Annotated[str, Form("subnet-([0-9a-f]{8}|[0-9a-f]{17})", "the id of a subnet", "subnet-0123456789abcdef0")]
 """Id of a subnet; the short form is of before 2018."""
@@ -36,6 +37,14 @@ class ExistingNetwork(Section):
     """Where a public endpoint's load balancer is: one subnet in each zone, with a route to an internet gateway."""
 
 
+class S3Endpoint(Section):
+    """The gateway endpoint that takes what goes to S3. Objects can be written into buckets of this account alone."""
+
+    readable_buckets: Annotated[tuple[BucketName, ...], Field(min_length=1)] | None = None
+    """Buckets of other accounts that can be read through it, beside this account's and those of AWS that nodes need.
+    Left out: all."""
+
+
 class Network(Section):
     """One VPC. Nodes and tasks live in private subnets; public ones hold only NAT gateways and a public endpoint."""
 
@@ -44,6 +53,13 @@ class Network(Section):
 
     existing: ExistingNetwork | None = None
     """A VPC of yours instead of a new one; `cidr`, prefix lengths and `nat_gateways` are left out beside it."""
+
+    isolated: bool = False
+    """Whether no machine reaches the internet: VPC endpoints lead to AWS's services, and there is no NAT gateway.
+    Slipway makes the endpoints in a new VPC; an existing one has them already."""
+
+    s3_endpoint: S3Endpoint = S3Endpoint()
+    """The S3 endpoint of a new VPC."""
 
     training_availability_zone_id: AvailabilityZoneId
     """Availability zone id of the nodes that train and of FSx for Lustre. It must offer their instance types."""
@@ -59,6 +75,11 @@ class Network(Section):
 
     nat_gateways: Annotated[int, Field(ge=1, le=4)] = 1
     """How many NAT gateways. One is the cheapest; one per zone survives the loss of a zone."""
+
+    @property
+    def reaches_internet(self) -> bool:
+        """Whether machines in private subnets reach the internet."""
+        return not self.isolated
 
 
 def vpc_cidr(network: Network) -> str:

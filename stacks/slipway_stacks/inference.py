@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import aws_cdk as cdk
+from aws_cdk import aws_ecs as ecs
 from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
@@ -14,7 +15,12 @@ from neuron_constructs.inference.endpoint import DnsRecord, Endpoint, EndpointPr
 from neuron_constructs.inference.engine_api_key import EngineApiKey
 from neuron_constructs.inference.image_mirror import ImageMirror, ImageMirrorProps
 from neuron_constructs.inference.machine_clients import MachineClients, MachineClientsProps
-from neuron_constructs.inference.node_problem_detection import NodeProblemDetection, NodeProblemDetectionProps
+from neuron_constructs.inference.node_problem_detection import (
+    DETECTOR_IMAGE,
+    RECOVERY_IMAGE,
+    NodeProblemDetection,
+    NodeProblemDetectionProps,
+)
 from neuron_constructs.inference.served_files import changes_log
 from neuron_constructs.inference.token_check import TokenCheck, TokenClaim
 from neuron_constructs.log_groups import list_log_groups_command
@@ -83,6 +89,7 @@ class InferenceStack(EnvironmentStack):
         super().__init__(
             scope, "inference", environment, description="Slipway: OpenAI-compatible endpoint on Inferentia"
         )
+        self._environment, self._inference = environment, inference
         authentication = self._authentication(environment, inference)
         self.endpoint = self._endpoint(environment, inference.endpoint, network, authentication.tokens)
         cluster = InferenceCluster(
@@ -101,7 +108,9 @@ class InferenceStack(EnvironmentStack):
             storage=storage,
             authentication=authentication.kind,
             api_key=authentication.api_key,
-            proxy_mirror=self._proxy_mirror(environment, inference) if authentication.api_key else None,
+            proxy_copy=self._copy("Proxy", facts.cluster_image("engine-proxy").image)
+            if authentication.api_key
+            else None,
             idle_timeout_seconds=inference.endpoint.idle_timeout_seconds,
             changes=changes_log(self, "ServedFiles", retention=log_retention(environment)),
         )
@@ -120,6 +129,8 @@ class InferenceStack(EnvironmentStack):
                     service.hosts.auto_scaling_group for model in self.models for service in model.services
                 ],
                 log_retention=log_retention(environment),
+                detector_image=self._copy("Detector", DETECTOR_IMAGE),
+                recovery_image=self._copy("Recovery", RECOVERY_IMAGE),
             ),
         )
         cdk.CfnOutput(self, "ModelBucket", value=storage.model_bucket.bucket_name, description="Where models go")
@@ -184,21 +195,26 @@ class InferenceStack(EnvironmentStack):
                 cdk.CfnOutput(self, "ApiKeySecretArn", value=key.secret.secret_arn, description="Secret with the key")
                 return Authentication("api_key", api_key=key.secret)
 
-    def _proxy_mirror(self, environment: Environment, inference: Inference) -> ImageMirror | None:
-        """Return the copy of the proxy's image; none where no model depends on the account's own registry alone."""
-        if not any(model.mirror_image for model in inference.models):
+    def _copy(self, part: str, image: str) -> ecs.ContainerImage | None:
+        """Return a copy of a public image in the account's own registry.
+
+        None where hosts reach public registries and no model depends on the account's own alone.
+        """
+        mirrored = any(model.mirror_image for model in self._inference.models)
+        if self._environment.network.reaches_internet and not mirrored:
             return None
         mirror = ImageMirror(
             self,
-            "ProxyMirror",
-            ImageMirrorProps(
-                source_image=facts.cluster_image("engine-proxy").image, log_retention=log_retention(environment)
-            ),
+            f"{part}Mirror",
+            ImageMirrorProps(source_image=image, log_retention=log_retention(self._environment)),
         )
         cdk.CfnOutput(
-            self, "MirrorProxyCommand", value=mirror.command, description="Copies the proxy's image into Amazon ECR"
+            self,
+            f"Mirror{part}Command",
+            value=mirror.command,
+            description=f"Copies the {part.lower()}'s image into Amazon ECR",
         )
-        return mirror
+        return mirror.image
 
     def _endpoint(
         self,

@@ -53,7 +53,9 @@ class EndpointContext:
     storage: StorageStack
     authentication: str
     api_key: secretsmanager.ISecret | None
-    proxy_mirror: ImageMirror | None
+    proxy_copy: ecs.ContainerImage | None
+    """A copy of the proxy's image in the account's own registry."""
+
     idle_timeout_seconds: int
     changes: logs.ILogGroup
     """Log of the changes of served files."""
@@ -247,8 +249,8 @@ class ServedModel(Construct):
                 deployment="in_place" if candidate else wanted.deployment,
                 idle_timeout_seconds=around.idle_timeout_seconds,
                 api_key=around.api_key,
-                proxy_image=around.proxy_mirror.image
-                if around.proxy_mirror and wanted.mirror_image
+                proxy_image=around.proxy_copy
+                if around.proxy_copy and (wanted.mirror_image or not around.environment.network.reaches_internet)
                 else ecs.ContainerImage.from_registry(facts.cluster_image("engine-proxy").image),
                 log_retention=log_retention(around.environment),
             ),

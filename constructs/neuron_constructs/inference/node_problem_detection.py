@@ -24,8 +24,12 @@ RECOVERY_NAMESPACE = "NeuronHealthCheck"
 # v0.8.19. Its container is privileged, so not by a tag: kubernetes/k8s.io 5f348a27,
 # registry.k8s.io/images/k8s-staging-npd/images.yaml, from which that registry is filled.
 _DETECTOR_DIGEST = "sha256:a28d0bd3f6ecc9648ecedd7135c31c31751e340017cc9a663911f7b064a8a010"
-_DETECTOR_IMAGE = f"registry.k8s.io/node-problem-detector/node-problem-detector@{_DETECTOR_DIGEST}"
-_RECOVERY_IMAGE = "public.ecr.aws/neuron/neuron-node-recovery:1.3.0"
+DETECTOR_IMAGE = f"registry.k8s.io/node-problem-detector/node-problem-detector@{_DETECTOR_DIGEST}"
+"""Image of the detector."""
+
+RECOVERY_IMAGE = "public.ecr.aws/neuron/neuron-node-recovery:1.3.0"
+"""Image of the recovery."""
+
 # Tags and commands: aws-neuron-sdk, deploy/ecs/npd.rst; errors and memory:
 # src/k8/neuron-problem-detector/k8s-neuron-problem-detector-and-recovery*.yml; both as of 2026-08-21.
 _ERRORS = ("SRAM_UNCORRECTABLE_ERROR", "NC_UNCORRECTABLE_ERROR", "HBM_UNCORRECTABLE_ERROR", "DMA_ERROR")
@@ -45,6 +49,12 @@ class NodeProblemDetectionProps:
 
     log_retention: logs.RetentionDays
     """How long the logs of both containers are kept."""
+
+    detector_image: ecs.ContainerImage | None = None
+    """A copy of `DETECTOR_IMAGE`, for hosts that reach no public registry."""
+
+    recovery_image: ecs.ContainerImage | None = None
+    """A copy of `RECOVERY_IMAGE`."""
 
 
 class NodeProblemDetection(Construct):
@@ -70,9 +80,9 @@ class NodeProblemDetection(Construct):
         definition = ecs.Ec2TaskDefinition(
             self, "Definition", network_mode=ecs.NetworkMode.HOST, task_role=self._role(props)
         )
-        self._add_detector(definition, log_group)
-        self._add_recovery(definition, log_group)
-        _acknowledge(definition)
+        self._add_detector(definition, log_group, props.detector_image or _public(DETECTOR_IMAGE))
+        self._add_recovery(definition, log_group, props.recovery_image or _public(RECOVERY_IMAGE))
+        _acknowledge(definition, logs_in=props.detector_image is not None)
         self.service = ecs.Ec2Service(
             self,
             "Service",
@@ -98,7 +108,9 @@ class NodeProblemDetection(Construct):
             metric_name=f"NodeProblems-{props.cluster.cluster_name}",
         ).metric(statistic="Sum")
 
-    def _add_detector(self, definition: ecs.Ec2TaskDefinition, log_group: logs.LogGroup) -> None:
+    def _add_detector(
+        self, definition: ecs.Ec2TaskDefinition, log_group: logs.LogGroup, image: ecs.ContainerImage
+    ) -> None:
         kernel_log = ecs.LinuxParameters(self, "KernelLog")
         kernel_log.add_devices(
             ecs.Device(host_path="/dev/kmsg", container_path="/dev/kmsg", permissions=[ecs.DevicePermission.READ])
@@ -111,7 +123,7 @@ class NodeProblemDetection(Construct):
         )
         definition.add_container(
             "Detector",
-            image=ecs.ContainerImage.from_registry(_DETECTOR_IMAGE),
+            image=image,
             entry_point=["/bin/sh", "-c"],
             command=[f"{write} && {run}"],
             memory_reservation_mib=80,
@@ -123,12 +135,14 @@ class NodeProblemDetection(Construct):
             logging=_log(log_group, "detector"),
         )
 
-    def _add_recovery(self, definition: ecs.Ec2TaskDefinition, log_group: logs.LogGroup) -> None:
+    def _add_recovery(
+        self, definition: ecs.Ec2TaskDefinition, log_group: logs.LogGroup, image: ecs.ContainerImage
+    ) -> None:
         parameters = ecs.LinuxParameters(self, "RecoveryParameters")
         parameters.drop_capabilities(ecs.Capability.ALL)
         definition.add_container(
             "Recovery",
-            image=ecs.ContainerImage.from_registry(_RECOVERY_IMAGE),
+            image=image,
             entry_point=["/bin/sh", "-c"],
             command=["python scripts/check-health.py"],
             environment={"ENABLE_RECOVERY": "true"},
@@ -178,6 +192,10 @@ class NodeProblemDetection(Construct):
         return role
 
 
+def _public(image: str) -> ecs.ContainerImage:
+    return ecs.ContainerImage.from_registry(image)
+
+
 def _kernel_monitor() -> dict[str, object]:
     """The detector's configuration: what the Neuron driver writes into the kernel's log."""
     return {
@@ -203,7 +221,7 @@ def _log(log_group: logs.LogGroup, prefix: str) -> ecs.LogDriver:
     return ecs.LogDrivers.aws_logs(stream_prefix=prefix, log_group=log_group, mode=ecs.AwsLogDriverMode.NON_BLOCKING)
 
 
-def _acknowledge(definition: ecs.Ec2TaskDefinition) -> None:
+def _acknowledge(definition: ecs.Ec2TaskDefinition, *, logs_in: bool) -> None:
     acknowledge(
         definition,
         {
@@ -211,7 +229,12 @@ def _acknowledge(definition: ecs.Ec2TaskDefinition) -> None:
             "NIST.800.53.R5-ECSTaskDefinitionUserForHostMode": "The kernel's log needs root; the task has no port.",
         },
     )
+    role = definition.obtain_execution_role()
     acknowledge(
-        definition.obtain_execution_role(),
+        role,
         {"NIST.800.53.R5-IAMNoInlinePolicy": "The role and its one policy live and die with this task definition."},
     )
+    if logs_in:
+        acknowledge(
+            role, {"AwsSolutions-IAM5[Resource::*]": "ecr:GetAuthorizationToken, the log-in, knows no resource."}
+        )

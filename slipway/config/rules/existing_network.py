@@ -10,7 +10,7 @@ from slipway.config.rules.registry import environment_rule
 from slipway.config.section import InvalidPart
 
 _EXISTING = ("network", "existing")
-_OF_A_NEW_VPC = ("cidr", "private_subnet_prefix_length", "public_subnet_prefix_length", "nat_gateways")
+_OF_A_NEW_VPC = ("cidr", "private_subnet_prefix_length", "public_subnet_prefix_length", "nat_gateways", "s3_endpoint")
 
 
 def _existing(environment: Environment) -> ExistingNetwork:
@@ -44,8 +44,7 @@ def existing_private_subnets_cover_zones(environment: Environment) -> Iterator[F
 def existing_public_subnets_cover_zones(environment: Environment) -> Iterator[Finding]:
     """An existing VPC has one public subnet in each zone where the endpoint is public, and need have none otherwise."""
     subnets = _existing(environment).public_subnets
-    public = environment.inference is not None and environment.inference.endpoint.exposure == "public"
-    if public or subnets:
+    if environment.has_public_endpoint or subnets:
         yield from _one_each(environment, "public_subnets", subnets)
 
 
