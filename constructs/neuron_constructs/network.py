@@ -31,7 +31,14 @@ class NetworkProps:
     """Prefix length of each public subnet."""
 
     nat_gateways: int
-    """How many NAT gateways."""
+    """How many NAT gateways. With 0 no machine in a private subnet reaches the internet."""
+
+    public_subnets: bool = True
+    """Whether there are public subnets, for NAT gateways and a public load balancer, and an internet gateway. The
+    private subnets' ranges are the same without them."""
+
+    readable_buckets: Sequence[str] | None = None
+    """Names of the buckets of other accounts that can be read through the S3 endpoint; None for all."""
 
     log_retention: logs.RetentionDays
     """How long flow logs are kept."""
@@ -89,10 +96,11 @@ class ExistingNetwork(Construct):
 
 
 class Network(Construct):
-    """A VPC whose private subnets reach the internet through NAT, and S3 without it.
+    """A VPC whose private subnets reach the internet through NAT, if there is any, and S3 without it.
 
-    Through the S3 endpoint everything can be read that the caller's own permissions let it read, and objects can be
-    written into buckets of this account only. It covers the Region's S3; NAT still leads to everything else.
+    Through the S3 endpoint everything can be read that the caller's own permissions let it read, unless
+    `readable_buckets` names less, and objects can be written into buckets of this account only. It covers the Region's
+    S3; NAT still leads to everything else.
     """
 
     vpc: ec2.Vpc
@@ -113,10 +121,13 @@ class Network(Construct):
                     subnet_type=ec2.SubnetType.PUBLIC,
                     cidr_mask=props.public_subnet_prefix_length,
                     map_public_ip_on_launch=False,
+                    reserved=not props.public_subnets,
                 ),
                 ec2.SubnetConfiguration(
                     name="Private",
-                    subnet_type=ec2.SubnetType.PRIVATE_WITH_EGRESS,
+                    subnet_type=ec2.SubnetType.PRIVATE_WITH_EGRESS
+                    if props.nat_gateways
+                    else ec2.SubnetType.PRIVATE_ISOLATED,
                     cidr_mask=props.private_subnet_prefix_length,
                 ),
             ],
@@ -126,7 +137,7 @@ class Network(Construct):
             },
             restrict_default_security_group=True,
         )
-        self._bind_s3_writes()
+        self._bind_s3(props.readable_buckets)
         self._name_zones_by_id()
         self._log_flows(props.log_retention)
         if props.kept_zone_id:
@@ -149,15 +160,15 @@ class Network(Construct):
     @property
     def private_subnets(self) -> Mapping[str, ec2.ISubnet]:
         """The private subnets by availability zone id."""
-        return dict(zip(self._zone_ids, self.vpc.private_subnets, strict=True))
+        return dict(zip(self._zone_ids, self.vpc.private_subnets or self.vpc.isolated_subnets, strict=True))
 
     @property
     def public_subnets(self) -> Mapping[str, ec2.ISubnet]:
-        """The public subnets by availability zone id."""
-        return dict(zip(self._zone_ids, self.vpc.public_subnets, strict=True))
+        """The public subnets by availability zone id. Empty without any."""
+        return dict(zip(self._zone_ids, self.vpc.public_subnets, strict=True)) if self.vpc.public_subnets else {}
 
-    def _bind_s3_writes(self) -> None:
-        """Let the endpoint carry reads from all buckets, and all else to buckets of this account.
+    def _bind_s3(self, readable_buckets: Sequence[str] | None) -> None:
+        """Let the endpoint carry reads from these buckets or from all, and all else to buckets of this account.
 
         Reads cannot be bound to accounts: the repositories of Amazon Linux, the Lustre client, Systems Manager and
         aws-parallelcluster and the layers of Amazon ECR are in buckets of AWS. A head node tells CloudFormation that
@@ -169,7 +180,7 @@ class Network(Construct):
         signals = f"arn:{cdk.Aws.PARTITION}:s3:::cloudformation-waitcondition-{cdk.Aws.REGION}/*"
         own = {"StringEquals": {"aws:ResourceAccount": cdk.Aws.ACCOUNT_ID}}
         for statement in (
-            iam.PolicyStatement(sid="Read", actions=["s3:Get*", "s3:List*"], resources=["*"]),
+            iam.PolicyStatement(sid="Read", actions=["s3:Get*", "s3:List*"], resources=_readable(readable_buckets)),
             iam.PolicyStatement(sid="Own", actions=["s3:*"], resources=["*"], conditions=own),
             iam.PolicyStatement(sid="Signal", actions=["s3:PutObject"], resources=[signals]),
         ):
@@ -205,3 +216,10 @@ class Network(Construct):
                 "may write to this log group only."
             },
         )
+
+
+def _readable(buckets: Sequence[str] | None) -> list[str]:
+    """Return the resources of a statement that allows reading."""
+    if buckets is None:
+        return ["*"]
+    return [f"arn:{cdk.Aws.PARTITION}:s3:::{name}{end}" for name in buckets for end in ("", "/*")]

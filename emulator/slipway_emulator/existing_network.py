@@ -1,6 +1,7 @@
 """A VPC that is there before the first deployment, in the made-up account that judge and rehearsal work in.
 
-It has what `slipway preflight` asks of a real one: DNS, an internet gateway, private subnets that lead to NAT.
+It has what `slipway preflight` asks of a real one: DNS, an internet gateway, and private subnets that lead to NAT or,
+in an isolated network, to VPC endpoints.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +21,8 @@ def make_network(network: Mapping[str, Any], region: str) -> None:
     """Make the VPC in moto, with the ids that the environment file names.
 
     Args:
-        network: `vpc_id`, `cidr` and `subnets`; of each subnet `id`, `zone_id` and `public`.
+        network: `vpc_id`, `cidr`, `subnets` and `endpoints`; of each subnet `id`, `zone_id` and `public`; of each
+            endpoint, which an isolated network has in place of NAT, `service` and `kind`.
         region: its AWS Region.
     """
     ec2, vpc_id = ec2_backends[ACCOUNT][region], network["vpc_id"]
@@ -32,18 +34,41 @@ def make_network(network: Mapping[str, Any], region: str) -> None:
     ranges = _parts(network["cidr"], len(subnets) + 1)
     internet = ec2.create_internet_gateway()
     ec2.attach_internet_gateway(internet.id, vpc_id)
-    to_internet, to_nat = ec2.create_route_table(vpc_id), ec2.create_route_table(vpc_id)
-    ec2.create_route(to_internet.id, _EVERYWHERE, gateway_id=internet.id)
+    public, private = ec2.create_route_table(vpc_id).id, ec2.create_route_table(vpc_id).id
+    ec2.create_route(public, _EVERYWHERE, gateway_id=internet.id)
+    nat_range = next(ranges)
+    for subnet in subnets:
+        _make_subnet(ec2, vpc_id, subnet["id"], next(ranges), subnet["zone_id"])
+        ec2.associate_route_table(public if subnet["public"] else private, subnet_id=subnet["id"])
+    if network["endpoints"]:
+        _make_endpoints(ec2, network, region, private)
+        return
     # NAT needs a public subnet, even if the environment names none.
-    nat_subnet = ec2.create_subnet(vpc_id, next(ranges), availability_zone_id=subnets[0]["zone_id"])
-    ec2.associate_route_table(to_internet.id, subnet_id=nat_subnet.id)
+    nat_subnet = ec2.create_subnet(vpc_id, nat_range, availability_zone_id=subnets[0]["zone_id"])
+    ec2.associate_route_table(public, subnet_id=nat_subnet.id)
     address = ec2.allocate_address("vpc").allocation_id
     assert address, "an address of a VPC has an allocation id"
     nat = ec2.create_nat_gateway(nat_subnet.id, address)
-    ec2.create_route(to_nat.id, _EVERYWHERE, nat_gateway_id=nat.id)
-    for subnet in subnets:
-        _make_subnet(ec2, vpc_id, subnet["id"], next(ranges), subnet["zone_id"])
-        ec2.associate_route_table((to_internet if subnet["public"] else to_nat).id, subnet_id=subnet["id"])
+    ec2.create_route(private, _EVERYWHERE, nat_gateway_id=nat.id)
+
+
+def _make_endpoints(ec2: EC2Backend, network: Mapping[str, Any], region: str, route_table_id: str) -> None:
+    """Make the VPC endpoints, which let in HTTPS from the VPC."""
+    vpc_id = network["vpc_id"]
+    group = ec2.create_security_group("endpoints", "HTTPS from the VPC", vpc_id=vpc_id)
+    ec2.authorize_security_group_ingress(group.id, "tcp", "443", "443", [{"CidrIp": network["cidr"]}])
+    for endpoint in network["endpoints"]:
+        interface = endpoint["kind"] == "interface"
+        ec2.create_vpc_endpoint(
+            vpc_id,
+            f"com.amazonaws.{region}.{endpoint['service']}",
+            endpoint["kind"].capitalize(),
+            None,
+            [] if interface else [route_table_id],
+            subnet_ids=[subnet["id"] for subnet in network["subnets"] if not subnet["public"]] if interface else None,
+            security_group_ids=[group.id] if interface else None,
+            private_dns_enabled=interface,
+        )
 
 
 def _make_subnet(ec2: EC2Backend, vpc_id: str, subnet_id: str, cidr: str, zone_id: str) -> None:

@@ -4,7 +4,7 @@ No template has such a VPC as a resource, so the tools read it here.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -31,6 +31,17 @@ class ExistingSubnet(BaseModel):
     """Whether nodes and file systems are in it."""
 
 
+class NeededEndpoint(BaseModel):
+    """A VPC endpoint without which machines in an isolated VPC do not reach a service."""
+
+    model_config = ConfigDict(frozen=True)
+
+    service: str
+    """What follows `com.amazonaws.REGION.` in its name, for example `ecr.dkr`."""
+
+    kind: Literal["interface", "gateway"]
+
+
 class ExistingNetwork(BaseModel):
     """An existing VPC."""
 
@@ -39,6 +50,9 @@ class ExistingNetwork(BaseModel):
     vpc_id: str
     cidr: str
     subnets: tuple[ExistingSubnet, ...]
+
+    endpoints: tuple[NeededEndpoint, ...] = ()
+    """What it needs in place of a way to the internet. Empty where there is one."""
 
 
 def existing_network(templates: Iterable[Mapping[str, Any]]) -> ExistingNetwork | None:

@@ -10,13 +10,16 @@ from neuron_constructs.buckets import PrivateBucket, PrivateBucketProps
 from neuron_constructs.log_groups import LogKey
 from neuron_constructs.network import ExistingNetwork, ExistingNetworkProps, Network, NetworkProps
 from neuron_constructs.provided_functions import own_provided_functions
+from neuron_constructs.vpc_endpoints import VpcEndpoints, VpcEndpointsProps
 from slipway.assembly import existing_network
 from slipway.assembly.existing import ExistingResource
+from slipway.assembly.existing_network import NeededEndpoint
 from slipway.config import network as network_spec
 from slipway.config.environment import Environment
 from slipway_stacks.environment_stack import EnvironmentStack
 from slipway_stacks.settings.existing import existing_key
 from slipway_stacks.settings.lifetimes import keeps_file_system, log_retention, removal_policy
+from slipway_stacks.settings.vpc_endpoints import endpoint_zones, needed_endpoints, readable_buckets
 
 
 class NetworkStack(EnvironmentStack):
@@ -59,7 +62,7 @@ class NetworkStack(EnvironmentStack):
 
     def _new_network(self, environment: Environment) -> Network:
         spec = environment.network
-        return Network(
+        network = Network(
             self,
             "Network",
             NetworkProps(
@@ -67,17 +70,39 @@ class NetworkStack(EnvironmentStack):
                 availability_zone_ids=(spec.training_availability_zone_id, *spec.other_availability_zone_ids),
                 private_subnet_prefix_length=spec.private_subnet_prefix_length,
                 public_subnet_prefix_length=spec.public_subnet_prefix_length,
-                nat_gateways=spec.nat_gateways,
+                nat_gateways=0 if spec.isolated else spec.nat_gateways,
+                public_subnets=not spec.isolated or environment.has_public_endpoint,
+                readable_buckets=readable_buckets(environment),
                 log_retention=log_retention(environment),
                 kept_zone_id=spec.training_availability_zone_id if keeps_file_system(environment) else None,
             ),
         )
+        if spec.isolated:
+            subnets = network.private_subnets
+            VpcEndpoints(
+                self,
+                "Endpoints",
+                VpcEndpointsProps(
+                    vpc=network.vpc,
+                    cidr=spec.cidr,
+                    region=environment.region,
+                    interface={
+                        service: [subnets[zone] for zone in zone_ids]
+                        for service, zone_ids in endpoint_zones(environment).items()
+                    },
+                    dynamodb=NeededEndpoint(service="dynamodb", kind="gateway") in needed_endpoints(environment),
+                ),
+            )
+        return network
 
     def _existing_network(self, environment: Environment, existing: network_spec.ExistingNetwork) -> ExistingNetwork:
         """Use an existing VPC, and describe it in the template's metadata."""
         self.use_existing(ExistingResource("VPC", existing.vpc_id, "the network"))
         described = existing_network.ExistingNetwork(
-            vpc_id=existing.vpc_id, cidr=existing.cidr, subnets=tuple(_described_subnets(environment, existing))
+            vpc_id=existing.vpc_id,
+            cidr=existing.cidr,
+            subnets=tuple(_described_subnets(environment, existing)),
+            endpoints=needed_endpoints(environment) if environment.network.isolated else (),
         )
         for subnet in described.subnets:
             use = f"{'public' if subnet.public else 'private'}, {subnet.zone_id}"

@@ -118,25 +118,9 @@ class TrainingStack(EnvironmentStack):
                 uses=(scripts.deployment, script_bucket),
             ),
         )
-        self._node_images = NodeImages(
-            self,
-            "NodeImages",
-            NodeImagesProps(
-                directory=CLUSTER_ASSETS,
-                deployment=scripts.deployment,
-                location=f"{script_bucket.bucket_name}/{SCRIPT_PREFIX}",
-                cluster_name=training.cluster_name,
-                region=environment.region,
-                training_stacks=training.training_stacks,
-                operating_system=training.operating_system,
-                vpc=vpc,
-                subnet_id=subnet_id,
-                # The rules of the environment file make sure that it is x86_64 and offered in the training zone.
-                instance_type=training.head_node.instance_type,
-                permissions_boundary_arn=environment.permissions_boundary_arn,
-                tags={ENVIRONMENT_TAG: environment.name, **environment.tags},
-            ),
-        )
+        # The build needs package repositories: an isolated environment uses images that another one has baked.
+        if not environment.network.isolated:
+            self._publish_node_images(scripts, script_bucket, vpc, subnet_id)
         accept_cluster_rules(
             self.cluster,
             {
@@ -147,7 +131,37 @@ class TrainingStack(EnvironmentStack):
         own_provided_functions(self, retention=log_retention(environment))
         self._say_how_to_log_in()
         self._say_how_to_start()
-        self._say_how_to_bake_images()
+
+    def _publish_node_images(
+        self, scripts: NodeScripts, script_bucket: s3.IBucket, vpc: ec2.IVpc, subnet_id: str
+    ) -> None:
+        """Put what an image build needs beside the node scripts, and say how to build one."""
+        images = NodeImages(
+            self,
+            "NodeImages",
+            NodeImagesProps(
+                directory=CLUSTER_ASSETS,
+                deployment=scripts.deployment,
+                location=f"{script_bucket.bucket_name}/{SCRIPT_PREFIX}",
+                cluster_name=self._training.cluster_name,
+                region=self._environment.region,
+                training_stacks=self._training.training_stacks,
+                operating_system=self._training.operating_system,
+                vpc=vpc,
+                subnet_id=subnet_id,
+                # The rules of the environment file make sure that it is x86_64 and offered in the training zone.
+                instance_type=self._training.head_node.instance_type,
+                permissions_boundary_arn=self._environment.permissions_boundary_arn,
+                tags={ENVIRONMENT_TAG: self._environment.name, **self._environment.tags},
+            ),
+        )
+        for training_stack, command in images.commands.items():
+            cdk.CfnOutput(
+                self,
+                f"BakeImage-{training_stack}",
+                value=command,
+                description=f"How to bake a node image with {training_stack}, if you want: `slipway docs node-image`",
+            )
 
     def _node_policies(self, *shared: str) -> Mapping[NodeRole, Sequence[str]]:
         cluster, owner = self._training.cluster_name, (ENVIRONMENT_TAG, self._environment.name)
@@ -212,13 +226,4 @@ class TrainingStack(EnvironmentStack):
                 "FirstJob",
                 value=f"sbatch --partition {queue} /apps/slipway/smoke/neuron_ls.sbatch",
                 description="First job, on the head node: starts a node and counts its devices (`slipway docs health`)",
-            )
-
-    def _say_how_to_bake_images(self) -> None:
-        for training_stack, command in self._node_images.commands.items():
-            cdk.CfnOutput(
-                self,
-                f"BakeImage-{training_stack}",
-                value=command,
-                description=f"How to bake a node image with {training_stack}, if you want: `slipway docs node-image`",
             )

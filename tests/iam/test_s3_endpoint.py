@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from slipway import facts
 from tests.assembly import Assembly
+from tests.conftest import AssemblyFactory
 from tests.iam.account import Account
 from tests.iam.simulator import ACCOUNT, Document, Request, decide
 
@@ -26,8 +28,13 @@ def own_network(each_assembly: Assembly) -> Assembly:
 
 
 def endpoint_policy(assembly: Assembly) -> Document:
-    (endpoint,) = Account([assembly]).resources("AWS::EC2::VPCEndpoint")
-    policy: Document = endpoint.resolved["PolicyDocument"]
+    """The policy of the S3 endpoint."""
+    policies: list[Document] = [
+        endpoint.resolved["PolicyDocument"]
+        for endpoint in Account([assembly]).resources("AWS::EC2::VPCEndpoint")
+        if endpoint.resolved["ServiceName"].endswith(".s3")
+    ]
+    (policy,) = policies
     return policy
 
 
@@ -73,7 +80,7 @@ def test_own_buckets_packages_and_signals_still_work(own_network: Assembly) -> N
         # Packages of Amazon Linux, layers of Amazon ECR, and the data of another account.
         ("s3:GetObject", f"arn:aws:s3:::al2023-repos-{region}-de612dc2/core", STRANGER),
         ("s3:GetObject", f"arn:aws:s3:::prod-{region}-starport-layer-bucket/layer", STRANGER),
-        ("s3:ListBucket", "arn:aws:s3:::data-of-another-team", STRANGER),
+        ("s3:ListBucket", "arn:aws:s3:::example-shared-datasets", STRANGER),
         # cfn-signal of the head node.
         ("s3:PutObject", f"arn:aws:s3:::cloudformation-waitcondition-{region}/signal", STRANGER),
     ]
@@ -81,3 +88,26 @@ def test_own_buckets_packages_and_signals_still_work(own_network: Assembly) -> N
     decisions = decide([through(endpoint, action, resource, owner=owner) for action, resource, owner in wanted])
 
     assert set(decisions) == {"Allowed"}
+
+
+def test_other_buckets_are_read_only_where_all_are(own_network: Assembly) -> None:
+    endpoint, named = endpoint_policy(own_network), own_network.environment.network.s3_endpoint.readable_buckets
+    foreign = [
+        through(endpoint, action, resource, owner=STRANGER)
+        for action, resource in (
+            ("s3:ListBucket", "arn:aws:s3:::data-of-another-team"),
+            ("s3:GetObject", "arn:aws:s3:::example-shared-datasets-2/shard"),
+            ("s3:GetObject", "arn:aws:s3:::prod-eu-west-1-starport-layer-bucket/layer"),
+        )
+    ]
+
+    assert set(decide(foreign)) == {"Allowed" if named is None else "ImplicitlyDenied"}
+
+
+def test_the_policy_reads_every_bucket_of_aws_that_nodes_need(assemblies: AssemblyFactory) -> None:
+    endpoint = endpoint_policy(assemblies("isolated"))
+    buckets = [name.format(region="us-west-2") for name in facts.aws_buckets()]
+    reads = [through(endpoint, "s3:GetObject", f"arn:aws:s3:::{name}/object", owner=STRANGER) for name in buckets]
+
+    assert len(reads) >= 8
+    assert set(decide(reads)) == {"Allowed"}

@@ -1,6 +1,8 @@
 """The network stack: zones by id, private nodes, closed defaults."""
 
+import json
 from ipaddress import IPv4Network
+from typing import Any
 
 import pytest
 
@@ -18,6 +20,12 @@ OWN_VPC = [name for name, path in ENVIRONMENT_FILES.items() if "\n  existing:" n
 def own_vpc(request: pytest.FixtureRequest, assemblies: AssemblyFactory) -> Assembly:
     """Each environment that makes its VPC."""
     return assemblies(request.param)
+
+
+@pytest.fixture
+def isolated(assemblies: AssemblyFactory) -> Assembly:
+    """An environment without NAT."""
+    return assemblies("isolated")
 
 
 def test_subnets_name_their_zones_by_id_and_never_by_name(own_vpc: Assembly) -> None:
@@ -52,11 +60,25 @@ def test_the_first_nat_gateway_is_in_the_training_zone(default: Assembly) -> Non
     assert subnet["Properties"]["AvailabilityZoneId"] == default.environment.network.training_availability_zone_id
 
 
+def endpoints(assembly: Assembly, kind: str) -> dict[str, dict[str, Any]]:
+    """The VPC endpoints of a kind, by service."""
+    found = [row["Properties"] for row in assembly.resources("network", "AWS::EC2::VPCEndpoint").values()]
+    return {service_of(row): row for row in found if row["VpcEndpointType"] == kind}
+
+
+def service_of(endpoint: dict[str, Any]) -> str:
+    """What follows the Region in the name of an endpoint's service."""
+    name: Any = endpoint["ServiceName"]
+    if isinstance(name, str):
+        return name.removeprefix("com.amazonaws.us-west-2.")
+    last: str = name["Fn::Join"][1][-1]
+    return last.lstrip(".")
+
+
 def test_s3_is_reached_without_nat(own_vpc: Assembly) -> None:
-    endpoint = own_vpc.resource("network", "AWS::EC2::VPCEndpoint")
+    endpoint = endpoints(own_vpc, "Gateway")["s3"]
     private_zones = 1 + len(own_vpc.environment.network.other_availability_zone_ids)
 
-    assert endpoint["VpcEndpointType"] == "Gateway"
     assert len(endpoint["RouteTableIds"]) >= private_zones
 
 
@@ -79,6 +101,90 @@ def test_every_bucket_is_private_encrypted_versioned_and_tls_only(each_assembly:
             denied = [s["Condition"] for s in policy["PolicyDocument"]["Statement"] if s["Effect"] == "Deny"]
             assert {"Bool": {"aws:SecureTransport": "false"}} in denied
             assert "BucketName" not in bucket
+
+
+def test_an_isolated_vpc_leads_nowhere(isolated: Assembly) -> None:
+    types = {resource["Type"] for resource in isolated.template("network")["Resources"].values()}
+    routes = isolated.resources("network", "AWS::EC2::Route")
+
+    assert not routes
+    assert not types & {"AWS::EC2::InternetGateway", "AWS::EC2::NatGateway", "AWS::EC2::EIP"}
+
+
+def test_an_isolated_vpc_has_an_endpoint_for_each_service_where_it_is_asked_from(isolated: Assembly) -> None:
+    """Nodes are in the training zone, hosts of the endpoint in both; a subnet with an endpoint bills by the hour."""
+    template = isolated.template("network")["Resources"]
+    zones = {
+        service: {template[subnet["Ref"]]["Properties"]["AvailabilityZoneId"] for subnet in endpoint["SubnetIds"]}
+        for service, endpoint in endpoints(isolated, "Interface").items()
+    }
+    both, training = {"usw2-az4", "usw2-az1"}, {"usw2-az4"}
+
+    assert set(endpoints(isolated, "Gateway")) == {"s3", "dynamodb"}
+    assert {service for service, where in zones.items() if where == training} == {
+        "cloudformation",
+        "elasticloadbalancing",
+    }
+    assert {service for service, where in zones.items() if where == both} == {
+        "autoscaling",
+        "ec2",
+        "ecr.api",
+        "ecr.dkr",
+        "ecs",
+        "ecs-agent",
+        "ecs-telemetry",
+        "logs",
+        "monitoring",
+        "secretsmanager",
+        "ssm",
+        "ssmmessages",
+    }
+
+
+def test_endpoints_answer_to_the_services_names_and_let_in_the_vpc_alone(isolated: Assembly) -> None:
+    (group,) = isolated.resources("network", "AWS::EC2::SecurityGroup").values()
+    (rule,) = group["Properties"]["SecurityGroupIngress"]
+
+    assert all(endpoint["PrivateDnsEnabled"] for endpoint in endpoints(isolated, "Interface").values())
+    assert (rule["CidrIp"], rule["FromPort"], rule["ToPort"]) == ("10.40.0.0/16", 443, 443)
+    assert [row["CidrIp"] for row in group["Properties"]["SecurityGroupEgress"]] == ["255.255.255.255/32"]
+
+
+def test_nodes_of_an_isolated_cluster_have_no_names_in_route_53(isolated: Assembly) -> None:
+    cluster = isolated.resource("training", "Custom::PclusterCluster")["ClusterConfiguration"]
+
+    assert cluster["Scheduling"]["SlurmSettings"]["Dns"] == {"DisableManagedDns": True, "UseEc2Hostnames": True}
+
+
+def test_an_isolated_environment_bakes_no_image(isolated: Assembly) -> None:
+    assert not [name for name in isolated.template("training")["Outputs"] if name.startswith("BakeImage")]
+
+
+def test_hosts_of_an_isolated_environment_pull_from_the_accounts_own_registry(isolated: Assembly) -> None:
+    definitions = isolated.resources("inference", "AWS::ECS::TaskDefinition").values()
+    images = [container["Image"] for one in definitions for container in one["Properties"]["ContainerDefinitions"]]
+    commands = [name for name in isolated.template("inference")["Outputs"] if "Mirror" in name]
+
+    assert len(images) >= 5
+    assert all("MirrorRepository" in json.dumps(image) for image in images)
+    assert sorted(commands) == [
+        "MirrorDetectorCommand",
+        "MirrorProxyCommand",
+        "MirrorRecoveryCommand",
+        "Tanuki8bMirrorCommand",
+    ]
+
+
+def test_the_private_subnets_of_an_isolated_vpc_have_the_ranges_that_they_have_with_nat(
+    isolated: Assembly, default: Assembly
+) -> None:
+    """So an environment can lose its NAT gateway without new subnets."""
+    ranges, with_nat = (
+        [row["Properties"]["CidrBlock"] for row in one.resources("network", "AWS::EC2::Subnet").values()]
+        for one in (isolated, default)
+    )
+
+    assert set(ranges) <= set(with_nat)
 
 
 def test_nodes_carry_the_environments_tag(each_slurm_assembly: Assembly) -> None:

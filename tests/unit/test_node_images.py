@@ -42,7 +42,9 @@ def outputs(assembly: Assembly) -> dict[str, str]:
 
 def test_every_training_stack_has_a_configuration_and_a_command_that_fetches_it(each_slurm_assembly: Assembly) -> None:
     training = each_slurm_assembly.training
-    ids = [image_id(training.cluster_name, stack, training.operating_system) for stack in training.training_stacks]
+    bakes = not each_slurm_assembly.environment.network.isolated
+    stacks = training.training_stacks if bakes else ()
+    ids = [image_id(training.cluster_name, stack, training.operating_system) for stack in stacks]
 
     assert sorted(published(each_slurm_assembly)) == sorted(f"{name}.yaml" for name in ids)
     for name, command in zip(ids, outputs(each_slurm_assembly).values(), strict=True):

@@ -101,6 +101,10 @@ class ClusterConfigurationProps:
     queue_update_strategy: Literal["DRAIN", "TERMINATE", "COMPUTE_FLEET_STOP"]
     """What an update does to running nodes of a changed queue."""
 
+    managed_dns: bool = True
+    """Whether Slurm's node names are names of a private hosted zone of Route 53, which the head node writes. Without a
+    way to the internet it cannot: Route 53 has no VPC endpoint. Nodes then have EC2's host names."""
+
     log_retention_days: int
     """How long the cluster's log group keeps events."""
 
@@ -171,6 +175,8 @@ def _scheduling(props: ClusterConfigurationProps) -> dict[str, Any]:
             {"KillWait": props.kill_wait_seconds},
         ],
     }
+    if not props.managed_dns:
+        settings["Dns"] = {"DisableManagedDns": True, "UseEc2Hostnames": True}
     if props.accounting_database:
         settings["Database"] = {
             "Uri": props.accounting_database.endpoint,

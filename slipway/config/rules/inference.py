@@ -31,6 +31,11 @@ def inference_of(environment: Environment) -> Inference:
     return environment.inference
 
 
+def in_ecr(image: str) -> bool:
+    """Return whether an image is in a private repository of Amazon ECR."""
+    return _IN_ECR.match(image) is not None
+
+
 @environment_rule
 def model_names_distinct(environment: Environment) -> Iterator[Finding]:
     """Each model's name is its own, also as its letters and digits alone: stacks take no others in ids and outputs."""
@@ -107,7 +112,7 @@ def image_pinned(environment: Environment, path: Path, model: ServedModel) -> It
 @model_rule
 def mirrored_image_elsewhere(environment: Environment, path: Path, model: ServedModel) -> Iterator[Finding]:
     """An image that is mirrored into Amazon ECR is not there already."""
-    if model.mirror_image and model.image is not None and _IN_ECR.match(model.image):
+    if model.mirror_image and model.image is not None and in_ecr(model.image):
         message = f"the image is in Amazon ECR already ({model.image.partition('/')[0]})"
         yield Finding((*path, "mirror_image"), message, "Remove this line, or `image`.")
 

@@ -75,7 +75,8 @@ def _cluster(properties: Properties) -> Iterable[Bill]:
             yield Bill(what, f"{settings['VolumeType']}_gb_month", settings["Size"])
     for pool in configuration.get("LoginNodes", {}).get("Pools", ()):
         yield Bill(f"network load balancer of login nodes, {pool['Name']}", "load_balancer_hour")
-    yield Bill("private hosted zone of the cluster", "hosted_zone_month")
+    if not configuration["Scheduling"]["SlurmSettings"].get("Dns", {}).get("DisableManagedDns"):
+        yield Bill("private hosted zone of the cluster", "hosted_zone_month")
     monitoring = configuration["Monitoring"]
     if monitoring["Dashboards"]["CloudWatch"]["Enabled"]:
         yield Bill("dashboard that ParallelCluster makes", "cloudwatch_dashboard_month")

@@ -62,6 +62,7 @@ def cluster_settings(
         scaledown_idletime_minutes=training.scaledown_idletime_minutes,
         kill_wait_seconds=training.kill_wait_seconds,
         queue_update_strategy=training.queue_update_strategy,
+        managed_dns=not environment.network.isolated,
         log_retention_days=environment.operations.log_retention_days,
         permissions_boundary_arn=environment.permissions_boundary_arn,
         tags={ENVIRONMENT_TAG: environment.name, **environment.tags},

@@ -50,7 +50,7 @@ FREE = {
 }
 
 
-@pytest.mark.parametrize("name", ["default", "team"])
+@pytest.mark.parametrize("name", ["default", "team", "isolated"])
 def test_nothing_that_parallelcluster_makes_is_left_out(name: str, assemblies: AssemblyFactory, tmp_path: Path) -> None:
     folder = assemblies(name).directory
     made = ask_parallelcluster(read_assembly(folder), tmp_path, []).outcome.resource_types
