@@ -18,11 +18,11 @@ from tests.check.preflight.handmade import OTHERS, handmade, resources_of_stack,
 from tests.check.preflight.well import REPLIES, limits
 from tests.check.preflight.well_networks import replies_of_existing_vpc
 
-ENVIRONMENTS = ("default", "team", "kubernetes", "ultracluster", "public", "existing", "existingvpc")
+ENVIRONMENTS = ("default", "team", "kubernetes", "ultracluster", "public", "existing", "existingvpc", "isolated")
 ASKING = sorted(check.id for check in CHECKS.values() if check.actions)
 REFUSALS = ("AccessDenied", "UnauthorizedOperation", "ThrottlingException", "SlowDown")
 ONLY_WITH_OTHER_RESOURCES = frozenset(
-    {"PF09", "PF10", "PF12", "PF13", "PF14", "PF15", "PF16", "PF19", "PF20", "PF25", "PF26", "PF27", "PF28"}
+    {"PF09", "PF10", "PF12", "PF13", "PF14", "PF15", "PF16", "PF19", "PF20", "PF25", "PF26", "PF27", "PF28", "PF29"}
 )
 """Checks with actions for what the environments here do not have."""
 
@@ -86,7 +86,7 @@ def test_nothing_passes_that_aws_refuses_to_tell(check: str, code: str, aws: Aws
 
 @pytest.mark.parametrize("check", [check for check in ASKING if CHECKS[check].stage != "capacity"])
 def test_one_refused_call_leaves_something_unchecked(check: str, aws: Aws, needs_of: NeedsFactory) -> None:
-    needs = needs_of({"PF22": "kubernetes", "PF28": "existingvpc"}.get(check, "default"))
+    needs = needs_of({"PF22": "kubernetes", "PF28": "existingvpc", "PF29": "isolated"}.get(check, "default"))
     if check == "PF28":
         aws.replies |= replies_of_existing_vpc()
     run(CHECKS[check], needs, aws.account())

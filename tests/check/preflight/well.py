@@ -55,6 +55,12 @@ def _prices(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
     return price_list(row.usd if row else None)
 
 
+def _endpoint_services(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+    names = next(row["Values"] for row in parameters["Filters"] if row["Name"] == "service-name")
+    zones = list(facts.region(REGION).availability_zone_ids)
+    return {"ServiceDetails": [{"ServiceName": name, "AvailabilityZoneIds": zones} for name in names]}
+
+
 def _parameter(parameters: Mapping[str, Any]) -> Mapping[str, Any] | None:
     if not parameters["Name"].startswith("/cdk-bootstrap/"):
         return None
@@ -68,6 +74,7 @@ REPLIES: Mapping[str, Reply] = {
     "s3.HeadBucket": {},
     "service-quotas.GetServiceQuota": limits({}),
     "service-quotas.GetAWSDefaultServiceQuota": {"Quota": {"Value": PLENTY}},
+    "ec2.DescribeVpcEndpointServices": _endpoint_services,
     "ec2.DescribeCapacityReservations": {"CapacityReservations": []},
     "ec2.DescribeCapacityBlockOfferings": {"CapacityBlockOfferings": []},
     "ec2.CreateCapacityReservation": Refusal("InsufficientInstanceCapacity"),

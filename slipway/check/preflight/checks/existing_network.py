@@ -99,6 +99,9 @@ def _outside(seen: _Seen) -> str | None:
 
 
 def _no_way_out(seen: _Seen) -> str | None:
+    if seen.network.endpoints:
+        # They take its place: PF29 looks at them.
+        return None
     if not seen.way_out:
         return "its route table has no default route that works"
     if seen.way_out.startswith("igw-"):
@@ -113,7 +116,8 @@ def _not_public(seen: _Seen) -> str | None:
 
 
 def _no_s3(seen: _Seen) -> str | None:
-    return None if seen.reaches_s3 else "no gateway endpoint takes its traffic to S3: NAT bills each gigabyte of it"
+    known = seen.reaches_s3 or seen.network.endpoints
+    return None if known else "no gateway endpoint takes its traffic to S3: NAT bills each gigabyte of it"
 
 
 _ROWS = (
@@ -208,7 +212,7 @@ def _subnet(
         message = f"this account has no such subnet in {needs.region}"
         yield _Answer(status="failed", subject=said.id, message=message, fix=fix)
         return
-    table = _table_of(said.id, tables)
+    table = table_of(said.id, tables)
     here = _Seen(needs.region, seen.network, seen.vpc, {}, said, found[0], tuple(table.get("Routes", ())))
     kind: Literal["public", "private"] = "public" if said.public else "private"
     needed = _needed(said, needs)
@@ -229,7 +233,7 @@ def _needed(said: ExistingSubnet, needs: Needs) -> int:
     return sum(stack.template.get("Metadata", {}).get(ADDRESSES_METADATA, 0) for stack in needs.stacks)
 
 
-def _table_of(subnet_id: str, tables: list[Mapping[str, Any]]) -> Mapping[str, Any]:
+def table_of(subnet_id: str, tables: list[Mapping[str, Any]]) -> Mapping[str, Any]:
     """Return the route table of a subnet: its own, or the VPC's main one."""
     main: Mapping[str, Any] = {}
     for table in tables:
