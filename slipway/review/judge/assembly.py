@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from slipway import facts
 from slipway.assembly.existing import existing_in
 from slipway.assembly.existing_network import existing_network
 from slipway.assembly.stacks import read_artifacts, read_stacks
@@ -19,7 +20,8 @@ def read_assembly(directory: Path) -> dict[str, Any]:
     Returns:
         `stacks`: name, region, tags and template of each; `network`: the VPC that they use and do not own; `existing`:
         all that they use and do not own; `uploads`: for each zipped asset, by its object key, the paths of the files in
-        it; `documents`: likewise the text of each image configuration, by its path.
+        it; `documents`: likewise the text of each image configuration, by its path; `services`: what each part of an
+        environment asks through which kind of VPC endpoint, by part and service.
     """
     read = read_stacks(directory)
     stacks = [
@@ -29,8 +31,12 @@ def read_assembly(directory: Path) -> dict[str, Any]:
     assets: dict[str, Path] = {}
     for artifact in read_artifacts(directory, "cdk:asset-manifest").values():
         assets |= _zipped_assets(directory, json.loads((directory / artifact["properties"]["file"]).read_text("utf-8")))
+    services: dict[str, dict[str, str]] = {}
+    for use in facts.service_uses():
+        services.setdefault(use.part, {})[use.service] = use.kind
     return {
         "stacks": stacks,
+        "services": services,
         "network": network.model_dump() if network else None,
         "existing": [resource.as_metadata for resource in existing_in(read)],
         "uploads": {key: _paths(folder, "*") for key, folder in assets.items()},

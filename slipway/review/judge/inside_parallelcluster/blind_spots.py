@@ -111,16 +111,39 @@ def _types_not_offered(cluster: Cluster) -> Iterator[str]:
 
 
 def _subnets_without_way_out(cluster: Cluster) -> Iterator[str]:
+    """Without NAT all services need a VPC endpoint, and names of nodes must not come from Route 53, which has none.
+
+    Source: AWS ParallelCluster guide, "AWS ParallelCluster in a single subnet with no internet access".
+    """
     ec2 = boto3.client("ec2")
+    isolated = cluster.configuration["Scheduling"]["SlurmSettings"].get("Dns", {}).get("DisableManagedDns") == "true"
     for node in cluster.nodes:
         for subnet_id in node.subnet_ids:
             tables = ec2.describe_route_tables(Filters=[{"Name": "association.subnet-id", "Values": [subnet_id]}])
             routes = [route for table in tables["RouteTables"] for route in table["Routes"]]
-            if not any(_leads_out(route, node, subnet_id) for route in routes):
+            if any(_leads_out(route, node, subnet_id) for route in routes):
+                continue
+            if not isolated:
                 yield (
                     f"{node.where}: nodes in {subnet_id} reach no AWS endpoint: its default route must lead to a NAT "
                     "gateway, or to an internet gateway when the nodes have public addresses"
                 )
+            elif missing := sorted(cluster.services.keys() - _endpoints(cluster, subnet_id, routes)):
+                yield f"{node.where}: nodes in {subnet_id} reach no {', '.join(missing)}: there is no VPC endpoint"
+
+
+def _endpoints(cluster: Cluster, subnet_id: str, routes: Sequence[Mapping[str, Any]]) -> set[str]:
+    """Return the services that a subnet reaches through VPC endpoints."""
+    ec2 = boto3.client("ec2")
+    vpc_id = ec2.describe_subnets(SubnetIds=[subnet_id])["Subnets"][0]["VpcId"]
+    found = ec2.describe_vpc_endpoints(Filters=[{"Name": "vpc-id", "Values": [vpc_id]}])["VpcEndpoints"]
+    targets = {route.get("GatewayId") for route in routes}
+    prefix = f"com.amazonaws.{cluster.stack.region}."
+    return {
+        endpoint["ServiceName"].removeprefix(prefix)
+        for endpoint in found
+        if endpoint["VpcEndpointId"] in targets or endpoint.get("PrivateDnsEnabled")
+    }
 
 
 def _leads_out(route: Mapping[str, Any], node: Node, subnet_id: str) -> bool:

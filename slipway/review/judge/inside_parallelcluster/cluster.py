@@ -57,6 +57,9 @@ class Cluster:
     properties: Mapping[str, Any]
     """All properties but `ServiceToken`: references resolved, scalars turned into strings."""
 
+    _services: Mapping[str, Mapping[str, str]]
+    """Kind of VPC endpoint by part of an environment and by service."""
+
     @property
     def name(self) -> str:
         """`ClusterName`."""
@@ -67,6 +70,17 @@ class Cluster:
         """`ClusterConfiguration`."""
         configuration: Mapping[str, Any] = self.properties["ClusterConfiguration"]
         return configuration
+
+    @property
+    def services(self) -> Mapping[str, str]:
+        """What its nodes ask of AWS, with the kind of VPC endpoint that leads there without a way out."""
+        parts = {
+            "slurm": True,
+            "login_nodes": "LoginNodes" in self.configuration,
+            "directory_service": "DirectoryService" in self.configuration,
+            "accounting_database": "Database" in self.configuration["Scheduling"]["SlurmSettings"],
+        }
+        return {name: kind for part, there in parts.items() if there for name, kind in self._services[part].items()}
 
     @property
     def nodes(self) -> Iterator[Node]:

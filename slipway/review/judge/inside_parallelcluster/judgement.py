@@ -30,7 +30,7 @@ def judge(request: Mapping[str, Any]) -> Answer:
     """Make the account of a request in moto and let ParallelCluster judge the cluster and the node images in it.
 
     Args:
-        request: `stacks`, `network`, `existing`, `uploads` and `documents` of an assembly, `capacity_reservations` and
+        request: what `slipway.review.judge.assembly.read_assembly` returns, `capacity_reservations` and
             `node_images` of the account, and `image_builder_images`, the names of Amazon's images that it can build
             from.
     """
@@ -46,7 +46,7 @@ def judge(request: Mapping[str, Any]) -> Answer:
         account = Account(stacks, request["uploads"])
         outcome = Outcome([Finding(Level.ERROR, "account", message) for message in account.make_all()])
         try:
-            cluster = _cluster(stacks, account)
+            cluster = _cluster(stacks, account, request["services"])
             subnet_id = cluster.configuration["HeadNode"]["Networking"]["SubnetId"]
             region = cluster.stack.region
             make_storage(request["existing"], partial(boto3.client, region_name=region), region, subnet_id)
@@ -61,7 +61,7 @@ def judge(request: Mapping[str, Any]) -> Answer:
     return Answer(release, deviations, outcome)
 
 
-def _cluster(stacks: Sequence[Stack], account: Account) -> Cluster:
+def _cluster(stacks: Sequence[Stack], account: Account, services: Mapping[str, Mapping[str, str]]) -> Cluster:
     """Find the cluster, with its references resolved to what exists in the account."""
     found = [
         (stack, logical_id)
@@ -81,7 +81,7 @@ def _cluster(stacks: Sequence[Stack], account: Account) -> Cluster:
         raise UnresolvedReferenceError(
             f"{stack.name}: {logical_id} needs a ClusterName and a ClusterConfiguration object"
         )
-    return Cluster(logical_id, stack, stacks, properties)
+    return Cluster(logical_id, stack, stacks, properties, services)
 
 
 def _judge_cluster(cluster: Cluster, outcome: Outcome) -> None:

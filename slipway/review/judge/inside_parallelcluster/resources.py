@@ -93,6 +93,12 @@ def _route_table_association(region: Region, properties: Properties, _: str) -> 
     return Made(answer["AssociationId"])
 
 
+def _vpc_endpoint(region: Region, properties: Properties, _: str) -> Made:
+    arguments = {name: properties[name] for name in properties if name not in ("PolicyDocument", "Tags")}
+    endpoint = region.ec2.create_vpc_endpoint(**arguments)["VpcEndpoint"]
+    return Made(endpoint["VpcEndpointId"], {"Id": endpoint["VpcEndpointId"]})
+
+
 def _security_group(region: Region, properties: Properties, name: str) -> Made:
     group_id = region.ec2.create_security_group(
         GroupName=properties.get("GroupName", name),
@@ -255,6 +261,7 @@ MAKERS: Mapping[str, Callable[[Region, Properties, str], Made]] = {
     "AWS::EC2::Subnet": _subnet,
     "AWS::EC2::SubnetRouteTableAssociation": _route_table_association,
     "AWS::EC2::VPC": _vpc,
+    "AWS::EC2::VPCEndpoint": _vpc_endpoint,
     "AWS::EC2::VPCGatewayAttachment": _gateway_attachment,
     "AWS::EKS::Cluster": _kubernetes_cluster,
     "AWS::FSx::FileSystem": _file_system,
