@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from slipway.config.access import ClusterUser, DirectoryService, LoginNodes, Ssh
-from slipway.config.queues import Queue
+from slipway.config.queues import AmiId, Queue
 from slipway.config.section import Section
 
 
@@ -17,6 +17,9 @@ class HeadNode(Section):
 
     root_volume_gib: Annotated[int, Field(ge=50, le=16384)] = 200
     """Size of the encrypted gp3 root volume in GiB."""
+
+    custom_ami_id: AmiId | None = None
+    """Its image, baked for this ParallelCluster version; AWS's own when left out. It cannot be changed later."""
 
 
 class HomeVolume(Section):

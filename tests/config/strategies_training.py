@@ -83,6 +83,7 @@ def trainings(draw: st.DrawFn, region: str, zone: str, addresses: int, *, home_o
     head_node = {
         "instance_type": draw(st.sampled_from(_head_nodes(zone, region))),
         "root_volume_gib": draw(st.integers(50, 16384)),
+        **draw(st.sampled_from([{}, {"custom_ami_id": "ami-0123456789abcdef0"}])),
     }
     optional: Values = {
         "apps": draw(_volumes()),

@@ -139,6 +139,14 @@ def test_a_queue_may_have_an_image_of_its_own() -> None:
     }
 
 
+def test_the_head_node_may_have_an_image_of_its_own() -> None:
+    head_node = replace(PROPS.head_node, custom_ami_id="ami-0123456789abcdef0")
+    assert "Image" not in cluster_configuration(PROPS)["HeadNode"]
+    assert cluster_configuration(replace(PROPS, head_node=head_node))["HeadNode"]["Image"] == {
+        "CustomAmi": "ami-0123456789abcdef0"
+    }
+
+
 def test_nobody_comes_through_ssh_without_a_key() -> None:
     # Left out, AllowedIps would be 0.0.0.0/0.
     assert cluster_configuration(PROPS)["HeadNode"]["Ssh"] == {"AllowedIps": "127.0.0.1/32"}

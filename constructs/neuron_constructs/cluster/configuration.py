@@ -37,6 +37,9 @@ class HeadNode:
     root_volume_gib: int
     """Root volume in GiB."""
 
+    custom_ami_id: str | None = None
+    """Image of the node, baked for the ParallelCluster version; AWS's own when left out."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class AccountingDatabase:
@@ -144,7 +147,9 @@ def cluster_configuration(props: ClusterConfigurationProps) -> dict[str, Any]:
 def _head_node(props: ClusterConfigurationProps) -> dict[str, Any]:
     set_up = props.access.node_set_up("head")
     accounting = (props.accounting_database.client_security_group_id,) if props.accounting_database else ()
+    image = props.head_node.custom_ami_id
     return {
+        **({"Image": {"CustomAmi": image}} if image else {}),
         "InstanceType": props.head_node.instance_type,
         "Networking": {
             "SubnetId": props.access.subnet_id,

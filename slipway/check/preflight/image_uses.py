@@ -33,6 +33,7 @@ class ImageUse:
         instance_type: what is launched; None when the template does not say.
         cluster: ParallelCluster's tags that an image of the user's own must have, with their values; empty of others.
         runtime: Neuron runtime library that the instance_groups' containers have, where the template says it.
+        root_volume_gib: size of the root volume, where the template says it.
     """
 
     stack: str
@@ -42,6 +43,7 @@ class ImageUse:
     instance_type: str | None
     cluster: tuple[tuple[str, str], ...] = ()
     runtime: str | None = None
+    root_volume_gib: int | None = None
 
 
 def image_uses(needs: Needs) -> Iterator[ImageUse]:
@@ -87,18 +89,19 @@ def _of_node_group(stack: str, logical_id: str, group: Any) -> Iterator[ImageUse
 def _of_cluster(stack: str, configuration: Any, release: str | None) -> Iterator[ImageUse]:
     head = configuration["HeadNode"]
     custom = configuration["Image"].get("CustomAmi")
-    nodes = [("the head node", head.get("Image", {}).get("CustomAmi"), head["InstanceType"])]
+    nodes = [("the head node", head, head["InstanceType"])]
     for queue in configuration["Scheduling"]["SlurmQueues"]:
         resource = queue["ComputeResources"][0]
         instance_type = resource.get("InstanceType") or resource["Instances"][0]["InstanceType"]
-        nodes.append((f"queue {queue['Name']}", queue.get("Image", {}).get("CustomAmi"), instance_type))
+        nodes.append((f"queue {queue['Name']}", queue, instance_type))
     tags = [("parallelcluster:os", configuration["Image"]["Os"]), ("parallelcluster:version", release)]
     required = tuple((key, value) for key, value in tags if value)
     official = False
-    for purpose, own, instance_type in nodes:
-        image = own or custom
+    for purpose, section, instance_type in nodes:
+        image = section.get("Image", {}).get("CustomAmi") or custom
         if image:
-            yield ImageUse(stack, purpose, "id", image, instance_type, required)
+            volume = section.get("LocalStorage", {}).get("RootVolume", {}).get("Size")
+            yield ImageUse(stack, purpose, "id", image, instance_type, required, root_volume_gib=volume)
         elif not official and release:
             official = True
             part = _NAMES["parallelcluster"].get(configuration["Image"]["Os"], "*")

@@ -42,9 +42,7 @@ def cluster_settings(
         region=environment.region,
         parallelcluster_version=training.parallelcluster_version,
         operating_system=training.operating_system,
-        head_node=HeadNode(
-            instance_type=training.head_node.instance_type, root_volume_gib=training.head_node.root_volume_gib
-        ),
+        head_node=HeadNode(**training.head_node.model_dump()),
         login_nodes=LoginNodes(**training.login_nodes.model_dump()) if training.login_nodes else None,
         ssh=Ssh(**training.ssh.model_dump()) if training.ssh else None,
         directory_service=DirectoryService(**training.directory_service.model_dump())

@@ -184,6 +184,21 @@ def test_an_image_that_parallelcluster_did_not_build_warns(aws: Aws, ask: Ask, n
     assert (answer.status, "parallelcluster:version" in answer.message) == ("warning", True)
 
 
+@pytest.mark.parametrize(("size", "status"), [(500, "passed"), (501, "failed")])
+def test_an_image_of_the_head_node_fits_on_its_root_volume(
+    size: int, status: str, aws: Aws, ask: Ask, needs_of: NeedsFactory
+) -> None:
+    tags = [{"Key": "parallelcluster:os", "Value": "ubuntu2204"}, {"Key": "parallelcluster:version", "Value": "3.16.1"}]
+    root = {
+        "RootDeviceName": "/dev/sda1",
+        "BlockDeviceMappings": [{"DeviceName": "/dev/sda1", "Ebs": {"VolumeSize": size}}],
+    }
+    aws.replies["ec2.DescribeImages"] = {"Images": [{**image()["Images"][0], **root, "Tags": tags}]}
+    (answer,) = ask("PF12", with_an_image(needs_of("ultracluster")), aws)
+    assert (answer.status, answer.subject) == (status, f"{IMAGE} for the head node")
+    assert ("has a root volume of 501 GiB, the head node one of 500" in answer.message) == (status == "failed")
+
+
 @pytest.mark.parametrize(
     ("days", "said"),
     [

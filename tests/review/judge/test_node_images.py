@@ -9,12 +9,13 @@ from tests.assembly import Assembly
 
 
 def test_every_image_of_an_environment_file_has_a_row() -> None:
+    trainings = [load_environment(file).training for file in (PROJECT / "environments").glob("*.yaml")]
     named = {
-        queue.custom_ami_id
-        for file in (PROJECT / "environments").glob("*.yaml")
-        if (training := load_environment(file).training)
-        for queue in training.queues
-        if queue.custom_ami_id
+        image
+        for training in trainings
+        if training
+        for image in (training.head_node.custom_ami_id, *(queue.custom_ami_id for queue in training.queues))
+        if image
     }
     assert named <= {image.id for image in node_images()}
 

@@ -31,6 +31,7 @@ BASE: Changes = {
 """The environment that the edits start from: a queue with EFA and one without."""
 
 _QUEUE = "training.queues.0"
+_HEAD_NODE = "training.head_node"
 _RESOURCE = f"{_QUEUE}.compute_resources.0"
 _ONE_NODE = {f"{_RESOURCE}.max_count": 1}
 _CPU_QUEUE = {"name": "cpu", "compute_resources": [{"name": "c6i", "instance_type": "c6i.4xlarge"}]}
@@ -190,6 +191,12 @@ SLURM = [
 NODES_AND_ACCESS = [
     Edit("`head_node.instance_type`", {"training.head_node.instance_type": "m6i.8xlarge"}),
     Edit("`head_node.root_volume_gib`", {"training.head_node.root_volume_gib": 300}),
+    Edit("add `head_node.custom_ami_id`", {f"{_HEAD_NODE}.custom_ami_id": _AMI}),
+    Edit(
+        "another `head_node.custom_ami_id`",
+        {f"{_HEAD_NODE}.custom_ami_id": _OTHER_AMI},
+        {f"{_HEAD_NODE}.custom_ami_id": _AMI},
+    ),
     Edit("`operating_system`", {"training.operating_system": "ubuntu2404"}),
     Edit("add `login_nodes`", _LOGIN_NODES),
     Edit("`login_nodes.count`", {"training.login_nodes.count": 2}, _LOGIN_NODES),

@@ -65,7 +65,8 @@ def _of_use(use: ImageUse, answer: partial[Answer], account: Account) -> Answer:
     if wrong:
         return answer(status="failed", message=wrong, fix=f"write an image for {use.instance_type}")
     return (
-        _not_of_cluster(image, use, answer)
+        _larger_than_volume(image, use, answer)
+        or _not_of_cluster(image, use, answer)
         or _other_driver(image, use, answer)
         or _deprecation(image, answer, account)
         or _age(image, answer, account.clock())
@@ -113,6 +114,16 @@ def _other_processor(image: dict[str, Any], use: ImageUse, account: Account) -> 
     if image["Architecture"] in supported:
         return None
     return f"{image['ImageId']} is for {image['Architecture']}, but {use.instance_type} is {' or '.join(supported)}"
+
+
+def _larger_than_volume(image: dict[str, Any], use: ImageUse, answer: partial[Answer]) -> Answer | None:
+    """Compare the root volume that the image was made with and the node's, which must not be smaller."""
+    devices = {device.get("DeviceName"): device.get("Ebs", {}) for device in image.get("BlockDeviceMappings", [])}
+    size = devices.get(image.get("RootDeviceName"), {}).get("VolumeSize", 0)
+    if use.root_volume_gib is None or size <= use.root_volume_gib:
+        return None
+    message = f"{image['ImageId']} has a root volume of {size} GiB, {use.purpose} one of {use.root_volume_gib}"
+    return answer(status="failed", message=message, fix=f"write `root_volume_gib: {size}` or more")
 
 
 def _not_of_cluster(image: dict[str, Any], use: ImageUse, answer: partial[Answer]) -> Answer | None:
