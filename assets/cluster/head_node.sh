@@ -7,8 +7,8 @@ umask 022
 
 SCRIPT_DIRECTORY="$(dirname "${BASH_SOURCE[0]}")"
 readonly SCRIPT_DIRECTORY
-for part in steps operating_system training_stack python_environments storage_checks health neuron_monitor job_kit \
-  patching training_stacks; do
+for part in steps operating_system training_stack python_environments storage_checks health neuron_monitor \
+  baked_packages job_kit patching training_stacks; do
   # shellcheck source=/dev/null
   source "${SCRIPT_DIRECTORY}/${part}.sh"
 done
@@ -45,12 +45,14 @@ step "make the users" install_users
 for stack in "${TRAINING_STACKS[@]}"; do
   load_training_stack "$stack"
   step "provide Python for ${stack}" provide_python
+  step "unpack the training packages of ${stack}" unpack_training_packages
   step "install the training packages of ${stack}" install_training_packages
   link "${ROOT}/apps/neuron/${stack}" "$(environment_name)"
 done
 link "${ROOT}/apps/neuron/current" "${TRAINING_STACKS[0]}"
 step "write the login profile" write_profile /apps/neuron/current
 step "check /fsx" check_fsx
+step "unpack what neuron-monitor needs" unpack_monitor_packages
 step "install what neuron-monitor needs" install_monitor_environment "${ROOT}/apps/neuron/current/bin/python"
 if [[ "$JOB_KIT" == yes ]]; then
   load_training_stack "${TRAINING_STACKS[0]}"

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # The job kit (assets/jobs) with the command slipway-job; sourced after steps.sh, training_stack.sh,
-# python_environments.sh and health.sh. The head node installs it on the shared /apps; login nodes only find it.
+# python_environments.sh, baked_packages.sh and health.sh. The head node installs it on the shared /apps; login nodes only find it.
 
 readonly JOB_KIT_SECONDS="${SLIPWAY_JOB_KIT_SECONDS:-300}"
 readonly KITS_DIRECTORY="${ROOT}/apps/slipway/jobs"
@@ -35,7 +35,11 @@ build_job_kit() {
     fail "${JOB_KIT_ADDRESS}/files.sha256 is not a list of checksums and files"
   fi
   retry "$JOB_KIT_SECONDS" bash -c "fetch_kit_files '${JOB_KIT_ADDRESS}' '$1'"
-  make_kit_environment "$1" requirements.txt
+  unpack_packages "$(kit_packages_name "$1/requirements.txt")" "$1/venv"
+  if [[ ! -d "$1/venv" ]]; then
+    install_kit_packages "$1" "$1/requirements.txt"
+  fi
+  complete_kit "$1"
 }
 
 # install_job_kit: other files have another directory, built beside those that running chains have pinned. It gets its

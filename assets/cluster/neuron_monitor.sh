@@ -4,27 +4,34 @@
 # set-up, but what is missing is said on stderr.
 
 readonly MONITOR_DIRECTORY="${ROOT}/apps/slipway/neuron_monitor"
+# Only the head node and an image that is baked have it.
+readonly MONITOR_REQUIREMENTS="${SCRIPT_DIRECTORY}/neuron_monitor_requirements.txt"
 readonly MONITOR_UNIT="slipway-neuron-monitor.service"
 
-# install_monitor_environment PYTHON: PYTHON is any interpreter with pip.
+# install_monitor_packages PYTHON: PYTHON is any interpreter with pip. What is there is replaced when all is fetched.
+install_monitor_packages() {
+  local packages="${MONITOR_DIRECTORY}/python"
+  rm -rf "${packages}.new"
+  retry "$PIP_SECONDS" "$1" -m pip install --quiet --no-cache-dir --disable-pip-version-check \
+    --require-hashes --upgrade --target "${packages}.new" --requirement "$MONITOR_REQUIREMENTS" &&
+    cp "$MONITOR_REQUIREMENTS" "${packages}.new/requirements.txt" &&
+    rm -rf "$packages" &&
+    mv "${packages}.new" "$packages"
+}
+
+# install_monitor_environment PYTHON: everything that the service needs.
 install_monitor_environment() {
-  local file requirements="${SCRIPT_DIRECTORY}/neuron_monitor_requirements.txt" packages="${MONITOR_DIRECTORY}/python"
+  local file
   mkdir -p "$MONITOR_DIRECTORY"
   for file in neuron_metrics.py neuron_monitor.json "$MONITOR_UNIT"; do
     put_file "${MONITOR_DIRECTORY}/${file}" <"${SCRIPT_DIRECTORY}/${file}"
   done
-  if cmp --silent "$requirements" "${packages}/requirements.txt"; then
+  if cmp --silent "$MONITOR_REQUIREMENTS" "${MONITOR_DIRECTORY}/python/requirements.txt"; then
     return
   fi
-  rm -rf "${packages}.new"
-  if ! (retry "$PIP_SECONDS" "$1" -m pip install --quiet --no-cache-dir --disable-pip-version-check \
-    --require-hashes --upgrade --target "${packages}.new" --requirement "$requirements"); then
-    say "NO NEURON METRICS: pip did not install ${requirements}" >&2
-    return
+  if ! (install_monitor_packages "$1"); then
+    say "NO NEURON METRICS: pip did not install ${MONITOR_REQUIREMENTS}" >&2
   fi
-  cp "$requirements" "${packages}.new/requirements.txt"
-  rm -rf "$packages"
-  mv "${packages}.new" "$packages"
 }
 
 start_neuron_monitor() {

@@ -45,7 +45,7 @@ stacks=()
 if [[ "${1:-}" == head && $# -eq 3 ]]; then
   files+=(health.sh health_check.sh smoke/{all_reduce,efa,fsx,neuron_ls}.sbatch neuron_monitor.sh neuron_metrics.py
     neuron_monitor.json neuron_monitor_requirements.txt slipway-neuron-monitor.service python_environments.sh
-    job_kit.sh slipway_job.sh users.sh "${patching[@]}" head_node.sh jobs/slipway_jobs/python_packages.py)
+    baked_packages.sh job_kit.sh slipway_job.sh users.sh "${patching[@]}" head_node.sh jobs/slipway_jobs/python_packages.py)
 elif [[ "${1:-}" == login && $# -eq 3 ]]; then
   files+=(job_kit.sh "${patching[@]}" login_node.sh)
 elif [[ "${1:-}" == compute && $# -ge 5 && "$4" =~ ^[a-z0-9][a-z0-9.-]*$ ]]; then

@@ -53,12 +53,16 @@ install_training_packages() {
   printf '%s\n' "${PYTHON_PACKAGES[@]}" >"${environment}/.requirements"
 }
 
-# make_kit_environment DIRECTORY REQUIREMENTS: gives the job kit in the directory its own environment, venv, with the
-# packages of a file in it, which has checksums of all of them.
-make_kit_environment() {
+# install_kit_packages DIRECTORY REQUIREMENTS: makes the environment venv in the directory, with the packages of a file,
+# which has checksums of all of them.
+install_kit_packages() {
   "python${PYTHON_VERSION}" -m venv "$1/venv"
   retry "$PIP_SECONDS" "$1/venv/bin/python" -m pip install --quiet --no-cache-dir --disable-pip-version-check \
-    --require-hashes --only-binary :all: --requirement "$1/$2"
+    --require-hashes --only-binary :all: --requirement "$2"
+}
+
+# complete_kit DIRECTORY: turns the job kit's files with their environment into a kit that runs from anywhere.
+complete_kit() {
   # Python finds the kit without PYTHONPATH, which jobs would inherit. A path in such a file counts from its folder.
   printf '../../../..\n' >"$1/venv/lib/python${PYTHON_VERSION}/site-packages/slipway_job_kit.pth"
   # Users cannot write compiled files here.

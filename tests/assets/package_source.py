@@ -134,8 +134,16 @@ def write_apt_repository(directory: Path, suite: str, files: Sequence[Path], key
     (directory / "fingerprint").write_text(key.extract_certificate().fingerprint.upper())
 
 
-def write_wheel(index: Path, name: str, version: str, *requires: str) -> None:
-    """Put an empty package into a simple index: the server's own listing of its folder is the page that pip reads."""
+def write_wheel(index: Path, name: str, version: str, *requires: str, program: str | None = None) -> None:
+    """Put an empty package into a simple index: the server's own listing of its folder is the page that pip reads.
+
+    Args:
+        index: folder of the index.
+        name: name of the package.
+        version: its version.
+        requires: what it depends on.
+        program: a command that it brings.
+    """
     project = name.replace("-", "_")
     information = f"{project}-{version}.dist-info"
     files = {
@@ -144,6 +152,8 @@ def write_wheel(index: Path, name: str, version: str, *requires: str) -> None:
         + "".join(f"Requires-Dist: {requirement}\n" for requirement in requires),
         f"{information}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
+    if program:
+        files[f"{information}/entry_points.txt"] = f"[console_scripts]\n{program} = {project}:__name__\n"
     record = "".join(f"{path},sha256={_checksum(text)},{len(text)}\n" for path, text in files.items())
     folder = index / project.replace("_", "-").lower()
     folder.mkdir(parents=True, exist_ok=True)

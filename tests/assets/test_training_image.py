@@ -17,7 +17,7 @@ from tests.assets.sandbox import ASSETS, Outcome
 ADDRESS = "https://efa.example.com/installer.tar.gz"
 PARTS = ("system", "fabric", "neuron", "training_environment", "job_kit")
 # What the image's scripts call beside what the sandbox has.
-PROGRAMS = ("cut", "gzip", "mktemp", "tar")
+PROGRAMS = ("cut", "mktemp")
 # Accounts are lines of $STATE/passwd.
 ACCOUNTS = {
     "getent": 'grep "^[a-z]*:x:$2:" "$STATE/passwd"',

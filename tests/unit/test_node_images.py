@@ -11,7 +11,9 @@ import yaml
 
 from neuron_constructs.cluster.image_build import ImageBuild, bake_script, image_configuration, image_id
 from slipway.review.judge.assembly import read_assembly
-from tests.assembly import Assembly
+from tests.assembly import Assembly, synthesize
+from tests.config.files import changed, load
+from tests.review.judge.update_cases import BASE
 
 CLUSTER_ASSETS = Path(__file__).parents[2] / "assets" / "cluster"
 
@@ -74,7 +76,7 @@ def test_the_build_keeps_to_the_environments_rules() -> None:
     configuration = image_configuration(BUILD)
     build = configuration["Build"]
 
-    assert configuration["Image"]["RootVolume"] == {"Encrypted": True}
+    assert configuration["Image"]["RootVolume"] == {"Size": 82, "Encrypted": True}
     assert build["Imds"] == {"ImdsSupport": "v2.0"}
     assert build["UpdateOsPackages"] == {"Enabled": False}
     assert build["ParentImage"].endswith(":imagebuilder:us-west-2:aws:image/ubuntu-server-24-lts-x86/x.x.x")
@@ -97,11 +99,29 @@ def test_an_image_id_has_the_characters_that_parallelcluster_takes(training_stac
 
 def test_the_script_carries_all_that_it_needs(tmp_path: Path) -> None:
     script = tmp_path / "bake.sh"
-    script.write_text(bake_script(CLUSTER_ASSETS, "native-2.33", "ubuntu2404"), "utf-8")
-    sourced = set(re.findall(r"for part in (.*?);", script.read_text("utf-8"))[-1].split())
+    script.write_text(bake_script(CLUSTER_ASSETS, ("native-2.33",), "ubuntu2404"), "utf-8")
+    sourced = set(re.findall(r"for part in ([^;]*);", script.read_text("utf-8"))[-1].replace("\\", "").split())
 
     assert script.read_text("utf-8").startswith("#!/usr/bin/env bash\n")
     assert subprocess.run(["bash", "-n", script], capture_output=True, check=False).stderr == b""
     carried = set(re.findall(r'cat >"\$\{directory\}/(.*?)\.sh"', script.read_text("utf-8")))
     programs = {"bake_image", "security_updates"}
     assert sourced <= carried == {*sourced, *programs, "training_stacks/native-2.33"}
+
+
+def test_the_script_carries_the_pins_of_all_training_stacks_and_the_job_kits_only_where_one_has_it() -> None:
+    both = bake_script(CLUSTER_ASSETS, ("seed-2.20", "xla-2.28.1"), "ubuntu2204")
+    alone = bake_script(CLUSTER_ASSETS, ("seed-2.20",), "ubuntu2204")
+
+    assert both.endswith('/bake_image.sh" seed-2.20 xla-2.28.1\n')
+    assert "/training_stacks/xla-2.28.1.sh" in both
+    marks = [script.count("\nEND OF jobs/requirements.txt\n") for script in (both, alone)]
+    assert marks == [1, 0]
+
+
+def test_each_image_of_a_cluster_can_be_its_head_nodes(tmp_path: Path) -> None:
+    environment = load(tmp_path, changed(BASE, {"training.queues.1.training_stack": "seed-2.20"}))
+    assembly = synthesize(environment, tmp_path / "assembly")
+    for stacks in (("xla-2.28.1", "seed-2.20"), ("seed-2.20", "xla-2.28.1")):
+        (script,) = assembly.directory.rglob(f"images/bake_{stacks[0]}.sh")
+        assert script.read_text("utf-8").endswith(f'/bake_image.sh" {" ".join(stacks)}\n')

@@ -6,7 +6,8 @@ install_kit() {
   local kit="${ROOT}/opt/slipway/jobs"
   mkdir -p "$kit" "${ROOT}/usr/local/bin"
   cp -R "${IMAGE_DIRECTORY}/../../jobs/." "$kit"
-  make_kit_environment "$kit" requirements-kubernetes.txt
+  install_kit_packages "$kit" "${kit}/requirements-kubernetes.txt"
+  complete_kit "$kit"
   cp "${IMAGE_DIRECTORY}/slipway_job.sh" "${ROOT}/usr/local/bin/slipway-job"
   chmod 0755 "${ROOT}/usr/local/bin/slipway-job"
 }

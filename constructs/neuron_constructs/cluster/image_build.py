@@ -1,13 +1,13 @@
 """What `pcluster build-image` makes a node image from: its configuration and the script that bakes it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import aws_cdk as cdk
 
-from neuron_constructs.cluster.node_scripts import lock_file, neuron_lock
+from neuron_constructs.cluster.node_scripts import lock_file, neuron_lock, python_lock
 from slipway import facts
 
 _BAKED_FILES = (
@@ -16,13 +16,25 @@ _BAKED_FILES = (
     "training_stack.sh",
     "neuron_packages.sh",
     "baked_image.sh",
+    "python_environments.sh",
+    "neuron_monitor.sh",
+    "neuron_monitor_requirements.txt",
+    "baked_packages.sh",
     "patching.sh",
     "security_updates.sh",
     "bake_image.sh",
 )
 """The node scripts that the image is baked with; the last one runs."""
 
+_INSTALLER = "jobs/slipway_jobs/python_packages.py"
+_KIT_REQUIREMENTS = "jobs/requirements.txt"
+
 _BAKING_DIRECTORY = "/opt/slipway/image"
+
+_ROOT_VOLUME_GIB = 82
+"""ParallelCluster's own image has 45 GiB, to which `pcluster build-image` adds 37 where no size is given; from Ubuntu's
+image, of 8 GiB, the same sum would leave too little for the Python packages (aws-parallelcluster 3.16.1,
+pcluster/constants.py, EBS_ROOT_VOLUME_SIZE_DEFAULT; pcluster/imagebuilder_utils.py, PCLUSTER_RESERVED_VOLUME_SIZE)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +87,7 @@ def image_configuration(build: ImageBuild) -> dict[str, Any]:
     configuration: dict[str, Any] = {
         "Region": build.region,
         "Image": {
-            "RootVolume": {"Encrypted": True},
+            "RootVolume": {"Size": _ROOT_VOLUME_GIB, "Encrypted": True},
             "Tags": [*tags, {"Key": "slipway:training-stack", "Value": build.training_stack}],
         },
         "Build": {
@@ -100,36 +112,47 @@ def _parent_image(build: ImageBuild) -> str:
     return f"arn:{cdk.Aws.PARTITION}:imagebuilder:{build.region}:aws:image/{name}/x.x.x"
 
 
-def bake_script(directory: Path, training_stack: str, operating_system: str) -> str:
-    """Render the script that bakes a training stack into the image it runs on.
+def bake_script(directory: Path, training_stacks: Sequence[str], operating_system: str) -> str:
+    """Render the script that bakes a training stack into the image it runs on, with what a head node would fetch.
 
     Image Builder hands a script no arguments and the build may read this one object alone, so it carries the node
-    scripts and the lock in itself.
+    scripts, the locks and the job kit's requirements in itself.
 
     Args:
-        directory: folder of the node scripts, `assets/cluster`.
-        training_stack: name of the training stack.
+        directory: folder of the node scripts, `assets/cluster`; the job kit is beside it.
+        training_stacks: the cluster's training stacks. What compute nodes install is baked of the first; the Python
+            packages of all are stored, so that the image can be the head node's.
         operating_system: ParallelCluster's name of the nodes' operating system.
 
     Raises:
-        slipway.facts.UnknownFact: there is no row for the training stack or the operating system.
+        slipway.facts.UnknownFact: there is no row for a training stack or the operating system.
     """
     files = {name: (directory / name).read_text("utf-8") for name in _BAKED_FILES}
-    files[lock_file(training_stack)] = neuron_lock(training_stack, operating_system)
+    files |= dict(_training_stack_files(directory, training_stacks, operating_system))
+    kit = [_KIT_REQUIREMENTS] if any(facts.training_stack(stack).job_kit for stack in training_stacks) else []
+    files |= {name: (directory.parent / name).read_text("utf-8") for name in (_INSTALLER, *kit)}
     return "\n".join(
         (
             "#!/usr/bin/env bash",
-            f"# Bakes the training stack {training_stack} into an image of {operating_system}; generated from",
+            f"# Bakes the training stack {training_stacks[0]} into an image of {operating_system}; generated from",
             "# assets/cluster at synth, run as root by `pcluster build-image`.",
             "set -euo pipefail",
             f'directory="${{ROOT:-}}{_BAKING_DIRECTORY}"',
-            'mkdir -p "${directory}/training_stacks"',
             *_here_documents(files),
-            f'exec bash "${{directory}}/{_BAKED_FILES[-1]}" {training_stack}\n',
+            f'exec bash "${{directory}}/{_BAKED_FILES[-1]}" {" ".join(training_stacks)}\n',
         )
     )
 
 
+def _training_stack_files(directory: Path, stacks: Sequence[str], operating_system: str) -> Iterator[tuple[str, str]]:
+    for stack in stacks:
+        yield lock_file(stack), neuron_lock(stack, operating_system)
+        if lock := python_lock(stack, operating_system):
+            yield lock, (directory / lock).read_text("utf-8")
+
+
 def _here_documents(files: Mapping[str, str]) -> Iterator[str]:
+    for folder in sorted({str(PurePosixPath(name).parent) for name in files}):
+        yield f'mkdir -p "${{directory}}/{folder}"'
     for name, content in files.items():
         yield f"cat >\"${{directory}}/{name}\" <<'END OF {name}'\n{content}END OF {name}"

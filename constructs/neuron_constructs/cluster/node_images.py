@@ -1,4 +1,4 @@
-"""Optional images of compute nodes with their packages baked in: all that an image build needs, ready in a bucket."""
+"""Optional images of nodes with their packages baked in: all that an image build needs, ready in a bucket."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class NodeImagesProps:
     """Properties of `NodeImages`."""
 
     directory: Path
-    """Folder of the node scripts, `assets/cluster`."""
+    """Folder of the node scripts, `assets/cluster`; the job kit is beside it."""
 
     deployment: s3_deployment.BucketDeployment
     """What copies the node scripts; it copies the files of the image builds too."""
@@ -100,7 +100,8 @@ class NodeImages(Construct):
                 tags=props.tags,
             )
         )
-        rendered = bake_script(props.directory, stack, props.operating_system)
+        others = (other for other in props.training_stacks if other != stack)
+        rendered = bake_script(props.directory, (stack, *others), props.operating_system)
         props.deployment.add_source(s3_deployment.Source.data(script, rendered))
         props.deployment.add_source(s3_deployment.Source.yaml_data(f"{_FOLDER}/{self._id(stack)}.yaml", configuration))
 

@@ -178,7 +178,7 @@ def neuron_lock(stack: str, operating_system: str) -> str:
             f"{name}=={version}" for name, version in sorted({**pins.python_packages, **pins.job_packages}.items())
         ),
         "PYTHON_SOURCES": _array(f"{pattern}={address}" for pattern, address in pins.python_sources.items()),
-        "PYTHON_LOCK": _python_lock(stack, system.python_version),
+        "PYTHON_LOCK": python_lock(stack, operating_system),
     }
     return _lines(assignments)
 
@@ -187,9 +187,13 @@ def _lines(assignments: Mapping[str, str]) -> str:
     return "".join(f"{key}={value}\n" for key, value in assignments.items())
 
 
-def _python_lock(stack: str, python_version: str) -> str:
-    """Return the lock of a stack's Python packages below the scripts' folder (`make training-lock`), or nothing."""
-    name = f"python_locks/{stack}-python{python_version}.txt"
+def python_lock(stack: str, operating_system: str) -> str:
+    """Return the lock of a stack's Python packages below the scripts' folder (`make training-lock`), or nothing.
+
+    Raises:
+        slipway.facts.UnknownFact: there is no row for the operating system.
+    """
+    name = f"python_locks/{stack}-python{facts.operating_system(operating_system).python_version}.txt"
     return name if (_SCRIPTS / name).is_file() else ""
 
 
