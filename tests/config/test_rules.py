@@ -12,7 +12,7 @@ from tests.config.rule_cases_endpoint import AUTHENTICATION, ENDPOINT_CASES
 from tests.config.rule_cases_existing import EXISTING
 from tests.config.rule_cases_inference import INFERENCE, ROUTES
 from tests.config.rule_cases_kubernetes import KUBERNETES, NODE_GROUPS
-from tests.config.rule_cases_network import EXISTING_NETWORK
+from tests.config.rule_cases_network import EXISTING_NETWORK, ISOLATED_NETWORK
 from tests.config.rule_cases_operations import OPERATIONS
 from tests.config.rule_cases_scaling import SCALING
 from tests.config.rule_cases_stacks import TRAINING_STACKS
@@ -27,6 +27,7 @@ CASES = [
     *REGION,
     *NETWORK,
     *EXISTING_NETWORK,
+    *ISOLATED_NETWORK,
     *STORAGE,
     *EXISTING,
     *CLUSTER_CASES,
