@@ -153,6 +153,10 @@ def image_of_the_last_release(draft: Draft) -> None:
     draft.queue("trn1")["Image"] = {"CustomAmi": "ami-0fedcba9876543210"}
 
 
+def head_node_of_the_last_release(draft: Draft) -> None:
+    draft.configuration["HeadNode"]["Image"] = {"CustomAmi": "ami-0fedcba9876543210"}
+
+
 def image_of_another_system(draft: Draft) -> None:
     draft.configuration["Image"]["Os"] = "ubuntu2404"
     draft.queue("trn1")["Image"] = {"CustomAmi": BAKED_IMAGE}
@@ -182,6 +186,7 @@ def no_cluster(draft: Draft) -> None:
 
 
 def baked_image(draft: Draft) -> None:
+    draft.configuration["HeadNode"]["Image"] = {"CustomAmi": BAKED_IMAGE}
     draft.queue("trn1")["Image"] = {"CustomAmi": BAKED_IMAGE}
 
 
@@ -206,6 +211,7 @@ DEFECTS = [
     Defect("absent attribute", public_address_of_private_head_node, "unknown attributes", "headNode.publicIpAddress"),
     Defect("broken reference", broken_reference, "references", "there is no resource Nothing"),
     Defect("image of the last release", image_of_the_last_release, "CustomAmiTagValidator", "with pcluster 3.15.1"),
+    Defect("head node of the last release", head_node_of_the_last_release, "CustomAmiTagValidator", "pcluster 3.15.1"),
     Defect("image of another system", image_of_another_system, "AmiOsCompatibleValidator", "is not compatible with"),
     Defect("unknown image", unknown_image, "create-cluster", "ami-11111111111111111"),
     Defect("no cluster", no_cluster, "references", "exactly one Custom::PclusterCluster, it has 0"),
