@@ -6,6 +6,7 @@ from typing import Any
 
 from slipway.config.problems import Finding, Path
 
+_PASSWORD_IN_ADDRESS = "a password in an address"
 _FORMS = {
     "a Hugging Face token": r"hf_[A-Za-z0-9]{20,}",
     "an AWS access key id": r"(?:AKIA|ASIA)[A-Z0-9]{16}",
@@ -14,10 +15,14 @@ _FORMS = {
     "a Slack token": r"xox[abeprs]-[A-Za-z0-9-]{10,}",
     "a JSON Web Token": r"eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*",
     "a private key": r"-----BEGIN [A-Z ]*PRIVATE KEY-----",
-    "a password in an address": r"://[^/\s:@]*:[^/\s@]+@",
+    _PASSWORD_IN_ADDRESS: r"://[^/\s:@]*:[^/\s@]+@",
 }
 _ANY = re.compile("|".join(f"({pattern})" for pattern in _FORMS.values()))
 _FIX = "Put it into AWS Secrets Manager, write the secret's ARN here, and revoke it if the file was ever committed."
+_FIX_OF_ADDRESS = (
+    "Write the address without user and password: templates and user data would show them. Change the password if the "
+    "file was ever committed."
+)
 
 
 def credential_findings(value: Any, path: Path = ()) -> Iterator[Finding]:
@@ -30,4 +35,5 @@ def credential_findings(value: Any, path: Path = ()) -> Iterator[Finding]:
             yield from credential_findings(item, (*path, index))
     elif isinstance(value, str) and (match := _ANY.search(value)):
         kind = list(_FORMS)[(match.lastindex or 1) - 1]
-        yield Finding(path, f"the value looks like {kind}", _FIX, "credentials")
+        fix = _FIX_OF_ADDRESS if kind == _PASSWORD_IN_ADDRESS else _FIX
+        yield Finding(path, f"the value looks like {kind}", fix, "credentials")

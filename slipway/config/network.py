@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from slipway.config.section import AvailabilityZoneId, Cidr, Form, Section
+from slipway.config.section import HOST_NAME_PATTERN, AvailabilityZoneId, Cidr, Form, Section
 from slipway.config.storage import BucketName
 
 SubnetId = Annotated[str, Form("subnet-([0-9a-f]{8}|[0-9a-f]{17})", "the id of a subnet", "subnet-0123456789abcdef0")]
@@ -45,6 +45,39 @@ class S3Endpoint(Section):
     Left out: all."""
 
 
+_ADDRESS_PATTERN = r"([0-9]{1,3}\.){3}[0-9]{1,3}"
+
+
+class Proxy(Section):
+    """An HTTP proxy for what is outside of the VPC. Instance metadata, the VPC and S3 never go through it."""
+
+    # User name and password fit the pattern so that a rule can say why they are refused.
+    url: Annotated[
+        str,
+        Form(
+            rf"http://([^\s/@]*@)?({HOST_NAME_PATTERN}|{_ADDRESS_PATTERN}):[0-9]{{1,5}}",
+            "http://HOST:PORT without a path, where HOST is a DNS name in lower case or an IPv4 address",
+            "http://proxy.example.internal:3128",
+        ),
+    ]
+    """Its address, without user and password. A change of it makes a new Slurm cluster."""
+
+    bypass: tuple[
+        Annotated[
+            str,
+            Form(
+                rf"\.?([a-z0-9]([a-z0-9-]{{0,61}}[a-z0-9])?\.)*[a-z]([a-z0-9-]{{0,61}}[a-z0-9])?"
+                rf"|{_ADDRESS_PATTERN}(/[0-9]{{1,2}})?",
+                "a DNS name in lower case, a domain with a dot in front, an IPv4 address or range",
+                ".example.internal",
+            ),
+        ],
+        ...,
+    ] = ()
+    """What is reached without it, beside what Slipway adds: names, domains such as `.example.internal`, addresses,
+    ranges. Programs in Python do not know ranges."""
+
+
 class Network(Section):
     """One VPC. Nodes and tasks live in private subnets; public ones hold only NAT gateways and a public endpoint."""
 
@@ -76,10 +109,13 @@ class Network(Section):
     nat_gateways: Annotated[int, Field(ge=1, le=4)] = 1
     """How many NAT gateways. One is the cheapest; one per zone survives the loss of a zone."""
 
+    proxy: Proxy | None = None
+    """An HTTP proxy that nodes and hosts use; leave out where they reach the internet without one."""
+
     @property
     def reaches_internet(self) -> bool:
-        """Whether machines in private subnets reach the internet."""
-        return not self.isolated
+        """Whether machines in private subnets reach the internet, if only through the proxy."""
+        return not self.isolated or self.proxy is not None
 
 
 def vpc_cidr(network: Network) -> str:

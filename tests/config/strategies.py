@@ -19,6 +19,10 @@ _TAG_TEXT = (
     st.text("abcXYZ019_.:/=+@-", max_size=30).map(lambda text: f"t-{text}").filter(lambda text: "://" not in text)
 )
 
+_PROXIES = st.fixed_dictionaries(
+    {"url": st.sampled_from(["http://proxy.example.internal:3128", "http://10.0.0.9:443"])},
+    optional={"bypass": st.lists(st.sampled_from([".example.internal", "registry", "10.0.0.0/8", "192.0.2.1"]))},
+)
 _TAGS = st.lists(st.tuples(_TAG_TEXT, _TAG_TEXT), max_size=5, unique_by=lambda tag: tag[0].lower()).map(dict)
 
 
@@ -56,6 +60,8 @@ def environments(draw: st.DrawFn) -> Values:
     values = draw(with_some(optional, values))
     if kubernetes is not None:
         values = draw(_with_cluster(values, kubernetes))
+    elif draw(st.booleans()):
+        network["proxy"] = draw(_PROXIES)
     return values if inference is None else {**values, "inference": inference}
 
 

@@ -142,6 +142,7 @@ def test_credentials_are_never_repeated(tmp_path: Path) -> None:
         {"tags": {"token": token}},
         {IMAGE: [token]},
         {"tags": token},
+        {"network.proxy": {"url": f"http://user:{token}@proxy.example.internal:3128"}},
     ):
         problems = problems_of(write(tmp_path, changed(MINIMAL, changes)))
         assert "credentials" in {problem.rule for problem in problems}

@@ -14,6 +14,7 @@ from tests.config.rule_cases_inference import INFERENCE, ROUTES
 from tests.config.rule_cases_kubernetes import KUBERNETES, NODE_GROUPS
 from tests.config.rule_cases_network import EXISTING_NETWORK, ISOLATED_NETWORK
 from tests.config.rule_cases_operations import OPERATIONS
+from tests.config.rule_cases_proxy import PROXY
 from tests.config.rule_cases_scaling import SCALING
 from tests.config.rule_cases_stacks import TRAINING_STACKS
 from tests.config.rule_cases_training import CAPACITY, CLUSTER, NODES
@@ -28,6 +29,7 @@ CASES = [
     *NETWORK,
     *EXISTING_NETWORK,
     *ISOLATED_NETWORK,
+    *PROXY,
     *STORAGE,
     *EXISTING,
     *CLUSTER_CASES,
