@@ -12,7 +12,7 @@ umask 022
 SCRIPT_DIRECTORY="$(dirname "${BASH_SOURCE[0]}")"
 readonly SCRIPT_DIRECTORY
 readonly METADATA_SERVICE="http://169.254.169.254/latest"
-for part in steps operating_system training_stack storage_checks neuron_packages baked_image neuron_checks \
+for part in steps proxy operating_system training_stack storage_checks neuron_packages baked_image neuron_checks \
   neuron_monitor; do
   # shellcheck source=/dev/null
   source "${SCRIPT_DIRECTORY}/${part}.sh"
@@ -145,6 +145,7 @@ set_up_neuron_node() {
 }
 
 readonly STACK="$1"
+step "use the proxy" use_proxy
 step "read the expectations" read_expectations "$@"
 if [[ "$STACK" == none ]]; then
   set_up_node_without_accelerator

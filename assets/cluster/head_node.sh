@@ -7,7 +7,7 @@ umask 022
 
 SCRIPT_DIRECTORY="$(dirname "${BASH_SOURCE[0]}")"
 readonly SCRIPT_DIRECTORY
-for part in steps operating_system training_stack python_environments storage_checks health neuron_monitor \
+for part in steps proxy operating_system training_stack python_environments storage_checks health neuron_monitor \
   baked_packages job_kit patching training_stacks; do
   # shellcheck source=/dev/null
   source "${SCRIPT_DIRECTORY}/${part}.sh"
@@ -31,6 +31,7 @@ install_users() {
   bash "${ROOT}/opt/slurm/etc/slipway/users.sh" --homes
 }
 
+step "use the proxy" use_proxy
 step "check /apps" check_apps
 step "read whether there is a job kit" check_job_kit_key
 for stack in "${TRAINING_STACKS[@]}"; do

@@ -6,11 +6,12 @@ umask 022
 
 SCRIPT_DIRECTORY="$(dirname "${BASH_SOURCE[0]}")"
 readonly SCRIPT_DIRECTORY
-for part in steps operating_system training_stack storage_checks job_kit patching training_stacks; do
+for part in steps proxy operating_system training_stack storage_checks job_kit patching training_stacks; do
   # shellcheck source=/dev/null
   source "${SCRIPT_DIRECTORY}/${part}.sh"
 done
 
+step "use the proxy" use_proxy
 step "read whether there is a job kit" check_job_kit_key
 step "check the operating system" check_operating_system
 step "stop unattended upgrades" stop_unattended_upgrades

@@ -39,7 +39,7 @@ fetch() {
   done
 }
 
-files=(training_stacks.sh steps.sh operating_system.sh training_stack.sh storage_checks.sh)
+files=(training_stacks.sh steps.sh proxy.sh operating_system.sh training_stack.sh storage_checks.sh)
 patching=(patching.sh security_updates.sh slipway-security-updates.{service,timer})
 stacks=()
 if [[ "${1:-}" == head && $# -eq 3 ]]; then
@@ -65,6 +65,11 @@ if [[ -z "$AWS_DEFAULT_REGION" ]]; then
   abort "read the Region" "/etc/parallelcluster/cfnconfig has no cfn_region"
 fi
 export AWS_DEFAULT_REGION
+# Where there is a proxy, ParallelCluster's list of what bypasses it lacks S3, to which the VPC has an endpoint.
+if [[ -n "${no_proxy:-}" ]]; then
+  export no_proxy="${no_proxy},.s3.${AWS_DEFAULT_REGION}.amazonaws.com"
+  export NO_PROXY="$no_proxy"
+fi
 # The head node fetches the job kit itself, file by file as its list says.
 export JOB_KIT_ADDRESS="s3://${BUCKET}/${PREFIX}/jobs"
 
@@ -72,6 +77,7 @@ mkdir -p "${SCRIPT_DIRECTORY}"/{jobs/slipway_jobs,python_locks,smoke,training_st
 fetch "${files[@]}"
 # shellcheck source=/dev/null
 source "${SCRIPT_DIRECTORY}/training_stacks.sh"
+export PROXY_URL="${PROXY_URL:-}" PROXY_BYPASS="${PROXY_BYPASS:-}"
 if [[ "$ROLE" == head ]]; then
   stacks=("${TRAINING_STACKS[@]}")
 fi

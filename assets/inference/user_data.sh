@@ -34,6 +34,29 @@ keep_agent_out() {
   systemctl daemon-reload
 }
 
+# use_proxy: for user data, the services of the host, and those that reach AWS and registries. Docker and the ECS agent
+# start after user data; the agent of Systems Manager runs already.
+use_proxy() {
+  local file="${ROOT}/etc/slipway/proxy.conf" unit variable
+  if [[ -z "${SLIPWAY_PROXY:-}" ]]; then
+    return
+  fi
+  mkdir -p "${file%/*}"
+  for variable in {http,https}_proxy="$SLIPWAY_PROXY" {HTTP,HTTPS}_PROXY="$SLIPWAY_PROXY" \
+    {no_proxy,NO_PROXY}="$SLIPWAY_PROXY_BYPASS"; do
+    printf '%s\n' "$variable" >>"${file}.new"
+    export "${variable?}"
+  done
+  mv "${file}.new" "$file"
+  for unit in amazon-ssm-agent docker ecs; do
+    mkdir -p "${ROOT}/etc/systemd/system/${unit}.service.d"
+    printf '[Service]\nEnvironmentFile=/etc/slipway/proxy.conf\n' \
+      >"${ROOT}/etc/systemd/system/${unit}.service.d/slipway-proxy.conf"
+  done
+  systemctl daemon-reload
+  timeout 120 systemctl try-restart amazon-ssm-agent.service || say "WARNING: no sessions: its agent did not restart" >&2
+}
+
 # attempt COMMAND...: tries an external command several times, each time bounded.
 attempt() {
   local count
@@ -60,6 +83,7 @@ fetch_scripts() {
 }
 
 keep_agent_out
+use_proxy
 fetch_scripts
 if ! timeout --kill-after=60 "$SLIPWAY_SETUP_SECONDS" bash "${HOST_DIRECTORY}/host_setup.sh" 2>&1 | tee -a "$HOST_LOG"; then
   bash "${HOST_DIRECTORY}/host_failed.sh" "$SLIPWAY_HOLD_SECONDS" 2>&1 | tee -a "$HOST_LOG"

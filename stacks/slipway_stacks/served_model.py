@@ -31,6 +31,7 @@ from slipway import facts
 from slipway.config import inference as spec
 from slipway.config.environment import Environment
 from slipway_stacks.settings.lifetimes import log_retention
+from slipway_stacks.settings.proxy import proxy_settings
 from slipway_stacks.settings.served_model import host_zones, model_source, rolled_out_service, scales
 from slipway_stacks.storage import StorageStack
 
@@ -253,6 +254,7 @@ class ServedModel(Construct):
                 if around.proxy_copy and (wanted.mirror_image or not around.environment.network.reaches_internet)
                 else ecs.ContainerImage.from_registry(facts.cluster_image("engine-proxy").image),
                 log_retention=log_retention(around.environment),
+                http_proxy=proxy_settings(around.environment),
             ),
         )
 

@@ -37,6 +37,7 @@ from slipway_stacks.environment_stack import EnvironmentStack
 from slipway_stacks.settings.cluster import cluster_settings
 from slipway_stacks.settings.job_environment import slurm_job_environment
 from slipway_stacks.settings.lifetimes import log_retention
+from slipway_stacks.settings.proxy import proxy_settings
 from slipway_stacks.storage import StorageStack
 
 CLUSTER_ASSETS = ASSETS / "cluster"
@@ -67,6 +68,7 @@ class TrainingStack(EnvironmentStack):
         super().__init__(scope, "training", environment, description="Slipway: Slurm cluster of Trainium nodes")
         self._environment = environment
         self._training = training
+        proxy = proxy_settings(environment)
         script_bucket = PrivateBucket(
             self,
             "Scripts",
@@ -91,6 +93,7 @@ class TrainingStack(EnvironmentStack):
                 parallelcluster_version=training.parallelcluster_version,
                 job_kit=job_kit_sources(ASSETS, slurm_job_environment(environment, training, storage)),
                 log_retention=log_retention(environment),
+                proxy=proxy,
             ),
         )
         self._user_sessions = (
@@ -106,6 +109,7 @@ class TrainingStack(EnvironmentStack):
             policy_arns=self._node_policies(storage.node_policy.arn, script_policy.arn),
             script_bucket=script_bucket.bucket_name,
             script_prefix=SCRIPT_PREFIX,
+            proxy_url=proxy.url if proxy else None,
         )
         self.cluster = Cluster(
             self,

@@ -262,6 +262,11 @@ class ClusterNode(Sandbox):
             encoding="utf-8",
         )
 
+    def set_proxy(self, url: str, bypass: str) -> None:
+        """Say that the cluster's nodes have a proxy."""
+        with (self.bucket / "training_stacks.sh").open("a", encoding="utf-8") as file:
+            file.write(f"PROXY_URL={url}\nPROXY_BYPASS={bypass}\n")
+
     def set_job_kit(self, files: Mapping[str, str], environment: str = JOB_ENVIRONMENT) -> str:
         """Make these the job kit in the bucket, as the deployment does; return the name of its directory on /apps."""
         kit = self.bucket / "jobs"

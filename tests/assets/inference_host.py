@@ -10,6 +10,7 @@ import zipfile
 from functools import cache
 from pathlib import Path
 
+from neuron_constructs.proxy import Proxy
 from slipway import facts
 from tests.assets.sandbox import ASSETS, Outcome, Sandbox
 from tests.inference_hosts import SOURCES, hosts
@@ -93,7 +94,9 @@ PRIVATE_IMAGE = "111122223333.dkr.ecr.us-west-2.amazonaws.com/engines/tgi:3.3.5-
 
 
 @cache
-def user_data(source: str, published: bool, warm_pool_count: int, runtime: str | None = RUNTIME) -> str:
+def user_data(
+    source: str, published: bool, warm_pool_count: int, runtime: str | None = RUNTIME, proxy: Proxy | None = None
+) -> str:
     """Return the user data that the construct renders."""
     found = hosts(
         source=SOURCES[source],
@@ -101,6 +104,7 @@ def user_data(source: str, published: bool, warm_pool_count: int, runtime: str |
         warm_pool_count=warm_pool_count,
         model_files=facts.inference_engine("tgi").model_files,
         neuron_runtime=runtime,
+        proxy=proxy,
     )
     return found.user_data
 
@@ -108,10 +112,18 @@ def user_data(source: str, published: bool, warm_pool_count: int, runtime: str |
 class InferenceHost(Sandbox):
     """An inf2.xlarge of an Auto Scaling group, and the bucket with a model."""
 
-    def __init__(self, directory: Path, source: str = "mountpoint", *, published: bool = False, warm: int = 0) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        source: str = "mountpoint",
+        *,
+        published: bool = False,
+        warm: int = 0,
+        proxy: Proxy | None = None,
+    ) -> None:
         super().__init__(directory)
         self.source = source
-        self._user_data = user_data(source, published, warm)
+        self._user_data = user_data(source, published, warm, proxy=proxy)
         for name in ("cut", "disown", "head", "ls", "mktemp", "sort", "tail", "tee"):
             if program := shutil.which(name):
                 (self.programs / name).symlink_to(program)

@@ -96,6 +96,13 @@ configure_agent() {
   set_ecs_option ECS_ENABLE_TASK_IAM_ROLE true
   set_ecs_option ECS_WARM_POOLS_CHECK "$SLIPWAY_WARM_POOL"
   set_ecs_option ECS_CLUSTER "$SLIPWAY_ECS_CLUSTER"
+  if [[ -n "${HTTPS_PROXY:-}" ]]; then
+    # The agent's container gets every line of the file, and reaches Docker through a proxy where it is not told not to
+    # (Amazon ECS developer guide, using an HTTP proxy for Linux container instances).
+    set_ecs_option HTTP_PROXY "$HTTPS_PROXY"
+    set_ecs_option HTTPS_PROXY "$HTTPS_PROXY"
+    set_ecs_option NO_PROXY "${NO_PROXY},/var/run/docker.sock"
+  fi
 }
 
 step "check the variables" check_variables

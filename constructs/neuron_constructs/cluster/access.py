@@ -70,7 +70,11 @@ def login_nodes_configuration(pool: LoginNodes, ssh: Ssh | None, access: NodeAcc
                 "InstanceType": pool.instance_type,
                 "Count": pool.count,
                 "GracetimePeriod": pool.gracetime_period_minutes,
-                "Networking": {"SubnetIds": [access.subnet_id], **access.additional_security_groups()},
+                "Networking": {
+                    "SubnetIds": [access.subnet_id],
+                    **access.additional_security_groups(),
+                    **access.proxy(),
+                },
                 # The key pair is the head node's: ParallelCluster 3.15 removed KeyName from login nodes.
                 "Ssh": {"AllowedIps": allowed_cidr(ssh)},
                 "CustomActions": {"OnNodeConfigured": access.node_set_up("login")},

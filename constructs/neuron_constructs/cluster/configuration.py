@@ -155,6 +155,7 @@ def _head_node(props: ClusterConfigurationProps) -> dict[str, Any]:
             "SubnetId": props.access.subnet_id,
             "ElasticIp": False,
             **props.access.additional_security_groups(*accounting),
+            **props.access.proxy(),
         },
         "Ssh": head_node_ssh(props.ssh),
         "LocalStorage": {

@@ -31,6 +31,9 @@ class NodeAccess:
     script_prefix: str
     """Key prefix of the scripts, without slashes at its ends."""
 
+    proxy_url: str | None = None
+    """Address of the HTTP proxy that nodes use."""
+
     def additional_security_groups(self, *more: str) -> dict[str, Any]:
         """Return the part of a node's `Networking` that lets it mount the file systems.
 
@@ -38,6 +41,14 @@ class NodeAccess:
             more: further groups of this node.
         """
         return {"AdditionalSecurityGroups": [*self.client_security_group_ids, *more]}
+
+    def proxy(self) -> dict[str, Any]:
+        """Return the part of a node's `Networking` with the proxy, if there is one.
+
+        ParallelCluster gives it to package managers, login shells and its own programs (resources/*/user_data.sh of
+        aws-parallelcluster 3.16.1), and has no field for what bypasses it: `proxy.sh` of the set-up scripts adds that.
+        """
+        return {"Proxy": {"HttpProxyAddress": self.proxy_url}} if self.proxy_url else {}
 
     def node_set_up(self, role: NodeRole, *arguments: str) -> dict[str, Any]:
         """Return a custom action that sets up a node of this role.

@@ -15,11 +15,12 @@ from neuron_constructs.acknowledgements import acknowledge
 from neuron_constructs.bucket_access import acknowledge_objects
 from neuron_constructs.log_groups import stack_log_group
 from neuron_constructs.provided_functions import accept_provided_function
+from neuron_constructs.proxy import Proxy
 from slipway import facts
 from slipway.bundle import ASSETS
 
 CLUSTER_FILE = "training_stacks.sh"
-"""Name of the generated file with what is the same on all nodes: the training stacks and the time for the set-up."""
+"""Name of the generated file with what is the same on all nodes: training stacks, time for the set-up, proxy."""
 
 _SCRIPTS = ASSETS / "cluster"
 _COPYING_FUNCTION = "Custom::CDKBucketDeployment8693BB64968944B69AAFB0CC9EB8756C"
@@ -65,6 +66,9 @@ class NodeScriptsProps:
     log_retention: logs.RetentionDays
     """How long the copying function's log is kept."""
 
+    proxy: Proxy | None = None
+    """HTTP proxy of the nodes."""
+
 
 class NodeScripts(Construct):
     """Copies scripts and version lock to `s3://<bucket>/<prefix>/`.
@@ -85,7 +89,8 @@ class NodeScripts(Construct):
             sources=[
                 s3_deployment.Source.asset(str(props.directory), exclude=["*.md", "__pycache__"]),
                 s3_deployment.Source.data(
-                    CLUSTER_FILE, cluster_file(props.training_stacks, props.parallelcluster_version, props.users)
+                    CLUSTER_FILE,
+                    cluster_file(props.training_stacks, props.parallelcluster_version, props.users, props.proxy),
                 ),
                 *(
                     s3_deployment.Source.data(lock_file(stack), neuron_lock(stack, props.operating_system))
@@ -133,12 +138,15 @@ def lock_file(stack: str) -> str:
     return f"training_stacks/{stack}.sh"
 
 
-def cluster_file(stacks: tuple[str, ...], parallelcluster_version: str, users: Mapping[str, int]) -> str:
+def cluster_file(
+    stacks: tuple[str, ...], parallelcluster_version: str, users: Mapping[str, int], proxy: Proxy | None = None
+) -> str:
     """Render what is the same on all nodes as Bash assignments.
 
     `TRAINING_STACKS` are those that the head node prepares, the first is the default. `JOB_KIT` is `yes` where the job
     kit runs with one of them. `USERS` are names with user ids, as `alice:70001`. `NODE_SETUP_SECONDS` is how long a
     node's whole set-up may take: a slow package source must end in a message before ParallelCluster ends the node.
+    `PROXY_URL` and `PROXY_BYPASS` are the proxy and the value of NO_PROXY, where there is a proxy.
 
     Raises:
         slipway.facts.UnknownFact: there is no row for the ParallelCluster release.
@@ -151,6 +159,8 @@ def cluster_file(stacks: tuple[str, ...], parallelcluster_version: str, users: M
         "USERS": _array(f"{name}:{uid}" for name, uid in users.items()),
         "NODE_SETUP_SECONDS": str(release.node_setup_seconds),
     }
+    if proxy:
+        assignments |= {"PROXY_URL": shlex.quote(proxy.url), "PROXY_BYPASS": shlex.quote(proxy.no_proxy)}
     return _lines(assignments)
 
 

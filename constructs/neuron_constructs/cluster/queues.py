@@ -75,6 +75,7 @@ def queue_configuration(queue: Queue, access: NodeAccess) -> dict[str, Any]:
             "SubnetIds": [access.subnet_id],
             **access.additional_security_groups(),
             "PlacementGroup": _placement_group(queue),
+            **access.proxy(),
         },
         "ComputeSettings": {"LocalStorage": _local_storage(queue)},
         "ComputeResources": [_compute_resource_configuration(resource) for resource in queue.compute_resources],

@@ -11,6 +11,7 @@ from aws_cdk import aws_s3_assets as s3_assets
 from constructs import Construct
 
 from neuron_constructs.inference.model import LocalCopy, Model, MountedBucket, MountedLustre
+from neuron_constructs.proxy import Proxy
 from slipway import facts
 
 _LEAST_SETUP_SECONDS = 2700
@@ -111,6 +112,11 @@ def driver_variables(runtime: str | None) -> Mapping[str, str]:
         "SLIPWAY_DRIVER_FROM": (drivers and drivers.driver_from) or "any",
         "SLIPWAY_DRIVER_BELOW": (drivers and drivers.driver_below) or "any",
     }
+
+
+def proxy_variables(proxy: Proxy | None) -> Mapping[str, str]:
+    """Return what a host must know of its HTTP proxy: nothing where there is none."""
+    return {"SLIPWAY_PROXY": proxy.url, "SLIPWAY_PROXY_BYPASS": proxy.no_proxy} if proxy else {}
 
 
 def host_user_data(scripts: HostScripts, bootstrap: Path, variables: Mapping[str, str]) -> ec2.UserData:

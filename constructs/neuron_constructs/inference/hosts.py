@@ -21,11 +21,13 @@ from neuron_constructs.inference.host_user_data import (
     driver_variables,
     host_user_data,
     model_variables,
+    proxy_variables,
     set_up_seconds,
 )
 from neuron_constructs.inference.host_volumes import host_volumes
 from neuron_constructs.inference.model import Model, MountedLustre
 from neuron_constructs.log_groups import stack_log_group
+from neuron_constructs.proxy import Proxy, let_reach
 from slipway import facts
 
 _LIFECYCLE_HOOK = "slipway-set-up"
@@ -93,6 +95,9 @@ class InferentiaHostsProps:
 
     log_retention: logs.RetentionDays
     """How long the reasons of failed hosts are kept."""
+
+    proxy: Proxy | None = None
+    """HTTP proxy of the hosts. Their containers need none: the agent and Docker reach AWS for them."""
 
 
 class InferentiaHosts(Construct):
@@ -244,6 +249,7 @@ class InferentiaHosts(Construct):
             allow_all_outbound=False,
         )
         group.add_egress_rule(ec2.Peer.any_ipv4(), ec2.Port.tcp(443), "AWS APIs, packages and images")
+        let_reach(group, props.proxy)
         return group
 
     def _variables(self, props: InferentiaHostsProps) -> dict[str, str]:
@@ -259,6 +265,7 @@ class InferentiaHosts(Construct):
             "SLIPWAY_WARM_POOL": "true" if props.warm_pool_count else "false",
             "SLIPWAY_METRICS_NAMESPACE": props.metrics_namespace,
             "SLIPWAY_LOG_GROUP": self.log_group.log_group_name,
+            **proxy_variables(props.proxy),
         }
 
     def _pulls_from_ecr(self, props: InferentiaHostsProps) -> bool:

@@ -19,6 +19,7 @@ from neuron_constructs.inference.engine_proxy import PROXY_CONTAINER, PROXY_PORT
 from neuron_constructs.inference.engine_task import EngineTask, EngineTaskProps
 from neuron_constructs.inference.hosts import InferentiaHosts, InferentiaHostsProps
 from neuron_constructs.inference.model import Model
+from neuron_constructs.proxy import Proxy
 from slipway import facts
 from slipway.bundle import ASSETS
 
@@ -114,6 +115,9 @@ class ModelServiceProps:
     log_retention: logs.RetentionDays
     """How long the engine's log is kept."""
 
+    http_proxy: Proxy | None = None
+    """HTTP proxy of the hosts; `proxy_image` is another thing, it stands before the engine."""
+
     @property
     def port(self) -> int:
         """TCP port on which a task takes requests."""
@@ -208,6 +212,7 @@ class ModelService(Construct):
                 model_files=props.engine.model_files,
                 metrics_namespace=self.metrics.metrics_namespace,
                 log_retention=props.log_retention,
+                proxy=props.http_proxy,
             ),
         )
 
