@@ -23,3 +23,7 @@ def test_a_subnet_that_the_account_lacks_is_refused(assemblies: AssemblyFactory,
     )
 
     assert "subnet-0fffffffffffffff0" in str(open_findings(judged(assembly, tmp_path)))
+
+
+def test_a_cluster_with_a_proxy_on_every_kind_of_node_passes(assemblies: AssemblyFactory, tmp_path: Path) -> None:
+    assert open_findings(judged(read_assembly(assemblies("proxied").directory), tmp_path)) == []
