@@ -116,5 +116,15 @@ def test_instances_have_another_domain_in_us_east_1(tmp_path: Path) -> None:
     assert not [entry for entry in bypass if entry.endswith("compute.internal")]
 
 
+def test_an_isolated_network_reaches_all_of_aws_in_the_region_past_it() -> None:
+    spec = environment()
+    network = spec.network.model_copy(update={"isolated": True})
+    bypass = ",".join(proxy_bypass(spec.model_copy(update={"network": network})))
+
+    assert urllib.request.proxy_bypass("ec2.us-east-2.amazonaws.com", {"no": bypass})
+    assert not urllib.request.proxy_bypass("pypi.org", {"no": bypass})
+    assert network.reaches_internet
+
+
 def test_an_environment_without_proxy_has_none(tmp_path: Path) -> None:
     assert proxy_settings(load_environment(write(tmp_path, changed(MINIMAL, {})))) is None

@@ -29,7 +29,7 @@ def proxy_bypass(environment: Environment) -> tuple[str, ...]:
         *_METADATA,
         vpc_cidr(environment.network),
         *_names_in_vpc(environment),
-        *_endpoints(environment.region),
+        *_endpoints(environment.region, isolated=environment.network.isolated),
     )
 
 
@@ -44,11 +44,12 @@ def _names_in_vpc(environment: Environment) -> tuple[str, ...]:
     return (instances, *nodes, *((f".{region}.elb.amazonaws.com",) if internal else ()))
 
 
-def _endpoints(region: str) -> tuple[str, ...]:
-    """Return the names of AWS services that the VPC has endpoints for: S3, through its gateway endpoint.
+def _endpoints(region: str, *, isolated: bool) -> tuple[str, ...]:
+    """Return the names of AWS services that the VPC has endpoints for: S3, and in an isolated network all others.
 
     Amazon Linux has its package repositories below the dual-stack name (Amazon S3 user guide, "Using dual-stack
     endpoints"), which the gateway endpoint serves too.
     """
     s3 = (f"s3.{region}.amazonaws.com", f"s3.dualstack.{region}.amazonaws.com")
-    return tuple(f"{dot}{name}" for name in s3 for dot in ("", "."))
+    others = (f".{region}.amazonaws.com",) if isolated else ()
+    return (*(f"{dot}{name}" for name in s3 for dot in ("", ".")), *others)
