@@ -89,7 +89,7 @@ class Emulator:
         """Answer requests, then put in place what a real region already holds."""
         from slipway_emulator import fixtures  # noqa: PLC0415
 
-        fixtures.seed_images(self._ledger)
+        fixtures.seed_images(self._settings.existing, self._ledger)
         fixtures.seed_account(self._settings, self._ledger)
         self._thread.start()
         fixtures.seed_public_parameters(self._settings.region, self._ledger)

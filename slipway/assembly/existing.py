@@ -10,7 +10,7 @@ EXISTING_METADATA = "Slipway::Existing"
 """Key of the templates' metadata whose value is a list of `ExistingResource`, as mappings."""
 
 LUSTRE, OPEN_ZFS, EFS = "FSx for Lustre file system", "FSx for OpenZFS volume", "EFS file system"
-BUCKET, KEY, SECURITY_GROUP = "S3 bucket", "KMS key", "security group"
+BUCKET, KEY, SECURITY_GROUP, IMAGE = "S3 bucket", "KMS key", "security group", "machine image"
 
 TITLE = "Stays: not Slipway's"
 """What every command says of such resources."""

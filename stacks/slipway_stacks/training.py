@@ -35,6 +35,7 @@ from slipway.config.environment import Environment
 from slipway.config.training import Training
 from slipway_stacks.environment_stack import EnvironmentStack
 from slipway_stacks.settings.cluster import cluster_settings
+from slipway_stacks.settings.existing import existing_images
 from slipway_stacks.settings.job_environment import slurm_job_environment
 from slipway_stacks.settings.lifetimes import log_retention
 from slipway_stacks.settings.proxy import proxy_settings
@@ -69,6 +70,8 @@ class TrainingStack(EnvironmentStack):
         self._environment = environment
         self._training = training
         proxy = proxy_settings(environment)
+        for image in existing_images(training):
+            self.use_existing(image)
         script_bucket = PrivateBucket(
             self,
             "Scripts",

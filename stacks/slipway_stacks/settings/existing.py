@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 from neuron_constructs.cluster.shared_storage import SharedFileSystem
 from neuron_constructs.lustre import LustreMount
-from slipway.assembly.existing import BUCKET, EFS, KEY, LUSTRE, OPEN_ZFS, SECURITY_GROUP, ExistingResource
+from slipway.assembly.existing import BUCKET, EFS, IMAGE, KEY, LUSTRE, OPEN_ZFS, SECURITY_GROUP, ExistingResource
 from slipway.config.environment import Environment
 from slipway.config.storage import ExistingEfs, ExistingLustre, ExistingOpenZfs, Storage
+from slipway.config.training import Training
 
 
 def lustre_mount(existing: ExistingLustre, region: str) -> LustreMount:
@@ -37,6 +38,14 @@ def existing_storage(environment: Environment) -> tuple[ExistingResource, ...]:
 def existing_key(environment: Environment) -> tuple[ExistingResource, ...]:
     """Return the key."""
     return (ExistingResource(KEY, environment.kms.key_arn, "encryption"),) if environment.kms else ()
+
+
+def existing_images(training: Training) -> tuple[ExistingResource, ...]:
+    """Return the baked images of nodes."""
+    facts = (("os", training.operating_system), ("version", training.parallelcluster_version))
+    uses = [("head node", training.head_node.custom_ami_id)]
+    uses += [(f"nodes of {queue.name}", queue.custom_ami_id) for queue in training.queues]
+    return tuple(ExistingResource(IMAGE, id_, use, facts) for use, id_ in uses if id_)
 
 
 def existing_nfs(storage: Storage) -> dict[str, ExistingOpenZfs | ExistingEfs]:
