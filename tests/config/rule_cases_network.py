@@ -118,6 +118,14 @@ ISOLATED_NETWORK = [
         ISOLATED,
     ),
     Case(
+        "isolated-network-leads-to-proxy",
+        {**ISOLATED, "network.proxy": {"url": "http://10.40.0.10:3128"}},
+        "network.proxy",
+        "nothing leads from a new VPC without NAT to the proxy",
+        # What comes through the proxy need not be baked or copied.
+        {**existing(), "network.isolated": True, "network.proxy": {"url": "http://10.80.0.10:3128"}},
+    ),
+    Case(
         "isolated-network-without-kubernetes",
         {"network.isolated": True, f"{MODEL}.mirror_image": True, **ON_KUBERNETES},
         "kubernetes",

@@ -22,6 +22,15 @@ def isolated_network_without_nat(environment: Environment) -> Iterator[Finding]:
 
 
 @environment_rule
+def isolated_network_leads_to_proxy(environment: Environment) -> Iterator[Finding]:
+    """A proxy beside `isolated` is in an existing VPC: nothing leads from a new one to it."""
+    network = environment.network
+    if network.isolated and network.proxy and network.existing is None:
+        message = "nothing leads from a new VPC without NAT to the proxy"
+        yield Finding(("network", "proxy"), message, "Remove it or `isolated`, or name your VPC: `existing:`.")
+
+
+@environment_rule
 def isolated_network_without_kubernetes(environment: Environment) -> Iterator[Finding]:
     """An isolated network has no Kubernetes cluster: charts and images of its software are in public registries."""
     if environment.network.isolated and environment.kubernetes:
