@@ -23,13 +23,13 @@ from slipway_stacks.settings.vpc_endpoints import endpoint_zones, needed_endpoin
 
 
 class NetworkStack(EnvironmentStack):
-    """VPC, subnets, NAT or VPC endpoints, S3 gateway endpoint, flow logs, access-log bucket, the key of all stacks' log groups.
+    """VPC, subnets, NAT or VPC endpoints, flow logs, access-log bucket, the key of all stacks' log groups.
 
     Lifetime: the first to be created and the last to be destroyed; all other stacks stand in it. While it stands it
-    costs the NAT gateways with their addresses or the interface endpoints, the key and the logs. The log bucket is here, and not beside the
-    buckets that it serves, because it must outlive them: while they are emptied they still write to it. With a
-    persistent file system the VPC and the training subnet stay too, which cost nothing: it cannot be without them. The
-    stack changes nothing in an existing VPC.
+    costs the NAT gateways with their addresses, or the interface endpoints, the key and the logs. The log bucket is
+    here, and not beside the buckets that it serves, because it must outlive them: while they are emptied they still
+    write to it. With a persistent file system the VPC and the training subnet stay too, which cost nothing: it cannot
+    be without them. The stack changes nothing in an existing VPC.
     """
 
     network: Network | ExistingNetwork
