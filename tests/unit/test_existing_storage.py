@@ -63,6 +63,8 @@ def test_the_templates_say_what_is_there(existing: Assembly) -> None:
         "S3 bucket example-existing-data (data)",
         "S3 bucket example-existing-models (models)",
         "VPC vpc-0123456789abcdef0 (the network)",
+        "machine image ami-0123456789abcdef0 (head node)",
+        "machine image ami-0123456789abcdef0 (nodes of trn1)",
         "security group sg-0a1b2c3d4e5f60001 (clients of file systems)",
         "security group sg-0a1b2c3d4e5f60002 (clients of file systems)",
         "subnet subnet-0aaaaaaaaaaaaaaa1 (private, usw2-az1)",

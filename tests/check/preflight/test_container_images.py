@@ -63,7 +63,7 @@ def about(subject: str, answers: list[Answer]) -> Answer:
     return answer
 
 
-@pytest.mark.parametrize("environment", ["default", "apikey", "rolledout"])
+@pytest.mark.parametrize("environment", ["default", "apikey"])
 def test_what_is_there_passes(environment: str, needs_of: NeedsFactory, aws: Aws, ask: Ask) -> None:
     answers = ask("PF16", needs_of(environment), aws)
     assert answers
