@@ -12,6 +12,7 @@ from slipway.review.report.architecture import Architecture, read_architecture
 from slipway.review.report.architecture.difference import marks, with_removed
 from slipway.review.report.picture.svg import flow_sentences, picture
 from tests.assembly import Assembly
+from tests.conftest import AssemblyFactory
 from tests.review.report.plans import REPLACED
 
 
@@ -125,6 +126,14 @@ def test_every_flow_joins_parts_that_exist(each_assembly: Assembly) -> None:
     ids = {part.id for part in architecture.parts}
     assert len(ids) == len(architecture.parts)
     assert all({*flow.sources, *flow.targets} <= ids for flow in architecture.flows)
+
+
+def test_many_vpc_endpoints_are_one_part(assemblies: AssemblyFactory) -> None:
+    architecture = read_architecture(read_stacks(assemblies("isolated").directory))
+    (endpoints,) = [part for part in architecture.parts if part.kind == "endpoint"]
+
+    assert (endpoints.title, endpoints.details, endpoints.place) == ("16 VPC endpoints", (), "network")
+    assert len(endpoints.members) == 16
 
 
 def test_a_replaced_resource_is_marked_so(architecture: Architecture) -> None:

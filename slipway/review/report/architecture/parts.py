@@ -57,8 +57,11 @@ class _Source:
 
 def read_parts(resources: Resources, region: str) -> Iterator[Part]:
     """Yield the parts that the catalogue names, in the order of drawing, then of the templates."""
-    for resource_type, row in part_rows().items():
+    for resource_type, of_one in part_rows().items():
         ids = [name for name in resources.by_id if resources.type_of(name) == resource_type]
+        row = of_one
+        if of_one.several and len(ids) > 1:
+            row = of_one.model_copy(update={"title": of_one.several, "details": (), "subnets": None, "once": True})
         for resource_id in _first_of_each_stack(ids) if row.once else ids:
             count = sum(name.partition("/")[0] == resource_id.partition("/")[0] for name in ids)
             source = _source(resources, resource_id, row, region, count)

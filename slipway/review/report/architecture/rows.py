@@ -73,6 +73,9 @@ class PartRow(PieceRow):
     once: bool = False
     """Whether all of a stack are one part."""
 
+    several: str = ""
+    """Title of several, which are one part where it is given; what is said of one is not said of them."""
+
     pieces: tuple[PieceRow, ...] = ()
     """Parts inside of one resource."""
 
