@@ -19,6 +19,8 @@ def test_nothing_in_the_cluster_depends_on_what_the_scripts_say(
 ) -> None:
     scripts = tmp_path / "cluster"
     shutil.copytree(slipway_stacks.training.CLUSTER_ASSETS, scripts)
+    # An image is baked with the job kit's installer too.
+    (tmp_path / "jobs").symlink_to(slipway_stacks.training.CLUSTER_ASSETS.parent / "jobs")
     for script in scripts.rglob("*.sh"):
         script.write_text(f"{script.read_text('utf-8')}\n# another content\n", "utf-8")
     (scripts / "one_more.sh").write_text("#!/usr/bin/env bash\n", "utf-8")
