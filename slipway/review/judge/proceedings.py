@@ -17,7 +17,7 @@ from slipway.assembly.synthesis import SynthFailedError, synthesize
 from slipway.review.judge.assembly import read_assembly
 from slipway.review.judge.explanations import Explanation
 from slipway.review.judge.inside_parallelcluster.answer import Answer
-from slipway.review.judge.node_images import node_images
+from slipway.review.judge.node_images import images_of_account
 from slipway.review.judge.parallelcluster_process import JudgeFailedError, run_in_parallelcluster
 from slipway.review.judge.progress import Progress
 from slipway.review.judge.verdict import Verdict
@@ -115,7 +115,7 @@ def ask_parallelcluster(
     question = {
         **assembly,
         "capacity_reservations": [reservation.model_dump() for reservation in held],
-        "node_images": [image.model_dump() for image in node_images()],
+        "node_images": [image.model_dump() for image in images_of_account(assembly["existing"])],
         "image_builder_images": [system.image_builder_image for system in facts.operating_systems().values()],
     }
     return Answer.from_json(run_in_parallelcluster("slipway.review.judge.inside_parallelcluster", question, directory))

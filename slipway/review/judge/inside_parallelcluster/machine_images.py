@@ -25,7 +25,7 @@ def bridge(
     Args:
         parallelcluster_version: version in the names of the official images.
         image_builder_names: names of Amazon's images, as in `arn:aws:imagebuilder:<Region>:aws:image/<name>/x.x.x`.
-        baked: the images that the account holds: rows of slipway/review/judge/node_images.yaml.
+        baked: the images that the account holds, as slipway/review/judge/node_images.py has them.
 
     Returns:
         What was bridged and why, for the report.
@@ -79,7 +79,7 @@ def _baked_images(images: Sequence[Mapping[str, Any]]) -> MotoPatch:
         }
         _add(image["id"], f"baked with {image['parallelcluster_version']}", tags=tags)
     return MotoPatch(
-        "baked images", "moto's image catalogue has none; those of slipway/review/judge/node_images.yaml are added"
+        "baked images", "moto's image catalogue has none; those that an environment names are added, as if they fit"
     )
 
 
