@@ -5,6 +5,11 @@ from collections.abc import Iterator, Mapping
 import aws_cdk as cdk
 from constructs import IConstruct
 
+ECR_LOG_IN: Mapping[str, str] = {
+    "AwsSolutions-IAM5[Resource::*]": "ecr:GetAuthorizationToken has no resource-level permissions; pulls are bound to repositories."
+}
+"""The finding about a role that pulls from Amazon ECR, with its reason."""
+
 _NIST = "NIST.800.53.R5-"
 _CUSTOMER_KEY = "neuron_constructs:customer_key"
 _ANSWERED_BY_KEY = frozenset(

@@ -11,7 +11,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from neuron_constructs.acknowledgements import acknowledge
+from neuron_constructs.acknowledgements import ECR_LOG_IN, acknowledge
 from neuron_constructs.service_principals import service_for_this_account
 
 _TIMEOUT = cdk.Duration.hours(2)
@@ -82,7 +82,7 @@ def build_role(scope: Construct, id: str, *, repository: ecr.Repository, log_gro
     acknowledge(
         role,
         {
-            "AwsSolutions-IAM5[Resource::*]": "ecr:GetAuthorizationToken, the log-in, knows no resource.",
+            **ECR_LOG_IN,
             "NIST.800.53.R5-IAMNoInlinePolicy": "The role and its one policy live and die with this construct.",
         },
     )

@@ -8,7 +8,7 @@ from aws_cdk import aws_ecs as ecs
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from neuron_constructs.acknowledgements import acknowledge
+from neuron_constructs.acknowledgements import ECR_LOG_IN, acknowledge
 from neuron_constructs.inference.model import Model, MountedBucket
 from neuron_constructs.log_groups import stack_log_group
 from neuron_constructs.service_principals import bind_to_this_account
@@ -130,9 +130,7 @@ class EngineTask(Construct):
             {"NIST.800.53.R5-IAMNoInlinePolicy": "The role and its one policy live and die with this task definition."},
         )
         if props.image_needs_log_in:
-            acknowledge(
-                role, {"AwsSolutions-IAM5[Resource::*]": "ecr:GetAuthorizationToken, the log-in, knows no resource."}
-            )
+            acknowledge(role, ECR_LOG_IN)
 
     def _engine(self, props: EngineTaskProps) -> ecs.ContainerDefinition:
         engine = props.engine

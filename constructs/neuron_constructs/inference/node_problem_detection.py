@@ -13,7 +13,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from neuron_constructs.acknowledgements import acknowledge
+from neuron_constructs.acknowledgements import ECR_LOG_IN, acknowledge
 from neuron_constructs.inference.engine_metrics import METRICS_NAMESPACE
 from neuron_constructs.log_groups import stack_log_group
 from neuron_constructs.service_principals import service_for_this_account
@@ -235,6 +235,4 @@ def _acknowledge(definition: ecs.Ec2TaskDefinition, *, logs_in: bool) -> None:
         {"NIST.800.53.R5-IAMNoInlinePolicy": "The role and its one policy live and die with this task definition."},
     )
     if logs_in:
-        acknowledge(
-            role, {"AwsSolutions-IAM5[Resource::*]": "ecr:GetAuthorizationToken, the log-in, knows no resource."}
-        )
+        acknowledge(role, ECR_LOG_IN)
