@@ -94,7 +94,7 @@ from slipway.facts.regions import (
 )
 from slipway.facts.rows import UnknownFact
 from slipway.facts.serving_hosts import HOST_SHARE, hosts_that_hold, larger_hosts
-from slipway.facts.vpc_endpoints import AwsBucket, Part, ServiceUse, aws_buckets, service_uses, services_of
+from slipway.facts.vpc_endpoints import AwsBucket, EnvironmentPart, ServiceUse, aws_buckets, service_uses, services_of
 
 __all__ = [
     "HOST_SHARE",
@@ -108,6 +108,7 @@ __all__ = [
     "DatabaseInstanceType",
     "EfaInstaller",
     "EngineSettings",
+    "EnvironmentPart",
     "HelmChart",
     "InferenceEngine",
     "InstanceFamily",
@@ -120,7 +121,6 @@ __all__ = [
     "OpenZfsDeployment",
     "OperatingSystem",
     "ParallelClusterRelease",
-    "Part",
     "PodResources",
     "Price",
     "Quota",

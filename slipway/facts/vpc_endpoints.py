@@ -8,7 +8,7 @@ from typing import Literal
 
 from slipway.facts.rows import Row, Text, load_rows, raw_rows, read_file
 
-Part = Literal["slurm", "login_nodes", "accounting_database", "directory_service", "endpoint", "api_key"]
+EnvironmentPart = Literal["slurm", "login_nodes", "accounting_database", "directory_service", "endpoint", "api_key"]
 """What of an environment asks: all nodes of the cluster, its login nodes, what reads the password of the accounting
 database or of the directory, hosts and tasks of the endpoint, those of an endpoint with an API key."""
 
@@ -23,7 +23,7 @@ class ServiceUse(Row):
         why: What for.
     """
 
-    part: Part
+    part: EnvironmentPart
     service: Text
     kind: Literal["interface", "gateway"]
     why: Text
@@ -47,7 +47,7 @@ def service_uses() -> tuple[ServiceUse, ...]:
     return tuple(ServiceUse.model_validate(row) for row in raw_rows(read_file("vpc_endpoints.yaml")))
 
 
-def services_of(parts: Collection[Part], kind: Literal["interface", "gateway"]) -> tuple[str, ...]:
+def services_of(parts: Collection[EnvironmentPart], kind: Literal["interface", "gateway"]) -> tuple[str, ...]:
     """Return the services that parts of an environment reach through one kind of VPC endpoint, sorted."""
     return tuple(sorted({use.service for use in service_uses() if use.part in parts and use.kind == kind}))
 

@@ -10,7 +10,7 @@ from slipway.config.environment import Environment
 from slipway.config.rules.region import zones
 
 _KINDS: Sequence[Literal["gateway", "interface"]] = ("gateway", "interface")
-_HOSTS: Collection[facts.Part] = ("endpoint", "api_key")
+_HOSTS: Collection[facts.EnvironmentPart] = ("endpoint", "api_key")
 
 
 def endpoint_zones(environment: Environment) -> Mapping[str, Sequence[str]]:
@@ -42,7 +42,7 @@ def readable_buckets(environment: Environment) -> Sequence[str] | None:
     return [*named, *(name.format(region=environment.region) for name in facts.aws_buckets())]
 
 
-def _parts(environment: Environment) -> Iterator[facts.Part]:
+def _parts(environment: Environment) -> Iterator[facts.EnvironmentPart]:
     """Yield the parts that the environment has."""
     training, inference = environment.training, environment.inference
     if training:
