@@ -88,8 +88,8 @@ class Network(Section):
     """A VPC of yours instead of a new one; `cidr`, prefix lengths and `nat_gateways` are left out beside it."""
 
     isolated: bool = False
-    """Whether no machine reaches the internet: VPC endpoints lead to AWS's services, and there is no NAT gateway.
-    Slipway makes the endpoints in a new VPC; an existing one has them already."""
+    """Whether private subnets have no route to the internet: VPC endpoints lead to AWS's services, and there is no NAT
+    gateway. Slipway makes the endpoints in a new VPC; an existing one has them already."""
 
     s3_endpoint: S3Endpoint = S3Endpoint()
     """The S3 endpoint of a new VPC."""

@@ -13,7 +13,6 @@ from neuron_constructs.provided_functions import own_provided_functions
 from neuron_constructs.vpc_endpoints import VpcEndpoints, VpcEndpointsProps
 from slipway.assembly import existing_network
 from slipway.assembly.existing import ExistingResource
-from slipway.assembly.existing_network import NeededEndpoint
 from slipway.config import network as network_spec
 from slipway.config.environment import Environment
 from slipway_stacks.environment_stack import EnvironmentStack
@@ -90,7 +89,7 @@ class NetworkStack(EnvironmentStack):
                         service: [subnets[zone] for zone in zone_ids]
                         for service, zone_ids in endpoint_zones(environment).items()
                     },
-                    dynamodb=NeededEndpoint(service="dynamodb", kind="gateway") in needed_endpoints(environment),
+                    dynamodb="dynamodb" in {endpoint.service for endpoint in needed_endpoints(environment)},
                 ),
             )
         return network

@@ -159,10 +159,10 @@ def _wanted(environment: Environment) -> Wanted:
 
 
 def _subnet_zones(environment: Environment) -> Iterator[tuple[str, frozenset[str]]]:
-    existing, inference = environment.network.existing, environment.inference
+    existing = environment.network.existing
     if existing:
         yield "private_subnets", frozenset(subnet.availability_zone_id for subnet in existing.private_subnets)
-        if existing.public_subnets or (inference and inference.endpoint.exposure == "public"):
+        if existing.public_subnets or environment.has_public_endpoint:
             yield "public_subnets", frozenset(subnet.availability_zone_id for subnet in existing.public_subnets)
 
 

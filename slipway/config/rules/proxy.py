@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from ipaddress import IPv4Address
 
 from slipway.config.environment import Environment
 from slipway.config.network import Proxy
 from slipway.config.problems import Finding
-from slipway.config.ranges import range_finding
+from slipway.config.ranges import parse_range, range_finding
 from slipway.config.rules.registry import environment_rule
 from slipway.config.section import InvalidPart
 
@@ -67,8 +66,4 @@ def proxy_without_kubernetes(environment: Environment) -> Iterator[Finding]:
 
 
 def _is_address(text: str) -> bool:
-    try:
-        IPv4Address(text)
-    except ValueError:
-        return False
-    return True
+    return parse_range(f"{text}/32") is not None

@@ -39,7 +39,7 @@ def _names_in_vpc(environment: Environment) -> tuple[str, ...]:
     # Amazon VPC user guide, "DNS attributes for your VPC".
     instances = ".ec2.internal" if region == "us-east-1" else f".{region}.compute.internal"
     nodes = (_CLUSTER_DOMAIN,) if environment.training else ()
-    internal = environment.inference is not None and environment.inference.endpoint.exposure == "internal"
+    internal = environment.inference is not None and not environment.has_public_endpoint
     # Elastic Load Balancing user guide, "Application Load Balancers": NAME.REGION.elb.amazonaws.com.
     return (instances, *nodes, *((f".{region}.elb.amazonaws.com",) if internal else ()))
 
