@@ -6,7 +6,7 @@ import aws_cdk as cdk
 from constructs import IConstruct
 
 ECR_LOG_IN: Mapping[str, str] = {
-    "AwsSolutions-IAM5[Resource::*]": "ecr:GetAuthorizationToken has no resource-level permissions; pulls are bound to repositories."
+    "AwsSolutions-IAM5[Resource::*]": "ecr:GetAuthorizationToken has no resource-level permissions; pulls name a repository."
 }
 """The finding about a role that pulls from Amazon ECR, with its reason."""
 
