@@ -6,7 +6,8 @@ import aws_cdk as cdk
 from constructs import IConstruct
 
 ECR_LOG_IN: Mapping[str, str] = {
-    "AwsSolutions-IAM5[Resource::*]": "ecr:GetAuthorizationToken has no resource-level permissions; pulls name a repository."
+    "AwsSolutions-IAM5[Resource::*]": "ecr:GetAuthorizationToken has no resource-level permissions."
+    " Pulls are allowed from named repositories."
 }
 """The finding about a role that pulls from Amazon ECR, with its reason."""
 
