@@ -51,11 +51,11 @@ def test_a_broken_other_side_is_named_with_its_log(tmp_path: Path, monkeypatch: 
     # This interpreter has no aws-parallelcluster.
     monkeypatch.setattr(parallelcluster_process, "PARALLELCLUSTER_PYTHON", Path(sys.executable))
     with pytest.raises(JudgeFailedError, match=str(tmp_path / "parallelcluster.log")):
-        ask_parallelcluster({"stacks": [], "uploads": {}}, tmp_path)
+        ask_parallelcluster({"stacks": [], "existing": [], "uploads": {}}, tmp_path)
     assert "pcluster" in (tmp_path / "parallelcluster.log").read_text("utf-8")
 
 
 def test_a_missing_other_side_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallelcluster_process, "PARALLELCLUSTER_PYTHON", tmp_path / "nothing")
     with pytest.raises(JudgeFailedError, match="`make setup` installs it"):
-        ask_parallelcluster({"stacks": [], "uploads": {}}, tmp_path)
+        ask_parallelcluster({"stacks": [], "existing": [], "uploads": {}}, tmp_path)

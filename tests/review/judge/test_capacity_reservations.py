@@ -32,7 +32,7 @@ def test_every_reservation_of_an_environment_file_has_a_row() -> None:
 def test_the_other_side_is_told_every_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallelcluster_process, "PARALLELCLUSTER_PYTHON", tmp_path / "nothing")
     with pytest.raises(JudgeFailedError):
-        ask_parallelcluster({"stacks": [], "uploads": {}}, tmp_path)
+        ask_parallelcluster({"stacks": [], "existing": [], "uploads": {}}, tmp_path)
     told = json.loads((tmp_path / "request.json").read_text(encoding="utf-8"))["capacity_reservations"]
     assert told == [reservation.model_dump() for reservation in capacity_reservations()]
     assert {
