@@ -31,13 +31,15 @@ def kind(command: Command) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("command", {kind(command): command for command in PRINTED}.values(), ids=str)
 def test_the_aws_cli_sends_the_request(command: Command, tmp_path: Path) -> None:
-    for word in command.words[3:]:
-        if word.endswith("/") and "://" not in word:
-            # A folder of the user's own.
-            (tmp_path / word).mkdir()
+    words = [word if "://" in word else word.removeprefix("/") for word in command.words]
+    for word, here in zip(command.words[3:], words[3:], strict=True):
+        if (word.endswith("/") and "://" not in word) or word.startswith("/"):
+            # A folder of the user's own, or of the machine that the command is for.
+            (tmp_path / here).mkdir(parents=True)
+            (tmp_path / here / "file").touch()
 
     sent = subprocess.run(
-        [sys.executable, "-m", "awscli", *command.words[1:]],
+        [sys.executable, "-m", "awscli", *words[1:]],
         env={
             "AWS_ACCESS_KEY_ID": "test",
             "AWS_SECRET_ACCESS_KEY": "test",
