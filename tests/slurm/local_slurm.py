@@ -60,7 +60,7 @@ class LocalSlurm:
             cloud: nodes do not run until a job needs them, and stop when they have been idle for `SuspendTime`.
             settings: further lines of slurm.conf, for example `Prolog` or `HealthCheckProgram`.
         """
-        self.files = SlurmFiles(directory, INSTALLED / "root")
+        self.files = SlurmFiles(directory, INSTALLED)
         self.nodes = tuple(nodes)
         self._cpus = cpus
         self._cloud = cloud
@@ -92,19 +92,8 @@ class LocalSlurm:
             SlurmError: a daemon ended or a node did not come up; the message holds the ends of the logs.
         """
         ports = free_ports(1 + len(self.nodes))
-        self.files.create(
-            slurm_configuration(
-                self.files,
-                nodes=dict(zip(self.nodes, ports[1:], strict=True)),
-                controller_port=ports[0],
-                user=getpass.getuser(),
-                cpus=self._cpus,
-                cloud=self._cloud,
-                settings=self._settings,
-            ),
-            self.nodes,
-            munge_key=secrets.token_bytes(1024),
-        )
+        configuration = self._configuration(ports[0], dict(zip(self.nodes, ports[1:], strict=True)))
+        self.files.create(configuration, self.nodes, munge_key=secrets.token_bytes(1024))
         try:
             self._start_daemons(ports[0])
         except BaseException as error:
@@ -185,6 +174,17 @@ class LocalSlurm:
             if time.monotonic() > deadline:
                 raise SlurmError(f"waited {WAIT_SECONDS} s for {what}")
             time.sleep(0.1)
+
+    def _configuration(self, controller_port: int, nodes: Mapping[str, int]) -> str:
+        return slurm_configuration(
+            self.files,
+            nodes=nodes,
+            controller_port=controller_port,
+            user=getpass.getuser(),
+            cpus=self._cpus,
+            cloud=self._cloud,
+            settings=self._settings,
+        )
 
     def _start_daemons(self, controller_port: int) -> None:
         self._daemon("munged", *self.files.munged_command())
