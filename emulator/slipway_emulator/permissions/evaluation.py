@@ -16,10 +16,6 @@ from slipway_emulator.permissions.conditions import UNKNOWN, Context, as_list, f
 Statement = Mapping[str, Any]
 _Naming = Literal["directly", "as a role", "by account"]
 
-_RESOURCE_DECIDES = ("sts:AssumeRole", "kms:")
-"""Beginnings of actions that the resource's own policy must allow, too: a role's trust policy, a key's policy (IAM User
-Guide, "Identity-based policies and resource-based policies"; KMS Developer Guide, "Key policies in AWS KMS")."""
-
 
 @dataclass(frozen=True)
 class Principal:
@@ -89,7 +85,7 @@ def decide(request: Request, policies: Policies) -> Verdict:
         return Verdict(False, "the policy of the resource denies it")
     by_identity = any(_applying(policies.identity, "Allow", request))
     namings = set(_namings(beside, "Allow", request))
-    if request.action.startswith(_RESOURCE_DECIDES) and not namings:
+    if _resource_decides(request) and not namings:
         return Verdict(False, "the policy of the resource does not allow it")
     if not by_identity and not namings & {"directly", "as a role"}:
         return Verdict(False, "no policy of the principal allows it")
@@ -98,6 +94,16 @@ def decide(request: Request, policies: Policies) -> Verdict:
     if boundaries and "directly" not in namings and not any(_applying(boundaries, "Allow", request)):
         return Verdict(False, "the permissions boundary does not allow it")
     return Verdict(True, "a policy of the principal" if by_identity else "the policy of the resource")
+
+
+def _resource_decides(request: Request) -> bool:
+    """Whether the resource's own policy must allow it, too: a role's trust policy, the policy of a key that exists.
+
+    Source: IAM User Guide, "Identity-based policies and resource-based policies"; KMS Developer Guide, "Key policies".
+    """
+    if request.action.startswith("kms:"):
+        return ":key/" in (request.resource or "") and "*" not in (request.resource or "")
+    return request.action.startswith("sts:AssumeRole")
 
 
 def statements(document: str) -> Sequence[Statement]:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from slipway_emulator.clients import Clients
 from slipway_emulator.failures import ProvisioningError, TemplateError
 from slipway_emulator.ledger import Ledger
+from slipway_emulator.permissions.acting import acting_for
 from slipway_emulator.resources.catalogue import Catalogue
 from slipway_emulator.stacks.change_sets import NO_CHANGES, ChangeSet
 from slipway_emulator.stacks.changes import changes
@@ -89,6 +90,10 @@ class Engine:
         Raises:
             ProvisioningError: Template, parameters or rules are wrong, or a resource type is unknown.
         """
+        with acting_for(stack.role):
+            return self._prepared(stack, submission)
+
+    def _prepared(self, stack: Stack, submission: Submission) -> Prepared:
         template = submission.template
         template.check()
         self.catalogue.check(template.resources.values())
@@ -196,10 +201,14 @@ class Engine:
         self._run(stack, lambda: delete_stack(stack, provisioner, users, retained), wait=wait)
 
     def _run(self, stack: Stack, operation: Callable[[], None], *, wait: bool) -> None:
+        def as_role() -> None:
+            with acting_for(stack.role):
+                operation()
+
         if wait:
-            operation()
+            as_role()
         else:
-            threading.Thread(target=operation, name=stack.name, daemon=True).start()
+            threading.Thread(target=as_role, name=stack.name, daemon=True).start()
 
 
 def _same_besides_resources(stack: Stack, submission: Submission) -> bool:
