@@ -29,15 +29,22 @@ def kind(command: Command) -> tuple[str, ...]:
     return *command.words[1:3], *sorted(word for word in command.words if word.startswith("--"))
 
 
+def _is_folder(word: str) -> bool:
+    """Whether a word is a folder of the user's own, or one of the nodes that a page is about."""
+    return "://" not in word and (word.endswith("/") or word.startswith("/opt/slipway/"))
+
+
+def _made_below(directory: Path, word: str) -> str:
+    """Make a folder with a file below a directory, and return its relative name: an empty folder uploads nothing."""
+    name = word.removeprefix("/")
+    (directory / name).mkdir(parents=True)
+    (directory / name / "file").touch()
+    return name
+
+
 @pytest.mark.parametrize("command", {kind(command): command for command in PRINTED}.values(), ids=str)
 def test_the_aws_cli_sends_the_request(command: Command, tmp_path: Path) -> None:
-    words = [word if "://" in word else word.removeprefix("/") for word in command.words]
-    for word, here in zip(command.words[3:], words[3:], strict=True):
-        if (word.endswith("/") and "://" not in word) or word.startswith("/"):
-            # A folder of the user's own, or of the machine that the command is for.
-            (tmp_path / here).mkdir(parents=True)
-            (tmp_path / here / "file").touch()
-
+    words = [_made_below(tmp_path, word) if _is_folder(word) else word for word in command.words]
     sent = subprocess.run(
         [sys.executable, "-m", "awscli", *words[1:]],
         env={

@@ -47,15 +47,19 @@ def test_leaves_the_traceback_of_a_failed_app_in_its_log(output: str, message: s
     assert "Traceback" in log.read_text("utf-8")
 
 
-def test_a_broken_other_side_is_named_with_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_other_side_is_named_with_its_log(
+    default: Assembly, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # This interpreter has no aws-parallelcluster.
     monkeypatch.setattr(parallelcluster_process, "PARALLELCLUSTER_PYTHON", Path(sys.executable))
     with pytest.raises(JudgeFailedError, match=str(tmp_path / "parallelcluster.log")):
-        ask_parallelcluster({"stacks": [], "existing": [], "uploads": {}}, tmp_path)
+        ask_parallelcluster(read_assembly(default.directory), tmp_path)
     assert "pcluster" in (tmp_path / "parallelcluster.log").read_text("utf-8")
 
 
-def test_a_missing_other_side_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_other_side_says_how_to_install_it(
+    default: Assembly, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(parallelcluster_process, "PARALLELCLUSTER_PYTHON", tmp_path / "nothing")
     with pytest.raises(JudgeFailedError, match="`make setup` installs it"):
-        ask_parallelcluster({"stacks": [], "existing": [], "uploads": {}}, tmp_path)
+        ask_parallelcluster(read_assembly(default.directory), tmp_path)

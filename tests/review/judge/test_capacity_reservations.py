@@ -8,9 +8,11 @@ import pytest
 from slipway.config import Environment, load_environment
 from slipway.project import PROJECT
 from slipway.review.judge import parallelcluster_process
+from slipway.review.judge.assembly import read_assembly
 from slipway.review.judge.parallelcluster_process import JudgeFailedError
 from slipway.review.judge.proceedings import ask_parallelcluster
 from slipway_emulator.capacity_reservations import capacity_reservations
+from tests.assembly import Assembly
 
 
 def named_by(environment: Environment) -> set[str]:
@@ -29,10 +31,10 @@ def test_every_reservation_of_an_environment_file_has_a_row() -> None:
     assert named <= {reservation.id for reservation in capacity_reservations()}
 
 
-def test_the_other_side_is_told_every_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_other_side_is_told_every_row(default: Assembly, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallelcluster_process, "PARALLELCLUSTER_PYTHON", tmp_path / "nothing")
     with pytest.raises(JudgeFailedError):
-        ask_parallelcluster({"stacks": [], "existing": [], "uploads": {}}, tmp_path)
+        ask_parallelcluster(read_assembly(default.directory), tmp_path)
     told = json.loads((tmp_path / "request.json").read_text(encoding="utf-8"))["capacity_reservations"]
     assert told == [reservation.model_dump() for reservation in capacity_reservations()]
     assert {
