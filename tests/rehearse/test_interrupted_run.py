@@ -20,13 +20,14 @@ def test_ctrl_c_during_a_deployment_leaves_no_process(tmp_path: Path) -> None:
     ledger = Ledger(folder / "emulator" / "ledger.jsonl")
 
     def functions_run() -> bool:
+        assert process.poll() is None, "the rehearsal ended before its functions were there"
         ledger.poll()
         return any(entry.backing == "lambda" for entry in ledger.resources())
 
     command = (sys.executable, "-m", "slipway", "rehearse", "--environment", "small", "--directory", tmp_path)
     with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.DEVNULL) as process:
         try:
-            wait_until(functions_run, seconds=120)
+            wait_until(functions_run, seconds=600)
             process.send_signal(signal.SIGINT)
             assert process.wait(60) == 130
         finally:
