@@ -140,7 +140,6 @@ class FunctionRunner:
             "NODE_NO_WARNINGS": "1",
             "NODE_PATH": ":".join(str(path) for path in node_modules if path),
             "PYTHONPATH": f"{layers / 'python'}:{_RUNTIME}",
-            "PYTHONDONTWRITEBYTECODE": "1",
             "SLIPWAY_FUNCTION_ARN": function.arn,
             "SLIPWAY_RESPONSE_PORT": str(self._responses.port),
             "_HANDLER": function.handler,
