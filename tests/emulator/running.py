@@ -141,12 +141,16 @@ class RunningEmulator:
         answer = self.cloudformation.describe_stack_resource(StackName=name, LogicalResourceId=logical_id)
         return str(answer["StackResourceDetail"]["PhysicalResourceId"])
 
+    def events(self, name: str) -> list[dict[str, Any]]:
+        """A stack's events of all pages, newest first."""
+        pages = self.cloudformation.get_paginator("describe_stack_events").paginate(StackName=name)
+        return [event for page in pages for event in page["StackEvents"]]
+
     def reasons(self, name: str) -> dict[str, str]:
         """Why resources of a stack failed, by logical id."""
-        events = self.cloudformation.describe_stack_events(StackName=name)["StackEvents"]
         return {
             event["LogicalResourceId"]: event["ResourceStatusReason"]
-            for event in events
+            for event in self.events(name)
             if event["ResourceStatus"].endswith("_FAILED") and "ResourceStatusReason" in event
         }
 

@@ -221,8 +221,7 @@ def test_secret_reaches_the_resource_but_neither_ledger_nor_answers(emulator: Ru
     name = emulator.physical_id("secretive", "Value")
     assert emulator.client("ssm").get_parameter(Name=name)["Parameter"]["Value"] == secret
     assert secret not in (emulator.directory / "ledger.jsonl").read_text(encoding="utf-8")
-    events = emulator.cloudformation.describe_stack_events(StackName="secretive")["StackEvents"]
-    assert secret not in str(events)
+    assert secret not in str(emulator.events("secretive"))
 
 
 def test_secret_in_an_error_message_is_blanked(emulator: RunningEmulator) -> None:
@@ -233,6 +232,16 @@ def test_secret_in_an_error_message_is_blanked(emulator: RunningEmulator) -> Non
     assert "****" in emulator.reasons("leaky")["Net"]
     assert secret not in emulator.reasons("leaky")["Net"]
     assert secret not in (emulator.directory / "ledger.jsonl").read_text(encoding="utf-8")
+
+
+def test_a_long_history_comes_in_pages_newest_first(emulator: RunningEmulator) -> None:
+    emulator.create("long", {f"P{number}": parameter(str(number)) for number in range(60)})
+    first = emulator.cloudformation.describe_stack_events(StackName="long")
+    assert len(first["StackEvents"]) == 100
+    events = emulator.events("long")
+    assert events[:100] == first["StackEvents"]
+    assert len({event["EventId"] for event in events}) == len(events) == 122
+    assert [event["Timestamp"] for event in events] == sorted((event["Timestamp"] for event in events), reverse=True)
 
 
 def test_change_set_shows_and_makes_the_change(emulator: RunningEmulator) -> None:

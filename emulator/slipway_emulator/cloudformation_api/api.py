@@ -22,6 +22,9 @@ from slipway_emulator.template.document import Template
 
 _ROUTE = "{0}/$"
 
+# The API reference promises pages without their length.
+_EVENTS_OF_A_PAGE = 100
+
 
 class CloudFormationApi(BaseResponse):
     """moto parses the request and writes the answer; each method below is one action."""
@@ -106,8 +109,16 @@ class CloudFormationApi(BaseResponse):
         return ActionResult({"StackSummaries": [views.summary_view(stack) for stack in stacks]})
 
     def describe_stack_events(self) -> ActionResult:
-        """DescribeStackEvents."""
-        return ActionResult({"StackEvents": views.event_views(self._stack())})
+        """DescribeStackEvents, newest first and in pages: who follows a deployment reads the first page alone.
+
+        A token says how many older events follow. Events of the time between two pages stay before the first page.
+        """
+        stack = self._stack()
+        token = self._get_param("NextToken")
+        end = int(token) if token else len(stack.events)
+        start = max(0, end - _EVENTS_OF_A_PAGE)
+        events = [views.event_view(stack, event) for event in reversed(stack.events[start:end])]
+        return ActionResult({"StackEvents": events, "NextToken": str(start) if start else None})
 
     def get_template(self) -> ActionResult:
         """GetTemplate: the text as it was submitted."""

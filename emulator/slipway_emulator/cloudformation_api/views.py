@@ -4,7 +4,7 @@ from typing import Any
 
 from slipway_emulator.stacks.change_sets import ChangeSet
 from slipway_emulator.stacks.changes import Change
-from slipway_emulator.stacks.model import Output, ProvisionedResource, Stack
+from slipway_emulator.stacks.model import Event, Output, ProvisionedResource, Stack
 
 
 def stack_view(stack: Stack) -> dict[str, Any]:
@@ -67,22 +67,19 @@ def summary_view(stack: Stack) -> dict[str, Any]:
     }
 
 
-def event_views(stack: Stack) -> list[dict[str, Any]]:
-    """A stack's history as DescribeStackEvents shows it: newest first."""
-    return [
-        {
-            "StackId": stack.id,
-            "StackName": stack.name,
-            "EventId": event.id,
-            "LogicalResourceId": event.logical_id,
-            "PhysicalResourceId": event.physical_id,
-            "ResourceType": event.resource_type,
-            "Timestamp": event.time,
-            "ResourceStatus": event.status,
-            "ResourceStatusReason": event.reason or None,
-        }
-        for event in reversed(stack.events)
-    ]
+def event_view(stack: Stack, event: Event) -> dict[str, Any]:
+    """A line of a stack's history as DescribeStackEvents shows it."""
+    return {
+        "StackId": stack.id,
+        "StackName": stack.name,
+        "EventId": event.id,
+        "LogicalResourceId": event.logical_id,
+        "PhysicalResourceId": event.physical_id,
+        "ResourceType": event.resource_type,
+        "Timestamp": event.time,
+        "ResourceStatus": event.status,
+        "ResourceStatusReason": event.reason or None,
+    }
 
 
 def resource_view(stack: Stack, resource: ProvisionedResource) -> dict[str, Any]:
