@@ -1,6 +1,6 @@
-// Reads IAM requests with their policies as JSON on standard input and prints a decision for each.
+// Reads IAM requests with their policies, a line of JSON for each question, and prints a line with a decision for each.
 // The decisions are those of @cloud-copilot/iam-simulate (package.json pins it).
-import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
 import {
   createValidatedPolicy,
   validateEndpointPolicy,
@@ -9,9 +9,8 @@ import {
 } from "@cloud-copilot/iam-policy";
 import { runSimulation } from "@cloud-copilot/iam-simulate";
 
-const { documents, simulations } = JSON.parse(readFileSync(0, "utf-8"));
-
-// Each document is validated once, whatever the number of requests.
+// By a key that says their content. Each is validated once, whatever the number of requests and questions.
+const documents = {};
 const remembered = (validate) => {
   const known = new Map();
   return (name) => {
@@ -43,4 +42,8 @@ async function decide(simulation) {
   return { decision: found.overallResult, ignored };
 }
 
-process.stdout.write(JSON.stringify(await Promise.all(simulations.map(decide))));
+for await (const line of createInterface({ input: process.stdin })) {
+  const question = JSON.parse(line);
+  Object.assign(documents, question.documents);
+  process.stdout.write(`${JSON.stringify(await Promise.all(question.simulations.map(decide)))}\n`);
+}

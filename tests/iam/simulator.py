@@ -4,11 +4,13 @@ It is `@cloud-copilot/iam-simulate`, which evaluates identity and resource polic
 condition operators, and knows which condition keys AWS sends with an action.
 """
 
+import atexit
 import hashlib
 import json
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal
 
 from tests.assembly import PROJECT
@@ -55,27 +57,38 @@ class Request:
 
 
 def decide(requests: Sequence[Request]) -> list[Decision]:
-    """Return the simulator's decision on each request; one process for all.
+    """Return the simulator's decision on each request; one process answers all questions of a session.
 
     Raises:
         SimulationError: a policy, an action or an ARN is invalid, or AWS does not send one of the condition keys.
     """
     documents: dict[str, Document] = {}
     simulations = [_simulation(request, documents) for request in requests]
-    done = subprocess.run(
-        ["node", str(_PROGRAM)],
-        input=json.dumps({"documents": documents, "simulations": simulations}),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    answers = json.loads(done.stdout)
+    answers = json.loads(_answer(json.dumps({"documents": documents, "simulations": simulations})))
     for request, answer in zip(requests, answers, strict=True):
         if "error" in answer:
             raise SimulationError(f"{request.action} on {request.resource}: {answer['error']}")
         if unsent := [key for key in answer["ignored"] if key not in request.if_sent]:
             raise SimulationError(f"AWS does not send {unsent} with {request.action} on {request.resource}")
     return [answer["decision"] for answer in answers]
+
+
+@cache
+def _started() -> subprocess.Popen[str]:
+    """Node.js takes half a second to start and to read the simulator. Its error output is the tests'."""
+    process = subprocess.Popen(["node", str(_PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    # It ends at the end of its input.
+    atexit.register(process.communicate)
+    return process
+
+
+def _answer(question: str) -> str:
+    process = _started()
+    assert process.stdin
+    assert process.stdout
+    process.stdin.write(f"{question}\n")
+    process.stdin.flush()
+    return process.stdout.readline()
 
 
 def _simulation(request: Request, documents: dict[str, Document]) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 import json
 import re
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import cache
@@ -26,7 +25,9 @@ from slipway.check.preflight.policy import policy as preflight_policy
 from slipway.check.preflight.run import choose
 from slipway_emulator.resources.row import Row
 from slipway_emulator.resources.rows import api_rows
-from tests.assembly import Assembly
+from tests.assembly import ENVIRONMENTS, Assembly
+from tests.conftest import AssemblyFactory
+from tests.gates.test_template_linters import CFN_LINT, templates_of
 
 ACCOUNT = "111122223333"
 Statement = Mapping[str, Any]
@@ -80,25 +81,29 @@ def test_no_action_is_lost_between_the_documents(each_assembly: Assembly) -> Non
     assert sorted(allowed) == sorted(needs.actions)
 
 
-def test_cfn_lint_knows_every_action_and_resource(each_assembly: Assembly, tmp_path: Path) -> None:
-    needs = read_needs(each_assembly.directory)
-    documents = [*execution_policies(needs), deployer_policy(needs, ACCOUNT), destroyer_policy(needs)]
-    template = tmp_path / "policies.template.json"
-    resources = {
-        f"Policy{number}": {"Type": "AWS::IAM::ManagedPolicy", "Properties": {"PolicyDocument": document}}
-        for number, document in enumerate(documents)
-    }
-    template.write_text(json.dumps({"AWSTemplateFormatVersion": "2010-09-09", "Resources": resources}))
+def test_cfn_lint_knows_every_action_and_resource(assemblies: AssemblyFactory, tmp_path: Path) -> None:
+    for name in ENVIRONMENTS:
+        needs = read_needs(assemblies(name).directory)
+        documents = [*execution_policies(needs), deployer_policy(needs, ACCOUNT), destroyer_policy(needs)]
+        resources = {
+            f"Policy{number}": {"Type": "AWS::IAM::ManagedPolicy", "Properties": {"PolicyDocument": document}}
+            for number, document in enumerate(documents)
+        }
+        template = {"AWSTemplateFormatVersion": "2010-09-09", "Resources": resources}
+        (tmp_path / f"{name}.template.json").write_text(json.dumps(template))
 
-    cfn_lint = Path(sys.executable).with_name("cfn-lint")
     run = subprocess.run(
-        [str(cfn_lint), "--format", "parseable", "--include-checks", "I", "--template", str(template)],
+        [
+            *(str(CFN_LINT), "--format", "parseable", "--include-checks", "I"),
+            *("--template", *templates_of(tmp_path)),
+        ],
         capture_output=True,
         text=True,
         check=False,
     )
 
     assert run.stdout == ""
+    assert run.returncode == 0, run.stderr
 
 
 def test_what_takes_no_resource_is_not_held_to_one(each_assembly: Assembly) -> None:
