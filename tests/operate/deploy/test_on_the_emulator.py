@@ -18,6 +18,7 @@ from slipway.rehearse import phases
 from slipway.rehearse.isolation import only_variables
 from slipway.rehearse.session import Session
 from tests.assembly import environment_path
+from tests.operate.endpoint.test_load import AS_IN_A_TERMINAL
 from tests.rehearse.sessions import EMPTY_ACCOUNT, emulated
 
 pytestmark = pytest.mark.rehearsal
@@ -80,8 +81,9 @@ def test_the_first_cause_is_said_not_what_failed_because_of_it(session: Session)
 
 
 def test_an_interrupt_says_what_stands_and_the_same_command_continues(session: Session) -> None:
+    command = (sys.executable, "-c", AS_IN_A_TERMINAL, *COMMAND[3:])
     with subprocess.Popen(
-        COMMAND, cwd=PROJECT, env=variables(session), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command, cwd=PROJECT, env=variables(session), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         # By AWS's word and not by the output's, which may come when the stack is done.
         with only_variables(variables(session)):
