@@ -9,7 +9,7 @@ import {
 } from "@cloud-copilot/iam-policy";
 import { runSimulation } from "@cloud-copilot/iam-simulate";
 
-// By a key that says their content. Each is validated once, whatever the number of requests and questions.
+// All documents by their hash. Each is validated once, whatever the number of requests and questions.
 const documents = {};
 const remembered = (validate) => {
   const known = new Map();

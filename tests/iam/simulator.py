@@ -88,7 +88,11 @@ def _answer(question: str) -> str:
     assert process.stdout
     process.stdin.write(f"{question}\n")
     process.stdin.flush()
-    return process.stdout.readline()
+    answer = process.stdout.readline()
+    if not answer:
+        _started.cache_clear()
+        raise RuntimeError("the simulator ended without an answer; its error output says why")
+    return answer
 
 
 def _simulation(request: Request, documents: dict[str, Document]) -> dict[str, Any]:

@@ -22,7 +22,8 @@ from slipway_emulator.template.document import Template
 
 _ROUTE = "{0}/$"
 
-# The API reference promises pages without their length.
+# On AWS a page ends at 1 MB (CloudFormation API reference, DescribeStackEvents, read on 2026-11-26). It is shorter here:
+# a client that follows a deployment asks often, and one that reads a single page of a long history is found.
 _EVENTS_OF_A_PAGE = 100
 
 
@@ -109,9 +110,9 @@ class CloudFormationApi(BaseResponse):
         return ActionResult({"StackSummaries": [views.summary_view(stack) for stack in stacks]})
 
     def describe_stack_events(self) -> ActionResult:
-        """DescribeStackEvents, newest first and in pages: who follows a deployment reads the first page alone.
+        """DescribeStackEvents, newest first and in pages: a client that follows a deployment reads only the first.
 
-        A token says how many older events follow. Events of the time between two pages stay before the first page.
+        A token is the number of events that are older. What happens between two pages does not shift them.
         """
         stack = self._stack()
         token = self._get_param("NextToken")
