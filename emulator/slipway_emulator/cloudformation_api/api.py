@@ -22,7 +22,7 @@ from slipway_emulator.template.document import Template
 
 _ROUTE = "{0}/$"
 
-# On AWS a page ends at 1 MB (CloudFormation API reference, DescribeStackEvents, read on 2026-11-26). It is shorter here:
+# On AWS a page ends at 1 MB (CloudFormation API reference, DescribeStackEvents, read 2026-11-26). It is shorter here:
 # a client that follows a deployment asks often, and one that reads a single page of a long history is found.
 _EVENTS_OF_A_PAGE = 100
 
