@@ -138,7 +138,7 @@ test-xla: .tools/xla/.installed ## Train on PyTorch/XLA's CPU device: compiled g
 .PHONY: test-training
 test-training: setup .tools/training/.installed ## Type-check and test the training code and the converter on CPUs
 	.tools/training/bin/python -m mypy --config-file tests/training/mypy.ini
-	$(IN_OWN_TMPDIR) && .tools/training/bin/python -m pytest -c tests/training/pytest.ini --numprocesses auto --maxprocesses 2 --dist loadfile tests/training
+	$(IN_OWN_TMPDIR) && OMP_NUM_THREADS=1 .tools/training/bin/python -m pytest -c tests/training/pytest.ini --numprocesses auto --maxprocesses 2 --dist loadfile tests/training
 
 .PHONY: snapshots
 snapshots: setup ## Rewrite the template snapshots after a wanted change (review them with git diff)
@@ -160,6 +160,9 @@ rehearse-%: setup
 .PHONY: test-rehearsal
 test-rehearsal: setup ## Run the slow tests of the rehearsal, of slipway destroy and roll-out
 	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) tests/emulator tests/rehearse tests/remove/teardown tests/operate tests/start -m rehearsal
+
+.PHONY: prove-offline
+prove-offline: test-xla test-browser rehearse-ultracluster rehearse-team rehearse-kubernetes test-slurm ## Run the longer proofs, which .ci/run leaves out
 
 .PHONY: destroy
 destroy: setup ## Delete the deployed ENVIRONMENT, nodes first; says what and asks (docs/teardown.md)
