@@ -138,7 +138,7 @@ test-xla: .tools/xla/.installed ## Train on PyTorch/XLA's CPU device: compiled g
 .PHONY: test-training
 test-training: setup .tools/training/.installed ## Type-check and test the training code and the converter on CPUs
 	.tools/training/bin/python -m mypy --config-file tests/training/mypy.ini
-	$(IN_OWN_TMPDIR) && OMP_NUM_THREADS=1 .tools/training/bin/python -m pytest -c tests/training/pytest.ini --numprocesses auto --maxprocesses 2 --dist loadfile tests/training
+	$(IN_OWN_TMPDIR) && .tools/training/bin/python -m pytest -c tests/training/pytest.ini --numprocesses auto --maxprocesses 2 --dist loadfile tests/training
 
 .PHONY: snapshots
 snapshots: setup ## Rewrite the template snapshots after a wanted change (review them with git diff)
