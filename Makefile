@@ -161,9 +161,6 @@ rehearse-%: setup
 test-rehearsal: setup ## Run the slow tests of the rehearsal, of slipway destroy and roll-out
 	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) tests/emulator tests/rehearse tests/remove/teardown tests/operate tests/start -m rehearsal
 
-.PHONY: prove-offline
-prove-offline: test-xla test-browser rehearse-ultracluster rehearse-team rehearse-kubernetes test-slurm ## Run the longer proofs, which .ci/run leaves out
-
 .PHONY: destroy
 destroy: setup ## Delete the deployed ENVIRONMENT, nodes first; says what and asks (docs/teardown.md)
 	@slipway destroy --environment "$$ENVIRONMENT"

@@ -214,10 +214,8 @@ def test_every_make_target_exists() -> None:
         assert run.returncode == 0, run.stderr
 
 
-def test_ci_runs_all_that_the_ci_script_and_prove_offline_run() -> None:
-    longer = (PROJECT / "Makefile").read_text().split("\nprove-offline:")[1].partition(" ##")[0]
-    script = (PROJECT / ".ci" / "run").read_text()
-    wanted = set(re.findall(r"(?<=[ \t\n])(?:test|judge|rehearse|docs)[a-z-]*", script + longer))
+def test_ci_runs_all_that_the_ci_script_runs() -> None:
+    wanted = set(re.findall(r"(?<=[ \t\n])(?:test|judge|rehearse|docs)[a-z-]*", (PROJECT / ".ci" / "run").read_text()))
     jobs = workflow(PROJECT / ".github" / "workflows" / "ci.yaml")["jobs"]
 
     assert wanted == {"test", *jobs["others"]["strategy"]["matrix"]["target"]}
