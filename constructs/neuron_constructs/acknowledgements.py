@@ -101,6 +101,18 @@ def accept_cluster_rules(cluster: IConstruct, reasons: Mapping[str, str]) -> Non
     )
 
 
+def accept_wiring_rules(construct: IConstruct, reasons: Mapping[str, str]) -> None:
+    """Accept findings of the rules over the whole assembly (docs/wiring-rules.md) on one construct.
+
+    Args:
+        construct: the construct of the resource that the finding names, or one around it.
+        reasons: rule id -> why its finding is right here.
+    """
+    cdk.Validations.of(construct).acknowledge(
+        *(cdk.Acknowledgment(id=f"slipway-wiring::{rule}", reason=reason) for rule, reason in reasons.items())
+    )
+
+
 def skip_checkov(resource: IConstruct | None, reasons: Mapping[str, str]) -> None:
     """Accept findings of checkov on one resource, in the resource's template metadata, where checkov reads it.
 

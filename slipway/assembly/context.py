@@ -1,7 +1,7 @@
 """What a caller knows besides the configuration itself. What is left out is not known, and is never guessed."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from slipway.assembly.sections import UnknownValue, is_open
 
@@ -59,6 +59,10 @@ class Context:
 
     hourly_ceiling_usd: float | None = None
     """What all nodes together may cost per hour."""
+
+    def of_account(self, caller: "Context") -> "Context":
+        """Return it with the quotas and the ceiling that a caller knows."""
+        return replace(self, vcpu_quotas=caller.vcpu_quotas, hourly_ceiling_usd=caller.hourly_ceiling_usd)
 
     def subnet(self, reference: str) -> Subnet:
         """Return a subnet.

@@ -62,6 +62,7 @@ from slipway.facts.kubernetes import (
     pod_resources,
 )
 from slipway.facts.lustre import LustreDeployment, lustre_deployment, lustre_deployments
+from slipway.facts.metrics import Metric, MetricBound, MetricDimension, MetricSetting, metric_dimensions, metrics
 from slipway.facts.neuron import (
     OperatingSystem,
     RuntimeDrivers,
@@ -117,6 +118,10 @@ __all__ = [
     "KubernetesVersion",
     "LustreDeployment",
     "MachineImage",
+    "Metric",
+    "MetricBound",
+    "MetricDimension",
+    "MetricSetting",
     "Offering",
     "OpenZfsDeployment",
     "OperatingSystem",
@@ -165,6 +170,8 @@ __all__ = [
     "lustre_deployments",
     "machine_image",
     "machine_images",
+    "metric_dimensions",
+    "metrics",
     "offered_zone_ids",
     "offering",
     "offering_regions",

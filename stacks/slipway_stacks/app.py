@@ -13,6 +13,7 @@ from slipway.config import InvalidEnvironment, Problem, load_with_notices
 from slipway_stacks.environment import build_environment
 from slipway_stacks.validation.clusters import ClusterRules
 from slipway_stacks.validation.cost_ceiling import CostCeiling
+from slipway_stacks.validation.wiring import WiringRules
 
 DEFAULT = "default"
 """The environment of a `cdk` command without `-c environment=...`."""
@@ -59,6 +60,7 @@ def main(change: Callable[[cdk.App], None] | None = None) -> int:
         HIPAASecurityChecks(app),
         PCIDSS321Checks(app),
         ClusterRules(),
+        WiringRules(),
         CostCeiling(file, environment),
     )
     if change:

@@ -13,6 +13,7 @@ from aws_cdk import aws_logs as logs
 from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
+from neuron_constructs.acknowledgements import accept_wiring_rules
 from neuron_constructs.inference.client_commands import curl_command, openai_command
 from neuron_constructs.inference.container_image import container_image, is_in_ecr
 from neuron_constructs.inference.endpoint import Endpoint, ModelRoute, RouteProps, TokenClaim
@@ -38,6 +39,7 @@ from slipway_stacks.storage import StorageStack
 # No host starts without a model; one that did would name this prefix when its mount fails.
 NO_MODEL_CHOSEN = "no-model-chosen"
 
+_CANDIDATE_IS_JUDGED = "A candidate runs while it is being judged, and its errors have an alarm."
 CANDIDATE_TASKS = 1
 """Tasks of a candidate: enough to be judged, and one more host at most."""
 
@@ -260,7 +262,7 @@ class ServedModel(Construct):
 
     def _candidate(self, rolled_out: RolledOutModel) -> ModelService:
         assert rolled_out.candidate_prefix is not None
-        return self._service(
+        service = self._service(
             "Candidate",
             self._model(
                 rolled_out.candidate_prefix, rolled_out.candidate_is_chosen, rolled_out.candidate_manifest_sha256
@@ -268,6 +270,10 @@ class ServedModel(Construct):
             task_count=CANDIDATE_TASKS,
             candidate=True,
         )
+        accept_wiring_rules(service, {"resource-is-watched": _CANDIDATE_IS_JUDGED})
+        if targets := self.route.candidate_target_group:
+            accept_wiring_rules(targets, {"resource-is-watched": _CANDIDATE_IS_JUDGED})
+        return service
 
     def _scale(self, is_chosen: cdk.CfnCondition | None) -> None:
         scaling = self.spec.scaling

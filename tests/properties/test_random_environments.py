@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, given, settings
 
 from slipway.review.lint.assembly import lint_assembly
 from slipway.review.lint.rules import RULES
+from slipway.review.wiring.parts import read_parts
+from slipway.review.wiring.rules import run_rules as run_wiring_rules
 from tests.assembly import Assembly, synthesize
 from tests.config.files import load
 from tests.config.strategies import environments
@@ -73,6 +75,12 @@ def assert_cluster_rules_find_no_error(assembly: Assembly) -> None:
     assert [finding for finding in findings if RULES[finding.rule].severity == "error"] == []
 
 
+def assert_parts_fit_together(assembly: Assembly) -> None:
+    """What `slipway lint` says of the whole assembly: nothing, but for a candidate that nobody watches yet."""
+    findings = run_wiring_rules(read_parts(assembly.directory))
+    assert [str(finding) for finding in findings if finding.rule != "resource-is-watched"] == []
+
+
 @settings(max_examples=15, suppress_health_check=list(HealthCheck))
 @given(values=environments())
 def test_every_valid_environment_synthesizes(values: dict[str, Any]) -> None:
@@ -83,5 +91,6 @@ def test_every_valid_environment_synthesizes(values: dict[str, Any]) -> None:
         assert_within_cloudformations_limits(assembly)
         assert_subnets_fit(assembly)
         assert_cluster_rules_find_no_error(assembly)
+        assert_parts_fit_together(assembly)
         for template in assembly.templates().values():
             assert "${Token[" not in json.dumps(template)

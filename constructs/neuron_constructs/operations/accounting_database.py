@@ -34,8 +34,10 @@ def watch_accounting_database(instance_identifier: str, *, storage_gib: int) -> 
                 fires="below",
                 threshold=1,
                 periods=6,
-                means="For half an hour slurmdbd has not been connected to its database; records wait in slurmctld's "
-                "memory. On the head node: `systemctl status slurmdbd`, then /var/log/slurmdbd.log.",
+                silence="ends",
+                means="For half an hour slurmdbd has not been connected to its database, or (state INSUFFICIENT_DATA) "
+                "the database sends nothing: it is stopped. Records wait in slurmctld's memory. On the head node: "
+                "`systemctl status slurmdbd`, then /var/log/slurmdbd.log.",
             ),
         ],
         graphs=[

@@ -1,8 +1,10 @@
 """Lints the clusters of a cloud assembly, the folder that `cdk synth` writes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from slipway.assembly.cluster import Cluster
+from slipway.assembly.context import Context
 from slipway.assembly.stacks import read_stacks
 from slipway.assembly.templates import TemplateCluster, Templates
 from slipway.review.lint.registry import Result
@@ -17,11 +19,12 @@ class LintedCluster:
     result: Result
 
 
-def lint_assembly(folder: Path) -> list[LintedCluster]:
+def lint_assembly(folder: Path, context: Context | None = None) -> list[LintedCluster]:
     """Run all rules on every cluster of an assembly.
 
     Args:
         folder: the cloud assembly.
+        context: what the caller knows: quotas and a ceiling of the price.
 
     Raises:
         slipway.assembly.stacks.NoAssemblyError: the folder is none.
@@ -32,7 +35,13 @@ def lint_assembly(folder: Path) -> list[LintedCluster]:
         stacks[0].region,
         lambda key: _files_of_asset(folder, key),
     )
-    return [LintedCluster(found, run_rules(found.cluster)) for found in templates.clusters()]
+    return [LintedCluster(found, run_rules(_with(found, context))) for found in templates.clusters()]
+
+
+def _with(found: TemplateCluster, context: Context | None) -> Cluster:
+    return (
+        found.cluster if context is None else replace(found.cluster, context=found.cluster.context.of_account(context))
+    )
 
 
 def _files_of_asset(folder: Path, object_key: str) -> list[str] | None:

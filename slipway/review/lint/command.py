@@ -19,7 +19,8 @@ def lint(
         list[str] | None,
         typer.Argument(
             metavar="FILE...",
-            help="Cluster configurations, or CloudFormation templates with a Custom::PclusterCluster; - is stdin.",
+            help="Cluster configurations, CloudFormation templates with a Custom::PclusterCluster, or the folder that "
+            "`cdk synth` writes; - is stdin.",
         ),
     ] = None,
     *,
@@ -38,7 +39,10 @@ def lint(
 ) -> None:
     """Check AWS ParallelCluster configurations for what ParallelCluster lets through, or finds only inside AWS.
 
-    Exit codes: 0 no errors; 1 errors; 2 wrong use, or a file cannot be read. Rules: `slipway docs cluster-rules`.
+    Of a folder that `cdk synth` wrote it checks also how the parts fit together: alarms and the metrics that are sent.
+
+    Exit codes: 0 no errors; 1 errors; 2 wrong use, or a file cannot be read. Rules: `slipway docs cluster-rules` and
+    `slipway docs wiring-rules`.
     """
     if explain is not None:
         _explain(explain)
@@ -63,11 +67,15 @@ def lint(
 def _explain(name: str) -> None:
     from slipway.config.problems import near_names  # noqa: PLC0415
     from slipway.review.lint.report import explanation  # noqa: PLC0415
-    from slipway.review.lint.rules import RULES  # noqa: PLC0415
+    from slipway.review.lint.rules import RULES as CLUSTER_RULES  # noqa: PLC0415
+    from slipway.review.lint.rules import Rule  # noqa: PLC0415
+    from slipway.review.wiring.rules import RULES as WIRING_RULES  # noqa: PLC0415
+    from slipway.review.wiring.rules import Rule as WiringRule  # noqa: PLC0415
 
-    if name not in RULES:
-        _refuse(f"there is no rule {name}. {near_names(name, RULES)}".strip())
-    print(explanation(RULES[name]))
+    rules: dict[str, Rule | WiringRule] = {**CLUSTER_RULES, **WIRING_RULES}
+    if name not in rules:
+        _refuse(f"there is no rule {name}. {near_names(name, rules)}".strip())
+    print(explanation(rules[name]))
 
 
 def _quotas(settings: list[str]) -> dict[str, int]:

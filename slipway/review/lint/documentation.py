@@ -1,37 +1,46 @@
-"""The list of rules in docs/cluster-rules.md: `python -m slipway.review.lint.documentation` rewrites it."""
+"""The lists of rules in docs/: `python -m slipway.review.lint.documentation` rewrites them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 
 from slipway.review.lint.rules import RULES, Rule
+from slipway.review.wiring.rules import RULES as WIRING_RULES
+from slipway.review.wiring.rules import Rule as WiringRule
 
-RULES_FILE = Path(__file__).parents[3] / "docs" / "cluster-rules.md"
+_DOCS = Path(__file__).parents[3] / "docs"
+
+RULES_FILES: dict[Path, tuple[Rule | WiringRule, ...]] = {
+    _DOCS / "cluster-rules.md": tuple(RULES.values()),
+    _DOCS / "wiring-rules.md": tuple(WIRING_RULES.values()),
+}
+"""The documents with the rules that each lists."""
 
 _BEGIN, _END = "<!-- begin: rules -->", "<!-- end: rules -->"
 
 
-def with_rules(text: str) -> str:
-    """Return the document with its generated part renewed.
+def with_rules(text: str, rules: Iterable[Rule | WiringRule]) -> str:
+    """Return a document with its generated part renewed.
 
     Args:
         text: The document; the generated part stands between `<!-- begin: rules -->` and `<!-- end: rules -->`.
+        rules: What it lists.
     """
     before, _, rest = text.partition(_BEGIN)
     after = rest.partition(_END)[2]
-    return "\n".join([f"{before}{_BEGIN}", "", *_all_rules(), f"{_END}{after}"])
+    return "\n".join([f"{before}{_BEGIN}", "", *_all_rules(rules), f"{_END}{after}"])
 
 
-def _all_rules() -> Iterator[str]:
-    for topic, rules in groupby(RULES.values(), key=attrgetter("topic")):
+def _all_rules(rules: Iterable[Rule | WiringRule]) -> Iterator[str]:
+    for topic, of_topic in groupby(rules, key=attrgetter("topic")):
         yield f"### {topic.capitalize()}"
         yield ""
-        for rule in rules:
+        for rule in of_topic:
             yield from _one_rule(rule)
 
 
-def _one_rule(rule: Rule) -> Iterator[str]:
+def _one_rule(rule: Rule | WiringRule) -> Iterator[str]:
     yield f"**`{rule.id}`** ({rule.severity}): {rule.statement}"
     yield ""
     yield f"* Reason: {rule.reason}"
@@ -41,4 +50,5 @@ def _one_rule(rule: Rule) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    RULES_FILE.write_text(with_rules(RULES_FILE.read_text(encoding="utf-8")), encoding="utf-8")
+    for file, rules in RULES_FILES.items():
+        file.write_text(with_rules(file.read_text(encoding="utf-8"), rules), encoding="utf-8")

@@ -8,16 +8,21 @@ from typing import Any
 from slipway.assembly.cluster import Cluster
 from slipway.assembly.context import Context
 from slipway.assembly.sections import Section, UnknownValue, with_open_texts
+from slipway.assembly.stacks import NoAssemblyError
 from slipway.assembly.templates import Templates
 from slipway.config.document import Document
 from slipway.config.problems import Finding, dotted
 from slipway.config.problems import Path as YamlPath
 from slipway.config.unreadable import Flaw, UnreadableDocument
 from slipway.facts import UnknownFact
+from slipway.review.lint.assembly import lint_assembly
 from slipway.review.lint.document import read_document
 from slipway.review.lint.registry import NotChecked, Severity
 from slipway.review.lint.rules import RULES, run_rules
 from slipway.review.lint.rules.capacity import Demand, demand
+from slipway.review.wiring.parts import read_parts
+from slipway.review.wiring.rules import RULES as WIRING_RULES
+from slipway.review.wiring.rules import run_rules as run_wiring_rules
 
 LARGEST_FILE_BYTES = 1_000_000
 """Largest file: CloudFormation's limit for a template."""
@@ -83,14 +88,16 @@ def lint_file(file: str, context: Context) -> FileReport:
     """Lint one file.
 
     Args:
-        file: its path, or `-` for the standard input.
+        file: its path, the folder of a cloud assembly, or `-` for the standard input.
         context: what is known besides the file.
 
     Raises:
-        UnreadableFileError: there is nothing to lint: no such file, a folder, an empty standard input.
+        UnreadableFileError: there is nothing to lint: no such file, another folder, an empty standard input.
     """
     name = "<stdin>" if file == STANDARD_INPUT else file
     try:
+        if file != STANDARD_INPUT and Path(file).is_dir():
+            return _lint_folder(Path(file), context)
         content = _standard_input() if file == STANDARD_INPUT else Path(file).read_bytes()
     except OSError as error:
         raise UnreadableFileError(f"{name} cannot be read ({error.strerror})") from error
@@ -102,6 +109,37 @@ def lint_file(file: str, context: Context) -> FileReport:
         return lint_text(content.decode("utf-8-sig"), name, context)
     except UnicodeDecodeError:
         return _about_file(name, "is not UTF-8", "Save it as UTF-8.")
+
+
+def _lint_folder(folder: Path, context: Context) -> FileReport:
+    """Lint a cloud assembly: its clusters, and how its parts fit together."""
+    try:
+        findings = run_wiring_rules(read_parts(folder))
+        clusters = lint_assembly(folder, context)
+    except NoAssemblyError as error:
+        raise UnreadableFileError(f"{folder} cannot be read (no cloud assembly: {error})") from error
+    problems = []
+    for one in findings:
+        rule = WIRING_RULES[one.rule]
+        subject = f"{one.logical_id}.{one.path}".rstrip(".")
+        place = _place(folder, one.stack, one.logical_id)
+        problems.append(Problem(*place, subject, rule.severity, rule.id, one.message, rule.fix))
+    for cluster in clusters:
+        place = _place(folder, cluster.found.stack, cluster.found.logical_id)
+        for finding in cluster.result.findings:
+            severity = RULES[finding.rule].severity
+            subject = dotted(finding.path)
+            problems.append(Problem(*place, subject, severity, finding.rule, finding.message, finding.fix))
+    not_checked = dict.fromkeys(missing for cluster in clusters for missing in cluster.result.not_checked)
+    return FileReport(str(folder), tuple(problems), tuple(not_checked))
+
+
+def _place(folder: Path, stack: str, logical_id: str) -> tuple[str, int, int]:
+    """Return file, line and column where a resource begins; the CDK indents by one space."""
+    file = folder / f"{stack}.template.json"
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    begins = f'  "{logical_id}": {{'
+    return str(file), next((number for number, text in enumerate(lines, 1) if text == begins), 1), 1
 
 
 def _standard_input() -> bytes:
@@ -149,14 +187,10 @@ def _clusters(document: Document, context: Context) -> dict[YamlPath, Cluster]:
         return {}
     if isinstance(value.get("Resources"), dict):
         found = Templates({"template": value}, context.region).clusters()
-        return {item.path: replace(item.cluster, context=_joined(item.cluster.context, context)) for item in found}
+        return {item.path: replace(item.cluster, context=item.cluster.context.of_account(context)) for item in found}
     if "HeadNode" in value or "Scheduling" in value:
         return {(): Cluster(Section((), with_open_texts(value, {})), context)}
     return {}
-
-
-def _joined(template: Context, caller: Context) -> Context:
-    return replace(template, vcpu_quotas=caller.vcpu_quotas, hourly_ceiling_usd=caller.hourly_ceiling_usd)
 
 
 def _what_it_is(document: Document) -> tuple[str, str]:

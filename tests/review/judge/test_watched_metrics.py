@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from slipway import facts
 from slipway.review.judge.parallelcluster_process import PARALLELCLUSTER_PYTHON
 from tests.assembly import Assembly
 
@@ -49,6 +50,13 @@ def test_every_metric_of_the_fleet_is_one_that_the_cluster_makes_by_its_name(def
     assert {"ClusterName", "$.cluster-name"} <= made
     assert set(map(frozenset, metrics.values())) == {frozenset({"ClusterName"})}
     assert "ParallelCluster" in texts("constants.py")
+
+
+def test_the_table_of_metrics_lists_what_the_cluster_makes() -> None:
+    listed = {name for namespace, name in facts.metrics() if namespace in ("ParallelCluster", "CWAgent")}
+    made = {*texts("templates/cw_dashboard_builder.py"), *texts("templates/cluster_stack.py"), *texts("constants.py")}
+
+    assert listed <= made
 
 
 def test_the_heartbeat_is_one_that_the_cluster_makes() -> None:

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from slipway.cli import app
 from slipway.review.lint.rules import RULES
+from slipway.review.wiring.rules import RULES as WIRING_RULES
 from tests.config.files import changed
 from tests.review.lint.configurations import MINIMAL
 
@@ -70,7 +71,7 @@ def test_sarif_names_rule_place_and_level(broken: str) -> None:
     log = json.loads(result.output)
     assert log["version"] == "2.1.0"
     [run] = log["runs"]
-    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == list(RULES)
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == [*RULES, *WIRING_RULES]
     found = next(item for item in run["results"] if item["ruleId"] == "operating-system-exists")
     assert found["level"] == "error"
     place = found["locations"][0]["physicalLocation"]

@@ -1,0 +1,303 @@
+"""An alarm can fire, fires on the side of trouble, hears silence, and tells somebody."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from slipway import facts
+from slipway.review.wiring.expressions import UnreadableExpressionError
+from slipway.review.wiring.metric_uses import ALARM, ExpressionUse, MetricUse, Uses, uses_of
+from slipway.review.wiring.metrics import known
+from slipway.review.wiring.parts import Part, Parts
+from slipway.review.wiring.registry import Finding, about, rule
+
+_ABOVE = {"GreaterThanThreshold", "GreaterThanOrEqualToThreshold"}
+_BELOW = {"LessThanThreshold", "LessThanOrEqualToThreshold"}
+_DAY_SECONDS = 86_400
+_WEEK_SECONDS = 7 * _DAY_SECONDS
+_HOUR_SECONDS = 3600
+_TOO_LITTLE = 0.01
+"""Share of a capacity at which an alarm that it is nearly used up comes too late."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Compared:
+    """What an alarm compares with its threshold."""
+
+    alarm: Part
+    uses: Uses
+    parts: Parts
+
+    @property
+    def operator(self) -> str:
+        return str(self.alarm.properties.get("ComparisonOperator"))
+
+    @property
+    def threshold(self) -> float | None:
+        found = self.alarm.properties.get("Threshold")
+        return float(found) if isinstance(found, int | float) else None
+
+    @property
+    def expression(self) -> ExpressionUse | None:
+        """The metric math that is compared; None where a metric or a query is."""
+        for expression in self.uses.expressions:
+            if expression.returned and expression.math():
+                return expression
+        return None
+
+    @property
+    def fires_below(self) -> bool:
+        return self.operator in _BELOW
+
+    def fires(self, value: float | None) -> bool:
+        threshold = self.threshold
+        if value is None or threshold is None:
+            return False
+        match self.operator:
+            case "GreaterThanThreshold":
+                return value > threshold
+            case "GreaterThanOrEqualToThreshold":
+                return value >= threshold
+            case "LessThanThreshold":
+                return value < threshold
+            case _:
+                return value <= threshold
+
+    def outcomes(self) -> list[tuple[dict[str, float], bool]]:
+        """Return whether it fires for values that matter, of each metric all with all of the others."""
+        expression = self.expression
+        if expression is None:
+            return [({"": value}, self.fires(value)) for value in self._values(self.uses.metrics[0], set())]
+        math = expression.math()
+        assert math
+        ids = sorted(math.ids)
+        choices = [self._values(expression.metrics[each], math.numbers) for each in ids]
+        found = []
+        for values in product(*choices):
+            named = dict(zip(ids, values, strict=True))
+            found.append((named, self.fires(math.value(named, expression.period))))
+        return found
+
+    def _values(self, use: MetricUse, numbers: set[float]) -> list[float]:
+        row = known(self.parts, use)
+        least, most = bounds(self.parts, use, row) if row else (0.0, None)
+        around = {
+            number + step for number in {0.0, *numbers, self.threshold or 0.0} for step in (-1.0, -1e-3, 0.0, 1e-3, 1.0)
+        }
+        wanted = {*around, least, most if most is not None else 1e18}
+        return sorted(value for value in wanted if value >= least and (most is None or value <= most))
+
+
+def bounds(parts: Parts, use: MetricUse, row: facts.Metric) -> tuple[float, float | None]:
+    """Return the smallest and the largest value that a metric can have; None when there is none."""
+    least = _bound(parts, use, row.least_of)
+    most = _bound(parts, use, row.most_of)
+    return (0.0 if least is None else least), (row.greatest if most is None else most)
+
+
+def _bound(parts: Parts, use: MetricUse, bound: facts.MetricBound | None) -> float | None:
+    named = parts.referred(use.dimensions.get(bound.dimension)) if bound else None
+    if bound is None or named is None:
+        return None
+    attributes = {
+        item.get("Key"): item.get("Value") for item in named[0].properties.get("LoadBalancerAttributes") or ()
+    }
+    found = attributes.get(bound.attribute, named[0].at(bound.attribute))
+    try:
+        return float(found) * bound.factor if isinstance(found, int | float | str) else None
+    except ValueError:
+        return None
+
+
+def _alarms(parts: Parts) -> Iterator[_Compared]:
+    """Yield the alarms whose metrics can be read: the rules of metrics report the others."""
+    for part in parts.of_type(ALARM):
+        uses = uses_of(part)
+        compared = _Compared(part, uses, parts)
+        try:
+            readable = bool(uses.metrics) and not uses.unreadable
+            math = compared.expression.math() if readable and compared.expression else None
+            if readable and (math is None or math.ids <= {use.id for use in uses.metrics}):
+                yield compared
+        except UnreadableExpressionError:
+            continue
+
+
+@rule(
+    reason="It costs money, stands on the dashboard as OK, and is silent in trouble; or it is never silent.",
+    fix="Write a threshold between the smallest and the largest value, in the unit of the metric.",
+    source="slipway/facts/data/metrics.yaml, which has the page of each service",
+)
+def alarm_can_fire(parts: Parts) -> Iterator[Finding]:
+    """There are values of an alarm's metrics for which it fires, and values for which it does not."""
+    for compared in _alarms(parts):
+        if compared.threshold is None:
+            continue
+        try:
+            fired = {fires for _, fires in compared.outcomes()}
+        except UnreadableExpressionError:
+            continue
+        if fired != {True, False}:
+            when = "always" if fired == {True} else "never"
+            yield about(compared.alarm, "Threshold", f"it {when} fires: {_condition(compared)}")
+        elif too_late := _too_late(compared):
+            yield about(compared.alarm, "Threshold", too_late)
+
+
+def _too_late(compared: _Compared) -> str | None:
+    """Say that a capacity is as good as used up when an alarm fires on what is left of it."""
+    if compared.expression or not compared.fires_below:
+        return None
+    use = compared.uses.metrics[0]
+    row = known(compared.parts, use)
+    most = bounds(compared.parts, use, row)[1] if row and row.most_of else None
+    if most and compared.threshold is not None and compared.threshold < most * _TOO_LITTLE:
+        return (
+            f"it fires when less than {compared.threshold / most:.1%} of {most:.0f} {row.unit if row else ''} is left"
+        )
+    return None
+
+
+def _condition(compared: _Compared) -> str:
+    names = ", ".join(use.name for use in compared.uses.metrics)
+    return f"{names} {compared.operator} {compared.threshold:g}"
+
+
+@rule(
+    reason="It tells when all is well, and is silent in trouble.",
+    fix="Turn the comparison round.",
+    source="slipway/facts/data/metrics.yaml, which has the page of each service",
+)
+def alarm_fires_in_trouble(parts: Parts) -> Iterator[Finding]:
+    """An alarm fires on the side of its metrics that means trouble."""
+    for compared in _alarms(parts):
+        sides = {
+            use.id or "": row.trouble for use in compared.uses.metrics if (row := known(parts, use)) and row.trouble
+        }
+        if not sides or compared.threshold is None:
+            continue
+        try:
+            right = any(_worse_fires(compared, each, side) for each, side in sides.items())
+        except UnreadableExpressionError:
+            continue
+        if not right:
+            yield about(compared.alarm, "ComparisonOperator", f"no worse value makes it fire: {_condition(compared)}")
+
+
+def _worse_fires(compared: _Compared, id_: str, side: str) -> bool:
+    """Whether it fires for a worse value of a metric, and not for a better one beside the same others."""
+    if compared.threshold is None:
+        return False
+    silent: dict[tuple[tuple[str, float], ...], list[float]] = {}
+    firing: dict[tuple[tuple[str, float], ...], list[float]] = {}
+    for values, fires in compared.outcomes():
+        others = tuple((each, value) for each, value in values.items() if each != id_)
+        (firing if fires else silent).setdefault(others, []).append(values.get(id_, 0.0))
+    for others, worse in firing.items():
+        better = silent.get(others, [])
+        if better and (max(worse) > min(better) if side == "above" else min(worse) < max(better)):
+            return True
+    return False
+
+
+@rule(
+    reason="What has died sends nothing: the alarm is silent just then.",
+    fix="Write `TreatMissingData: breaching`, or `missing` with `InsufficientDataActions`, or use `FILL`.",
+    source='Amazon CloudWatch User Guide, "Configuring how CloudWatch alarms treat missing data"',
+)
+def alarm_hears_silence(parts: Parts) -> Iterator[Finding]:
+    """An alarm on too little of what is sent as long as a thing lives fires, or tells, when nothing is sent."""
+    for compared in _alarms(parts):
+        if not compared.fires_below:
+            continue
+        rows = {use.id or "": row for use in compared.uses.metrics if (row := known(parts, use))}
+        beats = {id_ for id_, row in rows.items() if row.heartbeat or row.kind == "counter"}
+        math = compared.expression.math() if compared.expression else None
+        missing = compared.alarm.properties.get("TreatMissingData", "missing")
+        told = missing == "breaching" or (
+            missing == "missing" and bool(compared.alarm.properties.get("InsufficientDataActions"))
+        )
+        if beats and not told and not (math and beats & math.filled):
+            yield about(compared.alarm, "TreatMissingData", f"{_condition(compared)}: silence is {missing}")
+
+
+@rule(
+    reason="It fires whenever nothing happens; people learn to ignore it.",
+    fix="Write `TreatMissingData: notBreaching` or `missing`.",
+    source='Amazon CloudWatch User Guide, "Configuring how CloudWatch alarms treat missing data"',
+)
+def alarm_is_quiet_without_data(parts: Parts) -> Iterator[Finding]:
+    """An alarm on too much takes silence for nothing, not for trouble."""
+    for compared in _alarms(parts):
+        missing = compared.alarm.properties.get("TreatMissingData", "missing")
+        if compared.operator in _ABOVE and missing in ("breaching", "ignore"):
+            yield about(compared.alarm, "TreatMissingData", f"{_condition(compared)}: silence is {missing}")
+
+
+@rule(
+    reason="No message comes.",
+    fix="Name a topic in `AlarmActions`, and say in `AlarmDescription` what to do.",
+    source='Amazon CloudWatch User Guide, "Alarm actions"',
+    severity="warning",
+)
+def alarm_tells_somebody(parts: Parts) -> Iterator[Finding]:
+    """An alarm tells a topic of the stacks, and what to do."""
+    for part in parts.of_type(ALARM):
+        actions = part.properties.get("AlarmActions") or []
+        if part.properties.get("ActionsEnabled") is False:
+            yield about(part, "ActionsEnabled", "its actions are switched off")
+        if not actions:
+            yield about(part, "AlarmActions", "it has no action")
+        for path in ("AlarmActions", "InsufficientDataActions", "OKActions"):
+            for action in part.properties.get(path) or ():
+                if not parts.part(action, "AWS::SNS::Topic") and not str(action).startswith("arn:"):
+                    yield about(part, path, f"{action} is not a topic of these stacks")
+        if not str(part.properties.get("AlarmDescription") or "").strip():
+            yield about(part, "AlarmDescription", "it does not say what to do")
+
+
+@rule(
+    reason="CloudWatch refuses the alarm.",
+    fix="Write fewer or shorter periods.",
+    source="Amazon CloudWatch API Reference, PutMetricAlarm, EvaluationPeriods",
+)
+def alarm_looks_at_a_short_time(parts: Parts) -> Iterator[Finding]:
+    """An alarm looks at no more periods than CloudWatch allows, and needs no more of them than it looks at."""
+    for compared in _alarms(parts):
+        periods = int(compared.alarm.properties.get("EvaluationPeriods") or 1)
+        needed = int(compared.alarm.properties.get("DatapointsToAlarm") or periods)
+        seconds = max(use.period for use in compared.uses.metrics)
+        if needed > periods or needed < 1:
+            yield about(compared.alarm, "DatapointsToAlarm", f"{needed} of {periods} periods can never be")
+        if periods * seconds > (_WEEK_SECONDS if seconds >= _HOUR_SECONDS else _DAY_SECONDS):
+            yield about(compared.alarm, "EvaluationPeriods", f"{periods} periods of {seconds} s are too long")
+
+
+@rule(
+    reason="Its failure is noticed by those who wait for it.",
+    fix="Make the alarm, or accept the finding with a reason.",
+    source="`alarmed` in slipway/facts/data/metrics.yaml",
+    severity="warning",
+)
+def resource_is_watched(parts: Parts) -> Iterator[Finding]:
+    """A resource whose metrics show that it is broken or full has an alarm that fires on each of them."""
+    watched = {
+        (use.namespace, use.name, str(value))
+        for compared in _alarms(parts)
+        for use in compared.uses.metrics
+        if (row := known(parts, use)) and (row.trouble is None or _worse_fires(compared, use.id or "", row.trouble))
+        for value in use.dimensions.values()
+    }
+    for (namespace, name), row in facts.metrics().items():
+        for dimension in row.alarmed:
+            place = facts.metric_dimensions()[namespace, dimension]
+            for part in parts.of_type(place.type or ""):
+                names = {f"${{{part.key}}}", f"${{{part.key}.{place.attribute}}}", str(part.at(place.property or ""))}
+                if _can_send(parts, part, row) and not any((namespace, name, each) in watched for each in names):
+                    yield about(part, "", f"no alarm looks at its {namespace} {name}")
+
+
+def _can_send(parts: Parts, part: Part, row: facts.Metric) -> bool:
+    return all(part.at(path) == value for path, value in row.alarmed_where.items()) and (
+        row.needs is None or any(each.at(row.needs.property) is not None for each in parts.of_type(row.needs.type))
+    )

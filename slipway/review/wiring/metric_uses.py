@@ -1,0 +1,202 @@
+"""Where an assembly looks at metrics: alarms, dashboards and scaling policies."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from slipway.review.wiring.expressions import Math, NamedMetric, UnreadableExpressionError, queried
+from slipway.review.wiring.parts import Part, Parts
+
+ALARM = "AWS::CloudWatch::Alarm"
+DASHBOARD = "AWS::CloudWatch::Dashboard"
+POLICY = "AWS::ApplicationAutoScaling::ScalingPolicy"
+
+DEFAULT_PERIOD = 300
+"""Seconds, of a dashboard's metric that says nothing else (CloudWatch API, "Dashboard body structure and syntax")."""
+
+_POLICY_PERIOD = 60
+
+
+@dataclass(frozen=True, eq=False)
+class MetricUse:
+    """A metric that somebody looks at.
+
+    Attributes:
+        path: where in the part's properties.
+        dimensions: values by name; None where a query takes all.
+        id: its id in the expressions beside it.
+    """
+
+    part: Part
+    path: str
+    namespace: str
+    name: str
+    dimensions: Mapping[str, Any]
+    statistic: str
+    period: int
+    unit: str | None = None
+    id: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ExpressionUse:
+    """An expression beside metrics.
+
+    Attributes:
+        ids: all ids that it may use.
+        metrics: the metrics among them by id.
+        returned: whether it is what an alarm compares.
+    """
+
+    part: Part
+    path: str
+    text: str
+    period: int
+    ids: frozenset[str]
+    metrics: Mapping[str, MetricUse]
+    returned: bool = False
+
+    def math(self) -> Math | None:
+        """Return it as metric math; None when it is a query.
+
+        Raises:
+            UnreadableExpressionError: it is neither.
+        """
+        return None if queried(self.text) else Math(self.text)
+
+
+@dataclass(frozen=True, eq=False)
+class Uses:
+    """All of one part."""
+
+    metrics: tuple[MetricUse, ...] = ()
+    expressions: tuple[ExpressionUse, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    """What is wrong with what could not be read."""
+
+
+def uses_of(part: Part) -> Uses:
+    """Return the metrics and expressions of an alarm, a dashboard or a scaling policy."""
+    match part.type:
+        case "AWS::CloudWatch::Alarm":
+            return _of_alarm(part)
+        case "AWS::CloudWatch::Dashboard":
+            return _of_dashboard(part)
+        case _:
+            return Uses(tuple(_of_policy(part)))
+
+
+def all_uses(parts: Parts) -> Iterator[tuple[Part, Uses]]:
+    """Yield everything that looks at metrics, with what it looks at."""
+    for part in parts.of_type(ALARM, DASHBOARD, POLICY):
+        yield part, uses_of(part)
+
+
+@dataclass(frozen=True, eq=False)
+class _Pending:
+    """An expression before the metrics beside it are known."""
+
+    path: str
+    text: str
+    period: Any
+    id: str | None
+    returned: bool = False
+
+
+def _of_alarm(part: Part) -> Uses:
+    if "MetricName" in part.properties:
+        alarm = part.properties
+        reading = {"Stat": alarm.get("Statistic") or alarm.get("ExtendedStatistic"), **alarm}
+        return Uses((_use(part, "MetricName", alarm, reading),))
+    metrics, pending = [], []
+    for index, item in enumerate(part.properties.get("Metrics") or ()):
+        path, id_ = f"Metrics.{index}", item.get("Id")
+        if stat := item.get("MetricStat"):
+            metrics.append(_use(part, path, stat.get("Metric", {}), stat, id_))
+        else:
+            returned = item.get("ReturnData", True) is not False
+            pending.append(_Pending(path, str(item.get("Expression")), item.get("Period"), id_, returned))
+    return _with_expressions(part, metrics, pending)
+
+
+def _use(
+    part: Part, path: str, metric: Mapping[str, Any], reading: Mapping[str, Any], id_: str | None = None
+) -> MetricUse:
+    """Make a use of a metric and of how it is read: `Stat`, `Period`, `Unit`."""
+    dimensions = {item.get("Name", ""): item.get("Value") for item in metric.get("Dimensions") or ()}
+    return MetricUse(
+        part,
+        path,
+        namespace=str(metric.get("Namespace")),
+        name=str(metric.get("MetricName")),
+        dimensions=dimensions,
+        statistic=reading.get("Stat") or "",
+        period=_seconds(reading.get("Period")),
+        unit=reading.get("Unit"),
+        id=id_,
+    )
+
+
+def _seconds(period: Any) -> int:
+    return int(period) if isinstance(period, int | str) and str(period).isdecimal() else DEFAULT_PERIOD
+
+
+def _with_expressions(part: Part, metrics: list[MetricUse], pending: list[_Pending]) -> Uses:
+    by_id = {use.id: use for use in metrics if use.id}
+    ids = frozenset((*by_id, *(each.id for each in pending if each.id)))
+    common = max((use.period for use in metrics), default=DEFAULT_PERIOD)
+    expressions, found, unreadable = [], list(metrics), []
+    for each in pending:
+        seconds = _seconds(each.period) if each.period else common
+        expressions.append(ExpressionUse(part, each.path, each.text, seconds, ids, by_id, each.returned))
+        try:
+            if named := queried(each.text):
+                found.append(_named(part, each.path, named, seconds))
+        except UnreadableExpressionError as error:
+            unreadable.append(f"{each.path}: {error}")
+    return Uses(tuple(found), tuple(expressions), tuple(unreadable))
+
+
+def _named(part: Part, path: str, named: NamedMetric, period: int) -> MetricUse:
+    return MetricUse(part, path, named.namespace, named.name, named.dimensions, named.statistic, period)
+
+
+def _of_dashboard(part: Part) -> Uses:
+    body = part.properties.get("DashboardBody")
+    try:
+        widgets = json.loads(body)["widgets"] if isinstance(body, str) else []
+    except (ValueError, KeyError) as error:
+        return Uses(unreadable=(f"DashboardBody: it is not a dashboard: {error}",))
+    found = [
+        _of_widget(part, f"DashboardBody.widgets.{index}", widget["properties"])
+        for index, widget in enumerate(widgets)
+        if widget.get("type") == "metric"
+    ]
+    return Uses(
+        tuple(use for uses in found for use in uses.metrics),
+        tuple(use for uses in found for use in uses.expressions),
+        tuple(text for uses in found for text in uses.unreadable),
+    )
+
+
+def _of_widget(part: Part, path: str, properties: Mapping[str, Any]) -> Uses:
+    metrics, pending = [], []
+    for index, row in enumerate(properties.get("metrics") or ()):
+        options = row[-1] if row and isinstance(row[-1], dict) else {}
+        words = [str(word) for word in row if not isinstance(word, dict)]
+        here = f"{path}.metrics.{index}"
+        if "expression" in options:
+            pending.append(_Pending(here, str(options["expression"]), options.get("period"), options.get("id")))
+            continue
+        statistic = options.get("stat") or properties.get("stat") or "Average"
+        period = _seconds(options.get("period") or properties.get("period"))
+        dimensions = dict(zip(words[2::2], words[3::2], strict=False))
+        metrics.append(MetricUse(part, here, words[0], words[1], dimensions, statistic, period, id=options.get("id")))
+    return _with_expressions(part, metrics, pending)
+
+
+def _of_policy(part: Part) -> Iterator[MetricUse]:
+    path = "TargetTrackingScalingPolicyConfiguration.CustomizedMetricSpecification"
+    if metric := part.at(path):
+        yield _use(part, path, metric, {**metric, "Stat": metric.get("Statistic"), "Period": _POLICY_PERIOD})
