@@ -60,7 +60,7 @@ class LocalSlurm:
             cloud: nodes do not run until a job needs them, and stop when they have been idle for `SuspendTime`.
             settings: further lines of slurm.conf, for example `Prolog` or `HealthCheckProgram`.
         """
-        self.files = SlurmFiles(directory, INSTALLED / "root")
+        self.files = SlurmFiles(directory, INSTALLED)
         self.nodes = tuple(nodes)
         self._cpus = cpus
         self._cloud = cloud
@@ -92,19 +92,8 @@ class LocalSlurm:
             SlurmError: a daemon ended or a node did not come up; the message holds the ends of the logs.
         """
         ports = free_ports(1 + len(self.nodes))
-        self.files.create(
-            slurm_configuration(
-                self.files,
-                nodes=dict(zip(self.nodes, ports[1:], strict=True)),
-                controller_port=ports[0],
-                user=getpass.getuser(),
-                cpus=self._cpus,
-                cloud=self._cloud,
-                settings=self._settings,
-            ),
-            self.nodes,
-            munge_key=secrets.token_bytes(1024),
-        )
+        configuration = self._configuration(ports[0], dict(zip(self.nodes, ports[1:], strict=True)))
+        self.files.create(configuration, self.nodes, munge_key=secrets.token_bytes(1024))
         try:
             self._start_daemons(ports[0])
         except BaseException as error:
@@ -171,20 +160,31 @@ class LocalSlurm:
         self.wait(f"job {job} to end", lambda: self.job(job)["JobState"] in ENDED)
         return self.job(job)
 
-    def wait(self, what: str, condition: Callable[[], bool]) -> None:
-        """Wait until a condition holds, at most `WAIT_SECONDS`.
+    def wait(self, what: str, condition: Callable[[], bool], seconds: float = WAIT_SECONDS) -> None:
+        """Wait until a condition holds, at most some seconds.
 
         Raises:
             SlurmError: a daemon ended, or the condition still does not hold; the message says `what` was waited for.
         """
-        deadline = time.monotonic() + WAIT_SECONDS
+        deadline = time.monotonic() + seconds
         while not condition():
             ended = [daemon.args for daemon in self._daemons if daemon.poll() is not None]
             if ended:
                 raise SlurmError(f"ended by itself: {ended}")
             if time.monotonic() > deadline:
-                raise SlurmError(f"waited {WAIT_SECONDS} s for {what}")
+                raise SlurmError(f"waited {seconds:.0f} s for {what}")
             time.sleep(0.1)
+
+    def _configuration(self, controller_port: int, nodes: Mapping[str, int]) -> str:
+        return slurm_configuration(
+            self.files,
+            nodes=nodes,
+            controller_port=controller_port,
+            user=getpass.getuser(),
+            cpus=self._cpus,
+            cloud=self._cloud,
+            settings=self._settings,
+        )
 
     def _start_daemons(self, controller_port: int) -> None:
         self._daemon("munged", *self.files.munged_command())

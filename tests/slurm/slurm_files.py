@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 LONGEST_SOCKET_PATH = 107
@@ -21,8 +21,16 @@ export PATH={commands}:/usr/bin:/bin {environment}
 # No instance boots in the second of its request. slurmd tells its uptime in rounded seconds: a node that begins at once
 # seems to have booted before it was asked for, and slurmctld waits for another boot until ResumeTimeout.
 sleep 3
-for node in $(scontrol show hostnames "$1"); do
+nodes=$(scontrol show hostnames "$1")
+for node in $nodes; do
+  rm -f {run}/slurmd."$node".pid
   setsid {slurmd} -D -b -N "$node" -d {slurmstepd} </dev/null >>{log}."$node".out 2>&1 &
+done
+# When this program ends, slurmscriptd kills what is still in its process group (Slurm 24.11).
+for node in $nodes; do
+  for _ in 1 2 3 4 5 6 7 8 9 10; do
+    [ -e {run}/slurmd."$node".pid ] || sleep 1
+  done
 done
 """
 
@@ -41,8 +49,11 @@ class SlurmFiles:
     directory: Path
     """Everything of this cluster."""
 
-    packages: Path
-    """Root of the unpacked packages."""
+    installed: Path
+    """Where install.sh put Slurm."""
+
+    variables: dict[str, str] = field(default_factory=dict)
+    """Further environment variables of daemons and commands."""
 
     @property
     def configuration(self) -> Path:
@@ -59,11 +70,6 @@ class SlurmFiles:
         """Where munged answers."""
         return self.directory / "munge.socket"
 
-    @property
-    def plugins(self) -> Path:
-        """Folder of Slurm's plug-ins and of the library that they share."""
-        return next(self.packages.glob("usr/lib/*/slurm-wlm"))
-
     def log(self, daemon: str) -> Path:
         """What a daemon prints."""
         return self.directory / "log" / f"{daemon}.out"
@@ -76,12 +82,7 @@ class SlurmFiles:
 
     def daemon_environment(self) -> dict[str, str]:
         """Return the environment of the daemons."""
-        libraries = (self.plugins, self.plugins.parent)
-        return {
-            "LD_LIBRARY_PATH": ":".join(map(str, libraries)),
-            "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
-            "SLURM_CONF": str(self.configuration),
-        }
+        return {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "SLURM_CONF": str(self.configuration), **self.variables}
 
     def munged_command(self) -> tuple[str | Path, ...]:
         """Return the command that starts munged with this cluster's own key and socket."""
@@ -99,11 +100,11 @@ class SlurmFiles:
 
     def slurmctld_command(self) -> tuple[str | Path, ...]:
         """Return the command that starts the controller."""
-        return (self._program("slurmctld-wlm"), "-D")
+        return (self._program("slurmctld"), "-D")
 
     def slurmd_command(self, node: str) -> tuple[str | Path, ...]:
         """Return the command that starts a node."""
-        return (self._program("slurmd-wlm"), "-D", "-N", node, "-d", self._program("slurmstepd-wlm"))
+        return (self._program("slurmd"), "-D", "-N", node, "-d", self._program("slurmstepd"))
 
     def create(self, configuration: str, nodes: Iterable[str], munge_key: bytes) -> None:
         """Create the directories, the configuration and the programs.
@@ -112,8 +113,8 @@ class SlurmFiles:
             FileNotFoundError: Slurm is not unpacked; `make test-slurm` does it.
             ValueError: the directory's path is too long for the sockets that Slurm puts into it.
         """
-        if not self.packages.is_dir():
-            raise FileNotFoundError(f"no Slurm in {self.packages.parent}: run `make test-slurm`")
+        if not self.installed.is_dir():
+            raise FileNotFoundError(f"no Slurm in {self.installed}: run `make test-slurm`")
         sockets = [f"{self.directory}/spool/{node}/{node}_{LONGEST_STEP}" for node in nodes]
         if any(len(path) > LONGEST_SOCKET_PATH for path in sockets):
             raise ValueError(f"{self.directory} is too long a path for Slurm's sockets, for example {sockets[0]}")
@@ -124,33 +125,36 @@ class SlurmFiles:
         key.touch(mode=0o600)
         key.write_bytes(munge_key)
         self.configuration.write_text(configuration, encoding="utf-8")
+        # Tests may run where there are no cgroups, or where they are not the tests' to change.
+        (self.directory / "cgroup.conf").write_text("CgroupPlugin=disabled\n", encoding="utf-8")
         for name, text in {"resume": RESUME, "suspend": SUSPEND}.items():
-            self._script(self.directory / name, text.format(**self._script_values()))
+            self.script(self.directory / name, text.format(**self._script_values()))
         for command in COMMANDS:
-            self._script(
+            self.script(
                 self.commands / command,
-                f'#!/bin/sh\nexport {self._environment_words()}\nexec {self.packages}/usr/bin/{command} "$@"\n',
+                f'#!/bin/sh\nexport {self._words()}\nexec {self.installed}/bin/{command} "$@"\n',
             )
 
     def _program(self, name: str) -> Path:
-        return self.packages / "usr" / "sbin" / name
+        return self.installed / "sbin" / name
 
-    def _environment_words(self) -> str:
-        environment = self.daemon_environment()
-        return " ".join(f"{key}={environment[key]}" for key in ("LD_LIBRARY_PATH", "SLURM_CONF"))
+    def _words(self) -> str:
+        variables = {"SLURM_CONF": str(self.configuration), **self.variables}
+        return " ".join(f"{name}={value}" for name, value in variables.items())
 
     def _script_values(self) -> dict[str, str | Path]:
         return {
             "commands": self.commands,
-            "environment": self._environment_words(),
-            "slurmd": self._program("slurmd-wlm"),
-            "slurmstepd": self._program("slurmstepd-wlm"),
+            "environment": self._words(),
+            "slurmd": self._program("slurmd"),
+            "slurmstepd": self._program("slurmstepd"),
             "log": self.directory / "log" / "slurmd",
             "run": self.directory / "run",
         }
 
     @staticmethod
-    def _script(path: Path, text: str) -> None:
+    def script(path: Path, text: str) -> None:
+        """Write a program."""
         path.write_text(text, encoding="utf-8")
         path.chmod(0o755)
 
@@ -189,7 +193,7 @@ def slurm_configuration(
         "AuthType": "auth/munge",
         "AuthInfo": f"socket={files.munge_socket}",
         "CredType": "cred/munge",
-        "PluginDir": files.plugins,
+        "PluginDir": files.installed / "plugins",
         "MpiDefault": "none",
         # ParallelCluster's is proctrack/cgroup, which gives signals to the children of slurmstepd alone (Slurm's
         # src/plugins/proctrack/cgroup/proctrack_cgroup.c, "they will get all signals, inherited processes will only get
