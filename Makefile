@@ -21,6 +21,7 @@ override SIDE_BY_SIDE := --numprocesses 4 --dist loadfile --no-loadscope-reorder
 # Trains on all processors: beside it the daemons of another test's cluster would miss their time limits.
 override WHOLE_CHAIN := tests/slurm/test_whole_chain.py
 override TEST_TIMES := .plan/test-times.xml
+override FAULTS := .plan/cluster-faults.xml
 override INSTALL := -m pip --quiet --disable-pip-version-check install
 # What is locked with its hashes (`make locks`), as wheels alone: nothing of a package runs while it is installed.
 override LOCKED := --require-hashes --only-binary :all: --requirement
@@ -87,8 +88,8 @@ node_modules/.installed: package.json package-lock.json .npmrc | $(VENV)/.runtim
 	.tools/$*/bin/python $(INSTALL) --requirement $<
 	@touch $@
 
-.tools/slurm/.installed: tests/slurm/install.sh tests/unpack_packages.sh
-	@echo "set-up: the distribution's Slurm into .tools/slurm (once, a few seconds)"
+.tools/slurm/.installed: tests/slurm/install.sh tests/unpack_packages.sh | $(VENV)/.installed
+	@echo "set-up: Slurm of Debian or Ubuntu into .tools/slurm (once, a few seconds)"
 	tests/slurm/install.sh .tools/slurm
 	@touch $@
 
@@ -112,7 +113,7 @@ test: setup .tools/checkov/.installed ## Lint, type-check and test everything th
 	mypy
 	PYTHONPATH=assets/jobs lint-imports
 	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) --junitxml $(TEST_TIMES) \
-	  -m "not judge and not rehearsal and not slurm and not browser and not contract"
+	  -m "not judge and not rehearsal and not slurm and not live and not browser and not contract"
 
 .PHONY: test-times
 test-times: setup ## Write the slowest tests of the last `make test`, and the time by folder, to tests/durations.md
@@ -122,6 +123,14 @@ test-times: setup ## Write the slowest tests of the last `make test`, and the ti
 test-slurm: setup .tools/slurm/.installed .tools/training/.installed ## Run health check, smoke and training jobs on a real Slurm with fake nodes
 	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) tests/slurm -m slurm --ignore=$(WHOLE_CHAIN)
 	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) --dist load $(WHOLE_CHAIN) -m slurm
+
+.PHONY: prove-offline
+prove-offline: setup .tools/slurm/.installed .tools/contracts/.installed ## Let whole clusters live on this machine, with ParallelCluster's own daemons, and break them
+	$(IN_OWN_TMPDIR) && python -m pytest --numprocesses 4 --dist load --junitxml $(FAULTS) tests/live_cluster -m live
+
+.PHONY: cluster-faults
+cluster-faults: setup ## Write what the last `make prove-offline` saw to docs/cluster-faults.md
+	python -m tests.live_cluster.report $(FAULTS)
 
 .PHONY: test-browser
 test-browser: setup .tools/chromium/.installed .tools/docs/.installed ## Open the plan's page and the documentation in a real Chromium, on a screen and on a phone

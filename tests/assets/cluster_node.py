@@ -284,22 +284,25 @@ class ClusterNode(Sandbox):
 
     def set_up_compute(self, *expectations: str, stack: str = STACK, **environment: str) -> Outcome:
         """Run the queue's custom action as ParallelCluster does."""
-        return self._set_up("compute", stack, *(expectations or EXPECTATIONS), **environment)
+        return self.run_custom_action(
+            "compute", "scripts-bucket", "cluster/", stack, *(expectations or EXPECTATIONS), **environment
+        )
 
     def set_up_head(self, **environment: str) -> Outcome:
         """Run the head node's custom action as ParallelCluster does."""
-        return self._set_up("head", **environment)
+        return self.run_custom_action("head", "scripts-bucket", "cluster/", **environment)
 
     def set_up_login(self, **environment: str) -> Outcome:
         """Run the login nodes' custom action as ParallelCluster does."""
-        return self._set_up("login", **environment)
+        return self.run_custom_action("login", "scripts-bucket", "cluster/", **environment)
 
-    def _set_up(self, role: str, *arguments: str, **environment: str) -> Outcome:
+    def run_custom_action(self, *arguments: str, **environment: str) -> Outcome:
+        """Run node_configured.sh with these arguments."""
         # The kit is many files: on a busy machine they take more than the second that the others get.
         limits = {"JOB_KIT": "60"} | dict.fromkeys(("DOWNLOAD", "PACKAGE", "PIP", "DEVICE"), "0")
         return self.run(
             ASSETS / "cluster" / "node_configured.sh",
-            *(role, "scripts-bucket", "cluster/", *arguments),
+            *arguments,
             **{f"SLIPWAY_{name}_SECONDS": value for name, value in limits.items()} | environment,
         )
 

@@ -65,7 +65,7 @@ def actionlint(file: Path) -> subprocess.CompletedProcess[str]:
 
 def test_all_are_there() -> None:
     assert [name_of(file) for file in FILES] == [
-        *("ci", "deploy", "destroy", "pages", "release", "review"),
+        *("ci", "deploy", "destroy", "nightly", "pages", "release", "review"),
         *("written deploy", "written destroy", "written review"),
     ]
 
@@ -131,6 +131,7 @@ def test_permissions_are_the_least(file: Path) -> None:
         "deploy": {("deploy", "id-token", "write")},
         "destroy": {("destroy", "id-token", "write")},
         "ci": set(),
+        "nightly": set(),
         "release": {("publish", access, "write") for access in ("contents", "id-token", "attestations")},
         "pages": {("publish", "pages", "write"), ("publish", "id-token", "write")},
         "written review": set(),

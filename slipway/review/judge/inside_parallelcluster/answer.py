@@ -48,7 +48,13 @@ class Outcome:
     """Size of the cluster's template without white space. CloudFormation accepts 1,000,000 bytes from S3."""
 
     launch_templates: dict[str, Any] = field(default_factory=dict)
-    """`LaunchTemplateData` of the compute nodes, by `queue/compute resource`; without user data and tags."""
+    """`LaunchTemplateData` of the compute nodes, by `queue/compute resource`; without user data."""
+
+    configuration: dict[str, Any] = field(default_factory=dict)
+    """The cluster's configuration with all defaults, as the head node reads it."""
+
+    instance_types: dict[str, Any] = field(default_factory=dict)
+    """What EC2 says of each instance type of the nodes, as the head node reads it."""
 
     resource_types: dict[str, int] = field(default_factory=dict)
     """How many resources of each type the cluster's stack and those that it nests have."""

@@ -10,7 +10,18 @@ import boto3
 
 _QUEUE_TAG = "parallelcluster:queue-name"
 _COMPUTE_RESOURCE_TAG = "parallelcluster:compute-resource-name"
-_NOT_TOLD = ("UserData", "TagSpecifications")
+
+
+def stored_file(template_url: str, path: str) -> str:
+    """Return a file that ParallelCluster stored for the cluster.
+
+    Args:
+        template_url: where ParallelCluster stored the cluster's template; its other files are stored beside it.
+        path: of the file, for example `configs/instance-types-data.json`.
+    """
+    bucket, folder = _bucket_and_folder(template_url)
+    text: str = boto3.client("s3").get_object(Bucket=bucket, Key=f"{folder}/{path}")["Body"].read().decode()
+    return text
 
 
 def nested_templates(template_url: str) -> Iterator[dict[str, Any]]:
@@ -19,8 +30,7 @@ def nested_templates(template_url: str) -> Iterator[dict[str, Any]]:
     Args:
         template_url: where ParallelCluster stored the cluster's template; those of nested stacks are stored beside it.
     """
-    address = urlparse(template_url)
-    bucket, folder = address.netloc.split(".s3.")[0], address.path.lstrip("/").rpartition("/templates/")[0]
+    bucket, folder = _bucket_and_folder(template_url)
     s3 = boto3.client("s3")
     for item in s3.list_objects_v2(Bucket=bucket, Prefix=f"{folder}/assets/").get("Contents", []):
         yield json.loads(s3.get_object(Bucket=bucket, Key=item["Key"])["Body"].read())
@@ -33,7 +43,7 @@ def launch_templates(nested: list[dict[str, Any]]) -> dict[str, Any]:
         nested: templates of the nested stacks.
 
     Returns:
-        `LaunchTemplateData`, without user data and tags, by `queue/compute resource`.
+        `LaunchTemplateData`, without user data, by `queue/compute resource`.
     """
     found = {}
     for template in nested:
@@ -43,7 +53,7 @@ def launch_templates(nested: list[dict[str, Any]]) -> dict[str, Any]:
                 tags = _instance_tags(data)
                 if _QUEUE_TAG in tags:
                     name = f"{tags[_QUEUE_TAG]}/{tags[_COMPUTE_RESOURCE_TAG]}"
-                    found[name] = {key: value for key, value in data.items() if key not in _NOT_TOLD}
+                    found[name] = {key: value for key, value in data.items() if key != "UserData"}
     return found
 
 
@@ -64,6 +74,11 @@ def role_policies(templates: list[dict[str, Any]]) -> dict[str, list[Any]]:
                 for role in resource["Properties"]["Roles"]:
                     found.setdefault(role["Ref"], []).extend(resource["Properties"]["PolicyDocument"]["Statement"])
     return found
+
+
+def _bucket_and_folder(template_url: str) -> tuple[str, str]:
+    address = urlparse(template_url)
+    return address.netloc.split(".s3.")[0], address.path.lstrip("/").rpartition("/templates/")[0]
 
 
 def _instance_tags(data: dict[str, Any]) -> dict[str, str]:

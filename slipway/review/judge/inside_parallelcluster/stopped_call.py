@@ -5,9 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 from unittest.mock import patch
-from urllib.parse import urlparse
 
-import boto3
 import pcluster.lib as parallelcluster  # type: ignore[import-not-found]
 import yaml
 from pcluster.api.errors import ParallelClusterApiException  # type: ignore[import-not-found]
@@ -20,6 +18,7 @@ from slipway.review.judge.inside_parallelcluster.nested_templates import (
     nested_templates,
     resource_types,
     role_policies,
+    stored_file,
 )
 
 
@@ -43,11 +42,16 @@ def stopped_call(operation: Literal["create_cluster", "build_image"], outcome: O
             return
     outcome.validators_passed = True
     _add_messages(answer.get("validationMessages") or [], outcome)
-    template = _stored_template(template_urls[0])
+    template = yaml.safe_load(stored_file(template_urls[0], f"templates/{template_urls[0].rpartition('/')[2]}"))
     outcome.template_resources = len(template["Resources"])
     outcome.template_bytes = len(json.dumps(template, separators=(",", ":")))
     nested = list(nested_templates(template_urls[0]))
     outcome.launch_templates |= launch_templates(nested)
+    if operation == "create_cluster":
+        outcome.configuration = yaml.safe_load(
+            stored_file(template_urls[0], "configs/cluster-config-with-implied-values.yaml")
+        )
+        outcome.instance_types = json.loads(stored_file(template_urls[0], "configs/instance-types-data.json"))
     outcome.node_policies |= role_policies([template, *nested])
     outcome.resource_types |= resource_types([template, *nested])
 
@@ -64,15 +68,6 @@ def _add_messages(messages: Sequence[Mapping[str, Any]], outcome: Outcome) -> No
         finding = Finding(Level(message["level"]), message["type"], message["message"])
         if finding not in outcome.findings:
             outcome.findings.append(finding)
-
-
-def _stored_template(url: str) -> dict[str, Any]:
-    """Read the template that ParallelCluster stored, from the URL that it gave to CreateStack."""
-    address = urlparse(url)
-    bucket = address.netloc.split(".s3.")[0]
-    stored = boto3.client("s3").get_object(Bucket=bucket, Key=address.path.lstrip("/"))
-    template: dict[str, Any] = yaml.safe_load(stored["Body"].read())
-    return template
 
 
 @contextmanager

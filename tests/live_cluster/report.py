@@ -1,0 +1,101 @@
+"""What the last `make prove-offline` saw, as the generated part of docs/cluster-faults.md (`make cluster-faults`).
+
+python -m tests.live_cluster.report JUNIT_FILE
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from tests.live_cluster.head_node import PARALLELCLUSTER_WAITS, SHORT_WAITS
+
+PAGE = Path(__file__).parents[2] / "docs" / "cluster-faults.md"
+BEGIN, END = "<!-- begin: faults -->", "<!-- end: faults -->"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One test's record.
+
+    Attributes:
+        title: what happened.
+        seen: what a user sees, in order.
+        seconds: from the start of the cluster to its end.
+        running: instances that still run at the end.
+        usd: what all instances cost by their list prices, in US dollars.
+    """
+
+    title: str
+    seen: tuple[str, ...]
+    seconds: float
+    running: int
+    usd: float
+
+
+def read_faults(junit: Path) -> Iterator[Fault]:
+    """Yield the faults of a run in the order of their tests.
+
+    Raises:
+        SystemExit: a test failed or left no record.
+    """
+    for case in ElementTree.parse(junit).iter("testcase"):
+        values: dict[str, list[str]] = {}
+        for row in case.iter("property"):
+            values.setdefault(row.attrib["name"], []).append(row.attrib["value"])
+        if case.find("failure") is not None or case.find("error") is not None or "fault" not in values:
+            raise SystemExit(f"{case.attrib['name']} failed or left no record: run `make prove-offline` again")
+        yield Fault(
+            title=values["fault"][0],
+            seen=tuple(values.get("seen", ())),
+            seconds=float(values["seconds"][0]),
+            running=int(values["running"][0]),
+            usd=float(values["usd"][0]),
+        )
+
+
+def lines_of(fault: Fault) -> Iterator[str]:
+    """Yield a fault's part of the page."""
+    yield f"### {fault.title.removesuffix('.')}"
+    yield ""
+    yield from (f"1. {text}" for text in fault.seen)
+    yield ""
+    yield f"After {fault.seconds:.0f} s: {fault.running} instances run, and ${fault.usd:.2f} was spent on instances."
+    yield ""
+
+
+def wait_rows() -> Iterator[str]:
+    """Yield the table of waits."""
+    yield "| wait, in seconds | here | on your cluster |"
+    yield "|---|---|---|"
+    yield from (f"| `{name}` | {SHORT_WAITS[name]} | {seconds} |" for name, seconds in PARALLELCLUSTER_WAITS.items())
+    yield ""
+
+
+def with_faults(page: str, faults: Iterator[Fault]) -> str:
+    """Return the page with its generated part renewed."""
+    before, _, rest = page.partition(BEGIN)
+    merged: dict[str, Fault] = {}
+    for fault in faults:
+        known = merged.get(fault.title)
+        merged[fault.title] = fault if known is None else _both(known, fault)
+    generated = [*wait_rows(), *(line for fault in merged.values() for line in lines_of(fault))]
+    return "\n".join([f"{before}{BEGIN}", "", *generated, f"{END}{rest.partition(END)[2]}"])
+
+
+def _both(first: Fault, second: Fault) -> Fault:
+    """Two runs of one fault, with other settings or environments."""
+    return Fault(
+        first.title,
+        (*first.seen, *second.seen),
+        first.seconds + second.seconds,
+        first.running + second.running,
+        first.usd + second.usd,
+    )
+
+
+if __name__ == "__main__":
+    PAGE.write_text(with_faults(PAGE.read_text(encoding="utf-8"), read_faults(Path(sys.argv[1]))), encoding="utf-8")
