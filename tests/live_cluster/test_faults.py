@@ -105,8 +105,8 @@ def test_no_node_can_be_set_up(start_cluster: Start, show: Show) -> None:
     cluster.wait_until_nothing_runs()
 
 
-def test_a_capacity_block_begins(start_cluster: Start, show: Show) -> None:
-    """A Capacity Block is not active yet when a job wants it."""
+def test_a_capacity_block_begins_and_ends(start_cluster: Start, show: Show) -> None:
+    """A Capacity Block is not active yet when a job wants it, then becomes active, and ends."""
     cluster = start_cluster("ultracluster")
     cluster.wait("the reservation", lambda: "pcluster-cr-" in cluster.run("scontrol", "show", "reservations"))
     job = cluster.submit("--partition=block", "--nodes=1", "--wrap", REPORT)
@@ -120,6 +120,23 @@ def test_a_capacity_block_begins(start_cluster: Start, show: Show) -> None:
     cluster.wait_for_state(job, "COMPLETED")
     show("while it is active: the job runs, and the static nodes stay")
     cluster.wait("all static nodes", lambda: len(cluster.instances.running()) == 4)
+
+    running = cluster.submit("--partition=block", "--nodes=1", "--requeue", "--wrap", "sleep 600")
+    cluster.wait_for_state(running, "RUNNING")
+    cluster.account.set_block("expired")
+    for instance in cluster.instances.running():
+        cluster.account.terminate(instance)
+    cluster.account.set_capacity(0)
+    cluster.restart_clustermgtd()
+    cluster.wait("the job to be requeued", lambda: cluster.job(running)["Restarts"] == "1")
+
+    def waits_for_the_block() -> bool:
+        cluster.start_if_held(running)
+        return "reserved" in cluster.job(running)["Reason"].lower()
+
+    cluster.wait("the job to wait again", waits_for_the_block)
+    show(f"after its end: {pending(cluster, running)}")
+    assert not cluster.instances.running()
 
 
 def test_the_head_node_restarts(start_cluster: Start, show: Show) -> None:
