@@ -15,8 +15,7 @@ import os
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -263,9 +262,3 @@ class LiveCluster(LocalSlurm):
     def _powered_down(self) -> bool:
         states = [self.node(node)["State"] for node in self.nodes]
         return all("POWERED_DOWN" in state and "POWERING" not in state for state in states)
-
-    def when(self, what: str, condition: Callable[[], bool], seconds: float = WAIT_SECONDS) -> float:
-        """Wait until a condition holds, and return how many seconds that took."""
-        began = time.monotonic()
-        self.wait(what, condition, seconds)
-        return time.monotonic() - began

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,12 +97,3 @@ def value_at(value: Any, path: str) -> Any:
         else:
             return None
     return value
-
-
-def alternatives(value: Any) -> Iterable[Any]:
-    """Return what a value can be: both values of an `Fn::If`, or itself."""
-    match value:
-        case {"Fn::If": [_, yes, no]}:
-            return (*alternatives(yes), *alternatives(no))
-        case _:
-            return (value,)
