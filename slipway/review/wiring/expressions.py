@@ -33,7 +33,30 @@ _COMPARISONS: Mapping[type[ast.cmpop], Callable[[float, float], bool]] = {
 _STATISTICS = {"sum": "Sum", "avg": "Average", "min": "Minimum", "max": "Maximum", "count": "SampleCount"}
 
 FUNCTIONS = frozenset(
-    ["ABS", "ANOMALY_DETECTION_BAND", "AVG", "CEIL", "DIFF", "FILL", "FIRST", "FLOOR", "IF", "LAST", "MAX", "METRICS", "METRIC_COUNT", "MIN", "PERIOD", "RATE", "RUNNING_SUM", "SEARCH", "SORT", "STDDEV", "SUM", "TIME_SERIES"]
+    [
+        "ABS",
+        "ANOMALY_DETECTION_BAND",
+        "AVG",
+        "CEIL",
+        "DIFF",
+        "FILL",
+        "FIRST",
+        "FLOOR",
+        "IF",
+        "LAST",
+        "MAX",
+        "METRICS",
+        "METRIC_COUNT",
+        "MIN",
+        "PERIOD",
+        "RATE",
+        "RUNNING_SUM",
+        "SEARCH",
+        "SORT",
+        "STDDEV",
+        "SUM",
+        "TIME_SERIES",
+    ]
 )
 """Functions of metric math (Amazon CloudWatch User Guide, "Using math expressions with CloudWatch metrics"), those of
 clocks and of logs aside."""
