@@ -11,9 +11,9 @@ from slipway.assembly.environment_files import WrongChoiceError, environment_fil
 from slipway.bundle import BUNDLE
 from slipway.config import InvalidEnvironment, Problem, load_with_notices
 from slipway_stacks.environment import build_environment
-from slipway_stacks.validation.clusters import ClusterRules
-from slipway_stacks.validation.cost_ceiling import CostCeiling
-from slipway_stacks.validation.wiring import WiringRules
+from slipway_stacks.validation.clusters import cluster_rules
+from slipway_stacks.validation.cost_ceiling import cost_ceiling
+from slipway_stacks.validation.wiring import wiring_rules
 
 DEFAULT = "default"
 """The environment of a `cdk` command without `-c environment=...`."""
@@ -59,9 +59,9 @@ def main(change: Callable[[cdk.App], None] | None = None) -> int:
         NIST80053R5Checks(app),
         HIPAASecurityChecks(app),
         PCIDSS321Checks(app),
-        ClusterRules(),
-        WiringRules(),
-        CostCeiling(file, environment),
+        cluster_rules(),
+        wiring_rules(),
+        cost_ceiling(file, environment),
     )
     if change:
         change(app)

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 
 from slipway.review.lint.assembly import lint_assembly
 from slipway.review.lint.rules import RULES
-from slipway.review.wiring.parts import read_parts
+from slipway.review.wiring.resources import read_assembly
 from slipway.review.wiring.rules import run_rules as run_wiring_rules
 from tests.assembly import Assembly, synthesize
 from tests.config.files import load
@@ -77,7 +77,7 @@ def assert_cluster_rules_find_no_error(assembly: Assembly) -> None:
 
 def assert_parts_fit_together(assembly: Assembly) -> None:
     """What `slipway lint` says of the whole assembly: nothing, but for a candidate that nobody watches yet."""
-    findings = run_wiring_rules(read_parts(assembly.directory))
+    findings = run_wiring_rules(read_assembly(assembly.directory))
     assert [str(finding) for finding in findings if finding.rule != "resource-is-watched"] == []
 
 

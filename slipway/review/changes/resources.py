@@ -52,6 +52,10 @@ class Resource:
         properties: Mapping[str, Any] = self.template.get("Properties", {})
         return properties
 
+    def at(self, path: str) -> Any:
+        """Return what stands at a dotted path in the properties; None when nothing does."""
+        return value_at(self.properties, path)
+
     @cached_property
     def ordered(self) -> dict[str, Any]:
         """The template with sets in one order."""
@@ -86,6 +90,18 @@ def read_resources(stacks: tuple[Stack, ...]) -> dict[str, Resource]:
             resource = Resource(stack.name, logical_id, path, template)
             found[resource.key] = resource
     return found
+
+
+def value_at(value: Any, path: str) -> Any:
+    """Return what stands at a dotted path, whose steps are keys and indexes of lists; None when nothing does."""
+    for step in path.split("."):
+        if isinstance(value, Mapping):
+            value = value.get(step)
+        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            return None
+    return value
 
 
 def _in_order(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 import sys
 from enum import StrEnum
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -68,11 +68,10 @@ def _explain(name: str) -> None:
     from slipway.config.problems import near_names  # noqa: PLC0415
     from slipway.review.lint.report import explanation  # noqa: PLC0415
     from slipway.review.lint.rules import RULES as CLUSTER_RULES  # noqa: PLC0415
-    from slipway.review.lint.rules import Rule  # noqa: PLC0415
+    from slipway.review.rule import Rule  # noqa: PLC0415
     from slipway.review.wiring.rules import RULES as WIRING_RULES  # noqa: PLC0415
-    from slipway.review.wiring.rules import Rule as WiringRule  # noqa: PLC0415
 
-    rules: dict[str, Rule | WiringRule] = {**CLUSTER_RULES, **WIRING_RULES}
+    rules: dict[str, Rule[Any]] = {**CLUSTER_RULES, **WIRING_RULES}
     if name not in rules:
         _refuse(f"there is no rule {name}. {near_names(name, rules)}".strip())
     print(explanation(rules[name]))

@@ -4,14 +4,15 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
-from slipway.review.lint.rules import RULES, Rule
+from slipway.review.lint.rules import RULES
+from slipway.review.rule import Rule
 from slipway.review.wiring.rules import RULES as WIRING_RULES
-from slipway.review.wiring.rules import Rule as WiringRule
 
 _DOCS = Path(__file__).parents[3] / "docs"
 
-RULES_FILES: dict[Path, tuple[Rule | WiringRule, ...]] = {
+RULES_FILES: dict[Path, tuple[Rule[Any], ...]] = {
     _DOCS / "cluster-rules.md": tuple(RULES.values()),
     _DOCS / "wiring-rules.md": tuple(WIRING_RULES.values()),
 }
@@ -20,7 +21,7 @@ RULES_FILES: dict[Path, tuple[Rule | WiringRule, ...]] = {
 _BEGIN, _END = "<!-- begin: rules -->", "<!-- end: rules -->"
 
 
-def with_rules(text: str, rules: Iterable[Rule | WiringRule]) -> str:
+def with_rules(text: str, rules: Iterable[Rule[Any]]) -> str:
     """Return a document with its generated part renewed.
 
     Args:
@@ -32,7 +33,7 @@ def with_rules(text: str, rules: Iterable[Rule | WiringRule]) -> str:
     return "\n".join([f"{before}{_BEGIN}", "", *_all_rules(rules), f"{_END}{after}"])
 
 
-def _all_rules(rules: Iterable[Rule | WiringRule]) -> Iterator[str]:
+def _all_rules(rules: Iterable[Rule[Any]]) -> Iterator[str]:
     for topic, of_topic in groupby(rules, key=attrgetter("topic")):
         yield f"### {topic.capitalize()}"
         yield ""
@@ -40,7 +41,7 @@ def _all_rules(rules: Iterable[Rule | WiringRule]) -> Iterator[str]:
             yield from _one_rule(rule)
 
 
-def _one_rule(rule: Rule | WiringRule) -> Iterator[str]:
+def _one_rule(rule: Rule[Any]) -> Iterator[str]:
     yield f"**`{rule.id}`** ({rule.severity}): {rule.statement}"
     yield ""
     yield f"* Reason: {rule.reason}"

@@ -17,10 +17,11 @@ from slipway.config.unreadable import Flaw, UnreadableDocument
 from slipway.facts import UnknownFact
 from slipway.review.lint.assembly import lint_assembly
 from slipway.review.lint.document import read_document
-from slipway.review.lint.registry import NotChecked, Severity
+from slipway.review.lint.registry import NotChecked
 from slipway.review.lint.rules import RULES, run_rules
 from slipway.review.lint.rules.capacity import Demand, demand
-from slipway.review.wiring.parts import read_parts
+from slipway.review.rule import Severity
+from slipway.review.wiring.resources import read_assembly
 from slipway.review.wiring.rules import RULES as WIRING_RULES
 from slipway.review.wiring.rules import run_rules as run_wiring_rules
 
@@ -114,7 +115,7 @@ def lint_file(file: str, context: Context) -> FileReport:
 def _lint_folder(folder: Path, context: Context) -> FileReport:
     """Lint a cloud assembly: its clusters, and how its parts fit together."""
     try:
-        findings = run_wiring_rules(read_parts(folder))
+        findings = run_wiring_rules(read_assembly(folder))
         clusters = lint_assembly(folder, context)
     except NoAssemblyError as error:
         raise UnreadableFileError(f"{folder} cannot be read (no cloud assembly: {error})") from error

@@ -7,10 +7,10 @@ from typing import Any
 from slipway import facts
 from slipway.config.problems import listed
 from slipway.review.lint.files import FileReport, Problem
-from slipway.review.lint.registry import RULES, Rule
+from slipway.review.lint.registry import RULES
 from slipway.review.lint.rules.capacity import Demand
+from slipway.review.rule import Rule
 from slipway.review.wiring.rules import RULES as WIRING_RULES
-from slipway.review.wiring.rules import Rule as WiringRule
 
 _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -41,7 +41,7 @@ def _demand(demand: Demand) -> str:
     return f"{', '.join(vcpus)}; {demand.hourly_usd:.2f} USD per hour at list price{unpriced}"
 
 
-def explanation(rule: Rule | WiringRule) -> str:
+def explanation(rule: Rule[Any]) -> str:
     """Return the documentation of one rule."""
     return "\n".join(
         (
@@ -57,13 +57,13 @@ def explanation(rule: Rule | WiringRule) -> str:
 def sarif_report(reports: Sequence[FileReport]) -> str:
     """Return the report as SARIF 2.1.0 (OASIS), which GitHub code scanning and editors read."""
     problems = [problem for report in reports for problem in report.problems]
-    rules: tuple[Rule | WiringRule, ...] = (*RULES.values(), *WIRING_RULES.values())
+    rules: tuple[Rule[Any], ...] = (*RULES.values(), *WIRING_RULES.values())
     driver = {"name": "slipway lint", "rules": [_sarif_rule(rule) for rule in rules]}
     run = {"tool": {"driver": driver}, "results": [_sarif_result(problem) for problem in problems]}
     return json.dumps({"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
 
 
-def _sarif_rule(rule: Rule | WiringRule) -> dict[str, Any]:
+def _sarif_rule(rule: Rule[Any]) -> dict[str, Any]:
     return {
         "id": rule.id,
         "shortDescription": {"text": rule.statement},

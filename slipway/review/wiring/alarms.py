@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from itertools import product
 
 from slipway import facts
+from slipway.review.changes.resources import Resource
 from slipway.review.wiring.expressions import UnreadableExpressionError
 from slipway.review.wiring.metric_uses import ALARM, ExpressionUse, MetricUse, Uses, uses_of
 from slipway.review.wiring.metrics import known
-from slipway.review.wiring.parts import Part, Parts
 from slipway.review.wiring.registry import Finding, about, rule
+from slipway.review.wiring.resources import Resources
 
 _ABOVE = {"GreaterThanThreshold", "GreaterThanOrEqualToThreshold"}
 _BELOW = {"LessThanThreshold", "LessThanOrEqualToThreshold"}
@@ -24,9 +25,9 @@ _TOO_LITTLE = 0.01
 class _Compared:
     """What an alarm compares with its threshold."""
 
-    alarm: Part
+    alarm: Resource
     uses: Uses
-    parts: Parts
+    resources: Resources
 
     @property
     def operator(self) -> str:
@@ -79,8 +80,8 @@ class _Compared:
         return found
 
     def _values(self, use: MetricUse, numbers: set[float]) -> list[float]:
-        row = known(self.parts, use)
-        least, most = bounds(self.parts, use, row) if row else (0.0, None)
+        row = known(self.resources, use)
+        least, most = bounds(self.resources, use, row) if row else (0.0, None)
         around = {
             number + step for number in {0.0, *numbers, self.threshold or 0.0} for step in (-1.0, -1e-3, 0.0, 1e-3, 1.0)
         }
@@ -88,15 +89,15 @@ class _Compared:
         return sorted(value for value in wanted if value >= least and (most is None or value <= most))
 
 
-def bounds(parts: Parts, use: MetricUse, row: facts.Metric) -> tuple[float, float | None]:
+def bounds(resources: Resources, use: MetricUse, row: facts.Metric) -> tuple[float, float | None]:
     """Return the smallest and the largest value that a metric can have; None when there is none."""
-    least = _bound(parts, use, row.least_of)
-    most = _bound(parts, use, row.most_of)
+    least = _bound(resources, use, row.least_of)
+    most = _bound(resources, use, row.most_of)
     return (0.0 if least is None else least), (row.greatest if most is None else most)
 
 
-def _bound(parts: Parts, use: MetricUse, bound: facts.MetricBound | None) -> float | None:
-    named = parts.referred(use.dimensions.get(bound.dimension)) if bound else None
+def _bound(resources: Resources, use: MetricUse, bound: facts.MetricBound | None) -> float | None:
+    named = resources.referred(use.dimensions.get(bound.dimension)) if bound else None
     if bound is None or named is None:
         return None
     attributes = {
@@ -109,11 +110,11 @@ def _bound(parts: Parts, use: MetricUse, bound: facts.MetricBound | None) -> flo
         return None
 
 
-def _alarms(parts: Parts) -> Iterator[_Compared]:
+def _alarms(resources: Resources) -> Iterator[_Compared]:
     """Yield the alarms whose metrics can be read: the rules of metrics report the others."""
-    for part in parts.of_type(ALARM):
-        uses = uses_of(part)
-        compared = _Compared(part, uses, parts)
+    for resource in resources.of_type(ALARM):
+        uses = uses_of(resource)
+        compared = _Compared(resource, uses, resources)
         try:
             readable = bool(uses.metrics) and not uses.unreadable
             math = compared.expression.math() if readable and compared.expression else None
@@ -128,9 +129,9 @@ def _alarms(parts: Parts) -> Iterator[_Compared]:
     fix="Write a threshold between the smallest and the largest value, in the unit of the metric.",
     source="slipway/facts/data/metrics.yaml, which has the page of each service",
 )
-def alarm_can_fire(parts: Parts) -> Iterator[Finding]:
+def alarm_can_fire(resources: Resources) -> Iterator[Finding]:
     """There are values of an alarm's metrics for which it fires, and values for which it does not."""
-    for compared in _alarms(parts):
+    for compared in _alarms(resources):
         if compared.threshold is None:
             continue
         try:
@@ -149,8 +150,8 @@ def _too_late(compared: _Compared) -> str | None:
     if compared.expression or not compared.fires_below:
         return None
     use = compared.uses.metrics[0]
-    row = known(compared.parts, use)
-    most = bounds(compared.parts, use, row)[1] if row and row.most_of else None
+    row = known(compared.resources, use)
+    most = bounds(compared.resources, use, row)[1] if row and row.most_of else None
     if most and compared.threshold is not None and compared.threshold < most * _TOO_LITTLE:
         return (
             f"it fires when less than {compared.threshold / most:.1%} of {most:.0f} {row.unit if row else ''} is left"
@@ -168,11 +169,11 @@ def _condition(compared: _Compared) -> str:
     fix="Turn the comparison round.",
     source="slipway/facts/data/metrics.yaml, which has the page of each service",
 )
-def alarm_fires_in_trouble(parts: Parts) -> Iterator[Finding]:
+def alarm_fires_in_trouble(resources: Resources) -> Iterator[Finding]:
     """An alarm fires on the side of its metrics that means trouble."""
-    for compared in _alarms(parts):
+    for compared in _alarms(resources):
         sides = {
-            use.id or "": row.trouble for use in compared.uses.metrics if (row := known(parts, use)) and row.trouble
+            use.id or "": row.trouble for use in compared.uses.metrics if (row := known(resources, use)) and row.trouble
         }
         if not sides or compared.threshold is None:
             continue
@@ -205,12 +206,12 @@ def _worse_fires(compared: _Compared, id_: str, side: str) -> bool:
     fix="Write `TreatMissingData: breaching`, or `missing` with `InsufficientDataActions`, or use `FILL`.",
     source='Amazon CloudWatch User Guide, "Configuring how CloudWatch alarms treat missing data"',
 )
-def alarm_hears_silence(parts: Parts) -> Iterator[Finding]:
+def alarm_hears_silence(resources: Resources) -> Iterator[Finding]:
     """An alarm on too little of what is sent as long as a thing lives fires, or tells, when nothing is sent."""
-    for compared in _alarms(parts):
+    for compared in _alarms(resources):
         if not compared.fires_below:
             continue
-        rows = {use.id or "": row for use in compared.uses.metrics if (row := known(parts, use))}
+        rows = {use.id or "": row for use in compared.uses.metrics if (row := known(resources, use))}
         beats = {id_ for id_, row in rows.items() if row.heartbeat or row.kind == "counter"}
         math = compared.expression.math() if compared.expression else None
         missing = compared.alarm.properties.get("TreatMissingData", "missing")
@@ -226,9 +227,9 @@ def alarm_hears_silence(parts: Parts) -> Iterator[Finding]:
     fix="Write `TreatMissingData: notBreaching` or `missing`.",
     source='Amazon CloudWatch User Guide, "Configuring how CloudWatch alarms treat missing data"',
 )
-def alarm_is_quiet_without_data(parts: Parts) -> Iterator[Finding]:
+def alarm_is_quiet_without_data(resources: Resources) -> Iterator[Finding]:
     """An alarm on too much takes silence for nothing, not for trouble."""
-    for compared in _alarms(parts):
+    for compared in _alarms(resources):
         missing = compared.alarm.properties.get("TreatMissingData", "missing")
         if compared.operator in _ABOVE and missing in ("breaching", "ignore"):
             yield about(compared.alarm, "TreatMissingData", f"{_condition(compared)}: silence is {missing}")
@@ -240,20 +241,20 @@ def alarm_is_quiet_without_data(parts: Parts) -> Iterator[Finding]:
     source='Amazon CloudWatch User Guide, "Alarm actions"',
     severity="warning",
 )
-def alarm_tells_somebody(parts: Parts) -> Iterator[Finding]:
+def alarm_tells_somebody(resources: Resources) -> Iterator[Finding]:
     """An alarm tells a topic of the stacks, and what to do."""
-    for part in parts.of_type(ALARM):
-        actions = part.properties.get("AlarmActions") or []
-        if part.properties.get("ActionsEnabled") is False:
-            yield about(part, "ActionsEnabled", "its actions are switched off")
+    for resource in resources.of_type(ALARM):
+        actions = resource.properties.get("AlarmActions") or []
+        if resource.properties.get("ActionsEnabled") is False:
+            yield about(resource, "ActionsEnabled", "its actions are switched off")
         if not actions:
-            yield about(part, "AlarmActions", "it has no action")
+            yield about(resource, "AlarmActions", "it has no action")
         for path in ("AlarmActions", "InsufficientDataActions", "OKActions"):
-            for action in part.properties.get(path) or ():
-                if not parts.part(action, "AWS::SNS::Topic") and not str(action).startswith("arn:"):
-                    yield about(part, path, f"{action} is not a topic of these stacks")
-        if not str(part.properties.get("AlarmDescription") or "").strip():
-            yield about(part, "AlarmDescription", "it does not say what to do")
+            for action in resource.properties.get(path) or ():
+                if not resources.resource(action, "AWS::SNS::Topic") and not str(action).startswith("arn:"):
+                    yield about(resource, path, f"{action} is not a topic of these stacks")
+        if not str(resource.properties.get("AlarmDescription") or "").strip():
+            yield about(resource, "AlarmDescription", "it does not say what to do")
 
 
 @rule(
@@ -261,9 +262,9 @@ def alarm_tells_somebody(parts: Parts) -> Iterator[Finding]:
     fix="Write fewer or shorter periods.",
     source="Amazon CloudWatch API Reference, PutMetricAlarm, EvaluationPeriods",
 )
-def alarm_looks_at_a_short_time(parts: Parts) -> Iterator[Finding]:
+def alarm_looks_at_a_short_time(resources: Resources) -> Iterator[Finding]:
     """An alarm looks at no more periods than CloudWatch allows, and needs no more of them than it looks at."""
-    for compared in _alarms(parts):
+    for compared in _alarms(resources):
         periods = int(compared.alarm.properties.get("EvaluationPeriods") or 1)
         needed = int(compared.alarm.properties.get("DatapointsToAlarm") or periods)
         seconds = max(use.period for use in compared.uses.metrics)
@@ -279,25 +280,27 @@ def alarm_looks_at_a_short_time(parts: Parts) -> Iterator[Finding]:
     source="`alarmed` in slipway/facts/data/metrics.yaml",
     severity="warning",
 )
-def resource_is_watched(parts: Parts) -> Iterator[Finding]:
+def resource_is_watched(resources: Resources) -> Iterator[Finding]:
     """A resource whose metrics show that it is broken or full has an alarm that fires on each of them."""
     watched = {
         (use.namespace, use.name, str(value))
-        for compared in _alarms(parts)
+        for compared in _alarms(resources)
         for use in compared.uses.metrics
-        if (row := known(parts, use)) and (row.trouble is None or _worse_fires(compared, use.id or "", row.trouble))
+        if (row := known(resources, use)) and (row.trouble is None or _worse_fires(compared, use.id or "", row.trouble))
         for value in use.dimensions.values()
     }
     for (namespace, name), row in facts.metrics().items():
         for dimension in row.alarmed:
             place = facts.metric_dimensions()[namespace, dimension]
-            for part in parts.of_type(place.type or ""):
-                names = {f"${{{part.key}}}", f"${{{part.key}.{place.attribute}}}", str(part.at(place.property or ""))}
-                if _can_send(parts, part, row) and not any((namespace, name, each) in watched for each in names):
-                    yield about(part, "", f"no alarm looks at its {namespace} {name}")
+            for resource in resources.of_type(place.type or ""):
+                name_property = str(resource.at(place.property or ""))
+                names = {f"${{{resource.key}}}", f"${{{resource.key}.{place.attribute}}}", name_property}
+                is_watched = any((namespace, name, each) in watched for each in names)
+                if not is_watched and _can_send(resources, resource, row):
+                    yield about(resource, "", f"no alarm looks at its {namespace} {name}")
 
 
-def _can_send(parts: Parts, part: Part, row: facts.Metric) -> bool:
-    return all(part.at(path) == value for path, value in row.alarmed_where.items()) and (
-        row.needs is None or any(each.at(row.needs.property) is not None for each in parts.of_type(row.needs.type))
+def _can_send(resources: Resources, resource: Resource, row: facts.Metric) -> bool:
+    return all(resource.at(path) == value for path, value in row.alarmed_where.items()) and (
+        row.needs is None or any(each.at(row.needs.property) is not None for each in resources.of_type(row.needs.type))
     )

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from slipway.review.changes.resources import Resource
 from slipway.review.wiring.expressions import Math, NamedMetric, UnreadableExpressionError, queried
-from slipway.review.wiring.parts import Part, Parts
+from slipway.review.wiring.resources import Resources
 
 ALARM = "AWS::CloudWatch::Alarm"
 DASHBOARD = "AWS::CloudWatch::Dashboard"
@@ -23,12 +24,12 @@ class MetricUse:
     """A metric that somebody looks at.
 
     Attributes:
-        path: where in the part's properties.
+        path: where in the resource's properties.
         dimensions: values by name; None where a query takes all.
         id: its id in the expressions beside it.
     """
 
-    part: Part
+    resource: Resource
     path: str
     namespace: str
     name: str
@@ -49,7 +50,7 @@ class ExpressionUse:
         returned: whether it is what an alarm compares.
     """
 
-    part: Part
+    resource: Resource
     path: str
     text: str
     period: int
@@ -68,7 +69,7 @@ class ExpressionUse:
 
 @dataclass(frozen=True, eq=False)
 class Uses:
-    """All of one part."""
+    """All of one resource."""
 
     metrics: tuple[MetricUse, ...] = ()
     expressions: tuple[ExpressionUse, ...] = ()
@@ -76,21 +77,21 @@ class Uses:
     """What is wrong with what could not be read."""
 
 
-def uses_of(part: Part) -> Uses:
+def uses_of(resource: Resource) -> Uses:
     """Return the metrics and expressions of an alarm, a dashboard or a scaling policy."""
-    match part.type:
+    match resource.type:
         case "AWS::CloudWatch::Alarm":
-            return _of_alarm(part)
+            return _of_alarm(resource)
         case "AWS::CloudWatch::Dashboard":
-            return _of_dashboard(part)
+            return _of_dashboard(resource)
         case _:
-            return Uses(tuple(_of_policy(part)))
+            return Uses(tuple(_of_policy(resource)))
 
 
-def all_uses(parts: Parts) -> Iterator[tuple[Part, Uses]]:
+def all_uses(resources: Resources) -> Iterator[tuple[Resource, Uses]]:
     """Yield everything that looks at metrics, with what it looks at."""
-    for part in parts.of_type(ALARM, DASHBOARD, POLICY):
-        yield part, uses_of(part)
+    for resource in resources.of_type(ALARM, DASHBOARD, POLICY):
+        yield resource, uses_of(resource)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,29 +105,29 @@ class _Pending:
     returned: bool = False
 
 
-def _of_alarm(part: Part) -> Uses:
-    if "MetricName" in part.properties:
-        alarm = part.properties
+def _of_alarm(resource: Resource) -> Uses:
+    if "MetricName" in resource.properties:
+        alarm = resource.properties
         reading = {"Stat": alarm.get("Statistic") or alarm.get("ExtendedStatistic"), **alarm}
-        return Uses((_use(part, "MetricName", alarm, reading),))
+        return Uses((_use(resource, "MetricName", alarm, reading),))
     metrics, pending = [], []
-    for index, item in enumerate(part.properties.get("Metrics") or ()):
+    for index, item in enumerate(resource.properties.get("Metrics") or ()):
         path, id_ = f"Metrics.{index}", item.get("Id")
         if stat := item.get("MetricStat"):
-            metrics.append(_use(part, path, stat.get("Metric", {}), stat, id_))
+            metrics.append(_use(resource, path, stat.get("Metric", {}), stat, id_))
         else:
             returned = item.get("ReturnData", True) is not False
             pending.append(_Pending(path, str(item.get("Expression")), item.get("Period"), id_, returned))
-    return _with_expressions(part, metrics, pending)
+    return _with_expressions(resource, metrics, pending)
 
 
 def _use(
-    part: Part, path: str, metric: Mapping[str, Any], reading: Mapping[str, Any], id_: str | None = None
+    resource: Resource, path: str, metric: Mapping[str, Any], reading: Mapping[str, Any], id_: str | None = None
 ) -> MetricUse:
     """Make a use of a metric and of how it is read: `Stat`, `Period`, `Unit`."""
     dimensions = {item.get("Name", ""): item.get("Value") for item in metric.get("Dimensions") or ()}
     return MetricUse(
-        part,
+        resource,
         path,
         namespace=str(metric.get("Namespace")),
         name=str(metric.get("MetricName")),
@@ -142,34 +143,34 @@ def _seconds(period: Any) -> int:
     return int(period) if isinstance(period, int | str) and str(period).isdecimal() else DEFAULT_PERIOD
 
 
-def _with_expressions(part: Part, metrics: list[MetricUse], pending: list[_Pending]) -> Uses:
+def _with_expressions(resource: Resource, metrics: list[MetricUse], pending: list[_Pending]) -> Uses:
     by_id = {use.id: use for use in metrics if use.id}
     ids = frozenset((*by_id, *(each.id for each in pending if each.id)))
     common = max((use.period for use in metrics), default=DEFAULT_PERIOD)
     expressions, found, unreadable = [], list(metrics), []
     for each in pending:
         seconds = _seconds(each.period) if each.period else common
-        expressions.append(ExpressionUse(part, each.path, each.text, seconds, ids, by_id, each.returned))
+        expressions.append(ExpressionUse(resource, each.path, each.text, seconds, ids, by_id, each.returned))
         try:
             if named := queried(each.text):
-                found.append(_named(part, each.path, named, seconds))
+                found.append(_named(resource, each.path, named, seconds))
         except UnreadableExpressionError as error:
             unreadable.append(f"{each.path}: {error}")
     return Uses(tuple(found), tuple(expressions), tuple(unreadable))
 
 
-def _named(part: Part, path: str, named: NamedMetric, period: int) -> MetricUse:
-    return MetricUse(part, path, named.namespace, named.name, named.dimensions, named.statistic, period)
+def _named(resource: Resource, path: str, named: NamedMetric, period: int) -> MetricUse:
+    return MetricUse(resource, path, named.namespace, named.name, named.dimensions, named.statistic, period)
 
 
-def _of_dashboard(part: Part) -> Uses:
-    body = part.properties.get("DashboardBody")
+def _of_dashboard(resource: Resource) -> Uses:
+    body = resource.properties.get("DashboardBody")
     try:
         widgets = json.loads(body)["widgets"] if isinstance(body, str) else []
     except (ValueError, KeyError) as error:
         return Uses(unreadable=(f"DashboardBody: it is not a dashboard: {error}",))
     found = [
-        _of_widget(part, f"DashboardBody.widgets.{index}", widget["properties"])
+        _of_widget(resource, f"DashboardBody.widgets.{index}", widget["properties"])
         for index, widget in enumerate(widgets)
         if widget.get("type") == "metric"
     ]
@@ -180,7 +181,7 @@ def _of_dashboard(part: Part) -> Uses:
     )
 
 
-def _of_widget(part: Part, path: str, properties: Mapping[str, Any]) -> Uses:
+def _of_widget(resource: Resource, path: str, properties: Mapping[str, Any]) -> Uses:
     metrics, pending = [], []
     for index, row in enumerate(properties.get("metrics") or ()):
         options = row[-1] if row and isinstance(row[-1], dict) else {}
@@ -192,11 +193,13 @@ def _of_widget(part: Part, path: str, properties: Mapping[str, Any]) -> Uses:
         statistic = options.get("stat") or properties.get("stat") or "Average"
         period = _seconds(options.get("period") or properties.get("period"))
         dimensions = dict(zip(words[2::2], words[3::2], strict=False))
-        metrics.append(MetricUse(part, here, words[0], words[1], dimensions, statistic, period, id=options.get("id")))
-    return _with_expressions(part, metrics, pending)
+        metrics.append(
+            MetricUse(resource, here, words[0], words[1], dimensions, statistic, period, id=options.get("id"))
+        )
+    return _with_expressions(resource, metrics, pending)
 
 
-def _of_policy(part: Part) -> Iterator[MetricUse]:
+def _of_policy(resource: Resource) -> Iterator[MetricUse]:
     path = "TargetTrackingScalingPolicyConfiguration.CustomizedMetricSpecification"
-    if metric := part.at(path):
-        yield _use(part, path, metric, {**metric, "Stat": metric.get("Statistic"), "Period": _POLICY_PERIOD})
+    if metric := resource.at(path):
+        yield _use(resource, path, metric, {**metric, "Stat": metric.get("Statistic"), "Period": _POLICY_PERIOD})

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from datetime import date
 
 from slipway import facts
+from slipway.review.changes.resources import Resource, value_at
 from slipway.review.wiring.expressions import UnreadableExpressionError
 from slipway.review.wiring.metric_uses import MetricUse, all_uses
-from slipway.review.wiring.parts import Part, Parts, value_at
 from slipway.review.wiring.registry import Finding, about, rule
+from slipway.review.wiring.resources import Resources
 
 FILTER = "AWS::Logs::MetricFilter"
 
@@ -22,39 +23,39 @@ _PERCENTILE = re.compile(r"(p|tm|wm|tc|ts)(\d{1,2}(\.\d+)?|100)")
 _ADDED_UP = {"Sum", "SampleCount"}
 
 
-def filtered(parts: Parts) -> dict[tuple[str, str], Part]:
+def filtered(resources: Resources) -> dict[tuple[str, str], Resource]:
     """Return the metric filters by the metric that they make."""
     return {
-        (str(made.get("MetricNamespace")), str(made.get("MetricName"))): part
-        for part in parts.of_type(FILTER)
-        for made in part.properties.get("MetricTransformations") or ()
+        (str(made.get("MetricNamespace")), str(made.get("MetricName"))): resource
+        for resource in resources.of_type(FILTER)
+        for made in resource.properties.get("MetricTransformations") or ()
     }
 
 
-def known(parts: Parts, use: MetricUse) -> facts.Metric | None:
+def known(resources: Resources, use: MetricUse) -> facts.Metric | None:
     """Return what is known of a metric that a service, a script of ours or a metric filter of the stacks sends."""
     if row := facts.metrics().get((use.namespace, use.name)):
         return row
-    part = filtered(parts).get((use.namespace, use.name))
-    return _of_filter(use, part) if part else None
+    resource = filtered(resources).get((use.namespace, use.name))
+    return _of_filter(use, resource) if resource else None
 
 
-def _of_filter(use: MetricUse, part: Part) -> facts.Metric:
+def _of_filter(use: MetricUse, resource: Resource) -> facts.Metric:
     """What a filter counts: a line of a log each time."""
-    made = next(each for each in part.properties["MetricTransformations"] if each.get("MetricName") == use.name)
+    made = next(each for each in resource.properties["MetricTransformations"] if each.get("MetricName") == use.name)
     return facts.Metric(
         namespace=use.namespace,
         names=(use.name,),
         dimensions=(tuple(item["Key"] for item in made.get("Dimensions") or ()),),
         kind="counter",
         unit=made.get("Unit"),
-        source=part.key,
+        source=resource.key,
         as_of=date.min,
     )
 
 
-def _metrics(parts: Parts) -> Iterator[MetricUse]:
-    for _, uses in all_uses(parts):
+def _metrics(resources: Resources) -> Iterator[MetricUse]:
+    for _, uses in all_uses(resources):
         yield from uses.metrics
 
 
@@ -62,8 +63,8 @@ def _named(use: MetricUse) -> str:
     return f"{use.namespace} {use.name}"
 
 
-def _known_namespaces(parts: Parts) -> set[str]:
-    return {namespace for namespace, _ in (*facts.metrics(), *filtered(parts))}
+def _known_namespaces(resources: Resources) -> set[str]:
+    return {namespace for namespace, _ in (*facts.metrics(), *filtered(resources))}
 
 
 @rule(
@@ -72,12 +73,12 @@ def _known_namespaces(parts: Parts) -> set[str]:
     source="slipway/facts/data/metrics.yaml, which has the page of each service",
     severity="warning",
 )
-def namespace_is_known(parts: Parts) -> Iterator[Finding]:
+def namespace_is_known(resources: Resources) -> Iterator[Finding]:
     """A metric that is looked at is in a namespace whose metrics are known."""
-    namespaces = _known_namespaces(parts)
-    for use in _metrics(parts):
+    namespaces = _known_namespaces(resources)
+    for use in _metrics(resources):
         if use.namespace not in namespaces:
-            yield about(use.part, use.path, f"{_named(use)}: unknown namespace")
+            yield about(use.resource, use.path, f"{_named(use)}: unknown namespace")
 
 
 @rule(
@@ -85,12 +86,12 @@ def namespace_is_known(parts: Parts) -> Iterator[Finding]:
     fix="Write the name as the sender has it, or add a metric filter.",
     source="slipway/facts/data/metrics.yaml, which has the page of each service",
 )
-def metric_is_sent(parts: Parts) -> Iterator[Finding]:
+def metric_is_sent(resources: Resources) -> Iterator[Finding]:
     """A metric that is looked at is one that a service, a script of Slipway or a metric filter of the stacks sends."""
-    namespaces = _known_namespaces(parts)
-    for use in _metrics(parts):
-        if use.namespace in namespaces and not known(parts, use):
-            yield about(use.part, use.path, f"{_named(use)}: nothing sends it")
+    namespaces = _known_namespaces(resources)
+    for use in _metrics(resources):
+        if use.namespace in namespaces and not known(resources, use):
+            yield about(use.resource, use.path, f"{_named(use)}: nothing sends it")
 
 
 @rule(
@@ -98,15 +99,15 @@ def metric_is_sent(parts: Parts) -> Iterator[Finding]:
     fix="Name all dimensions of one of the sets.",
     source='Amazon CloudWatch User Guide, "Metrics concepts", dimensions',
 )
-def metric_has_its_dimensions(parts: Parts) -> Iterator[Finding]:
+def metric_has_its_dimensions(resources: Resources) -> Iterator[Finding]:
     """A metric is looked at under a set of dimensions under which it is sent."""
-    for use in _metrics(parts):
-        row, names = known(parts, use), sorted(use.dimensions)
+    for use in _metrics(resources):
+        row, names = known(resources, use), sorted(use.dimensions)
         sets = [sorted(each) for each in row.dimensions] if row else []
         if row and names not in sets:
             wanted = " or ".join(", ".join(each) or "none" for each in sets)
             yield about(
-                use.part, use.path, f"{_named(use)} has the dimensions {wanted}, not {', '.join(names) or 'none'}"
+                use.resource, use.path, f"{_named(use)} has the dimensions {wanted}, not {', '.join(names) or 'none'}"
             )
 
 
@@ -115,27 +116,29 @@ def metric_has_its_dimensions(parts: Parts) -> Iterator[Finding]:
     fix="Refer to the resource whose metric you want.",
     source="slipway/facts/data/metric_dimensions.yaml",
 )
-def dimension_names_a_resource(parts: Parts) -> Iterator[Finding]:
+def dimension_names_a_resource(resources: Resources) -> Iterator[Finding]:
     """The value of a dimension is the resource of the stacks that it means, or an existing one."""
-    for use in _metrics(parts):
+    for use in _metrics(resources):
         for name, value in use.dimensions.items():
             row = facts.metric_dimensions().get((use.namespace, name))
-            if row and value is not None and not _names(parts, row, str(value)):
+            if row and value is not None and not _names(resources, row, str(value)):
                 what = " or ".join(row.values) if row.values else f"an {row.type} of these stacks"
-                yield about(use.part, use.path, f"the dimension {name} of {_named(use)} is {value}, not {what}")
+                yield about(use.resource, use.path, f"the dimension {name} of {_named(use)} is {value}, not {what}")
 
 
-def _names(parts: Parts, row: facts.MetricDimension, value: str) -> bool:
+def _names(resources: Resources, row: facts.MetricDimension, value: str) -> bool:
     if row.values:
         return value in row.values
     assert row.type
-    if found := parts.referred(value):
-        part, attribute = found
+    if found := resources.referred(value):
+        resource, attribute = found
         # What Ref returns is the name where a property of the type is its name.
-        return part.type == row.type and attribute in ({row.attribute, ""} if row.property else {row.attribute})
-    if any(each.is_named(value) for each in parts.existing):
+        return resource.type == row.type and attribute in ({row.attribute, ""} if row.property else {row.attribute})
+    if any(each.is_named(value) for each in resources.existing):
         return True
-    return bool(row.property) and any(part.at(row.property or "") == value for part in parts.of_type(row.type))
+    return bool(row.property) and any(
+        resource.at(row.property or "") == value for resource in resources.of_type(row.type)
+    )
 
 
 @rule(
@@ -143,16 +146,16 @@ def _names(parts: Parts, row: facts.MetricDimension, value: str) -> bool:
     fix="Take Sum of a counter, Average, Minimum or Maximum of a gauge, a percentile of a duration.",
     source="slipway/facts/data/metrics.yaml, which has the page of each service",
 )
-def statistic_fits_the_metric(parts: Parts) -> Iterator[Finding]:
+def statistic_fits_the_metric(resources: Resources) -> Iterator[Finding]:
     """A metric is looked at with a statistic that means something: sums of counts, levels, percentiles of times."""
-    for use in _metrics(parts):
-        row = known(parts, use)
+    for use in _metrics(resources):
+        row = known(resources, use)
         if row is None or use.statistic in _STATISTICS[row.kind]:
             continue
         if row.kind == "duration" and _PERCENTILE.fullmatch(use.statistic):
             continue
         yield about(
-            use.part, use.path, f"{_named(use)} is a {row.kind}: {use.statistic or 'no statistic'} says nothing"
+            use.resource, use.path, f"{_named(use)} is a {row.kind}: {use.statistic or 'no statistic'} says nothing"
         )
 
 
@@ -161,20 +164,20 @@ def statistic_fits_the_metric(parts: Parts) -> Iterator[Finding]:
     fix="Write the period in which it is sent, or a multiple where nothing is added up.",
     source="slipway/facts/data/metrics.yaml, which has the page of each service",
 )
-def period_fits_the_metric(parts: Parts) -> Iterator[Finding]:
+def period_fits_the_metric(resources: Resources) -> Iterator[Finding]:
     """A period holds at least one sample, and only one where parts are added up."""
-    for use in _metrics(parts):
-        row = known(parts, use)
+    for use in _metrics(resources):
+        row = known(resources, use)
         if row is None:
             continue
         if use.period < row.every_seconds or use.period % 60:
             yield about(
-                use.part, use.path, f"{_named(use)} is sent every {row.every_seconds} s, not every {use.period}"
+                use.resource, use.path, f"{_named(use)} is sent every {row.every_seconds} s, not every {use.period}"
             )
-        any_will_do = use.part.at("Threshold") == 0 and row.trouble == "above"
+        any_will_do = use.resource.at("Threshold") == 0 and row.trouble == "above"
         if row.kind == "parts" and use.statistic in _ADDED_UP and use.period > row.every_seconds and not any_will_do:
             message = f"in {use.period} s {_named(use)} is added up {use.period // row.every_seconds} times"
-            yield about(use.part, use.path, message)
+            yield about(use.resource, use.path, message)
 
 
 @rule(
@@ -182,12 +185,12 @@ def period_fits_the_metric(parts: Parts) -> Iterator[Finding]:
     fix="Leave the unit out.",
     source="Amazon CloudWatch API Reference, PutMetricAlarm, Unit",
 )
-def unit_is_the_senders(parts: Parts) -> Iterator[Finding]:
+def unit_is_the_senders(resources: Resources) -> Iterator[Finding]:
     """A metric that is looked at with a unit is sent with that unit."""
-    for use in _metrics(parts):
-        row = known(parts, use)
+    for use in _metrics(resources):
+        row = known(resources, use)
         if row and use.unit and use.unit != row.unit:
-            yield about(use.part, use.path, f"{_named(use)} is sent in {row.unit or 'no unit'}, not in {use.unit}")
+            yield about(use.resource, use.path, f"{_named(use)} is sent in {row.unit or 'no unit'}, not in {use.unit}")
 
 
 @rule(
@@ -195,22 +198,22 @@ def unit_is_the_senders(parts: Parts) -> Iterator[Finding]:
     fix="Switch it on at the resource.",
     source="slipway/facts/data/metrics.yaml, which has the page of each service",
 )
-def metric_is_switched_on(parts: Parts) -> Iterator[Finding]:
+def metric_is_switched_on(resources: Resources) -> Iterator[Finding]:
     """What a metric needs, such as Container Insights or an export to S3, is on."""
-    for use in _metrics(parts):
-        row = known(parts, use)
-        if row and (needs := row.needs) and not _is_on(parts, use, needs):
+    for use in _metrics(resources):
+        row = known(resources, use)
+        if row and (needs := row.needs) and not _is_on(resources, use, needs):
             wanted = f"{needs.property}: {needs.value}" if needs.value is not None else needs.property
-            yield about(use.part, use.path, f"{_named(use)} is sent when {needs.type} has {wanted}")
+            yield about(use.resource, use.path, f"{_named(use)} is sent when {needs.type} has {wanted}")
 
 
-def _is_on(parts: Parts, use: MetricUse, needs: facts.MetricSetting) -> bool:
-    named = [found[0] for value in use.dimensions.values() if (found := parts.referred(value))]
-    if not named and any(each.is_named(str(value)) for value in use.dimensions.values() for each in parts.existing):
+def _is_on(resources: Resources, use: MetricUse, needs: facts.MetricSetting) -> bool:
+    named = [found[0] for value in use.dimensions.values() if (found := resources.referred(value))]
+    if not named and any(each.is_named(str(value)) for value in use.dimensions.values() for each in resources.existing):
         return True
-    own = [part for part in named if part.type == needs.type]
-    for part in own or parts.of_type(needs.type):
-        value = value_at(part.properties, needs.property)
+    own = [resource for resource in named if resource.type == needs.type]
+    for resource in own or resources.of_type(needs.type):
+        value = value_at(resource.properties, needs.property)
         if value == needs.value or (needs.value is None and value is not None):
             return True
     return False
@@ -221,24 +224,24 @@ def _is_on(parts: Parts, use: MetricUse, needs: facts.MetricSetting) -> bool:
     fix="Give each id that it uses to a metric beside it, and `ReturnData` to one.",
     source='Amazon CloudWatch User Guide, "Using math expressions with CloudWatch metrics"',
 )
-def expression_is_whole(parts: Parts) -> Iterator[Finding]:
+def expression_is_whole(resources: Resources) -> Iterator[Finding]:
     """An expression is metric math, uses metrics that exist beside it, and an alarm compares exactly one value."""
-    for part, uses in all_uses(parts):
-        yield from (about(part, *text.split(": ", 1)) for text in uses.unreadable)
+    for resource, uses in all_uses(resources):
+        yield from (about(resource, *text.split(": ", 1)) for text in uses.unreadable)
         for expression in uses.expressions:
             try:
                 math = expression.math()
             except UnreadableExpressionError as error:
-                yield about(part, expression.path, str(error))
+                yield about(resource, expression.path, str(error))
                 continue
             if math and (missing := math.ids - expression.ids):
                 yield about(
-                    part, expression.path, f"the expression uses {', '.join(sorted(missing))}, which is not there"
+                    resource, expression.path, f"the expression uses {', '.join(sorted(missing))}, which is not there"
                 )
-        if items := part.properties.get("Metrics"):
+        if items := resource.properties.get("Metrics"):
             returned = sum(item.get("ReturnData", True) is not False for item in items)
             if returned != 1:
-                yield about(part, "Metrics", f"{returned} values are compared with the threshold, not one")
+                yield about(resource, "Metrics", f"{returned} values are compared with the threshold, not one")
 
 
 @rule(
@@ -247,13 +250,15 @@ def expression_is_whole(parts: Parts) -> Iterator[Finding]:
     source='Amazon CloudWatch Logs User Guide, "Creating metrics from log events using filters"',
     severity="warning",
 )
-def metric_filter_is_read(parts: Parts) -> Iterator[Finding]:
+def metric_filter_is_read(resources: Resources) -> Iterator[Finding]:
     """A metric filter reads a log group of the stacks, and somebody looks at its metric."""
-    read = {(use.namespace, use.name) for use in _metrics(parts)}
-    for metric, part in filtered(parts).items():
+    read = {(use.namespace, use.name) for use in _metrics(resources)}
+    for metric, resource in filtered(resources).items():
         if metric not in read:
-            yield about(part, "MetricTransformations", f"nobody looks at {' '.join(metric)}")
-        if not parts.part(part.properties.get("LogGroupName"), "AWS::Logs::LogGroup"):
+            yield about(resource, "MetricTransformations", f"nobody looks at {' '.join(metric)}")
+        if not resources.resource(resource.properties.get("LogGroupName"), "AWS::Logs::LogGroup"):
             yield about(
-                part, "LogGroupName", f"{part.properties.get('LogGroupName')} is not a log group of these stacks"
+                resource,
+                "LogGroupName",
+                f"{resource.properties.get('LogGroupName')} is not a log group of these stacks",
             )

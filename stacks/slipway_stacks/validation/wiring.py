@@ -1,55 +1,28 @@
-"""Runs the rules over the whole assembly at synth: an error fails `cdk synth`, a warning is printed."""
+"""Runs the rules over the whole assembly at synth."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import aws_cdk as cdk
-import jsii
 
-from slipway.review.wiring.parts import read_parts
-from slipway.review.wiring.rules import RULES, Finding, run_rules
+from slipway.review.wiring.resources import read_assembly
+from slipway.review.wiring.rules import RULES, run_rules
+from slipway_stacks.validation.plugin import TemplateRules, violating
 
 
-@jsii.implements(cdk.IPolicyValidationPlugin)
-class WiringRules:
-    """The rules of docs/wiring-rules.md as a policy validation plug-in of the CDK."""
+def wiring_rules() -> TemplateRules:
+    """Return the rules of docs/wiring-rules.md."""
+    return TemplateRules("slipway-wiring", list(RULES), _violations)
 
-    @property
-    def name(self) -> str:
-        """What the validation report calls the rules."""
-        return "slipway-wiring"
 
-    @property
-    def rule_ids(self) -> list[str]:
-        """Ids of all rules."""
-        return list(RULES)
-
-    @property
-    def version(self) -> None:
-        """The rules have no version of their own."""
-        return
-
-    def validate(self, context: cdk.IPolicyValidationContext) -> cdk.PolicyValidationPluginReport:
-        """Check the assembly that has just been written."""
-        folder = Path(context.template_paths[0]).parent
-        found = run_rules(read_parts(folder))
-        return cdk.PolicyValidationPluginReport(
-            success=not any(RULES[finding.rule].severity == "error" for finding in found),
-            violations=[_violation(folder, finding) for finding in found],
+def _violations(folder: Path) -> Iterator[cdk.PolicyViolation]:
+    for finding in run_rules(read_assembly(folder)):
+        rule = RULES[finding.rule]
+        location = f"Properties.{finding.path}" if finding.path else "Properties"
+        yield cdk.PolicyViolation(
+            rule_name=rule.id,
+            description=f"{finding.message}. {rule.reason}",
+            fix=rule.fix,
+            severity=rule.severity,
+            violating_resources=[violating(folder, finding.stack, finding.logical_id, location)],
         )
-
-
-def _violation(folder: Path, finding: Finding) -> cdk.PolicyViolation:
-    rule = RULES[finding.rule]
-    return cdk.PolicyViolation(
-        rule_name=rule.id,
-        description=f"{finding.message}. {rule.reason}",
-        fix=rule.fix,
-        severity=rule.severity,
-        violating_resources=[
-            cdk.PolicyViolatingResource(
-                resource_logical_id=finding.logical_id,
-                template_path=str(folder / f"{finding.stack}.template.json"),
-                locations=[f"Properties.{finding.path}" if finding.path else "Properties"],
-            )
-        ],
-    )

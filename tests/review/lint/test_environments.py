@@ -10,7 +10,7 @@ import pytest
 from neuron_constructs.cluster import configuration
 from slipway.review.lint.assembly import lint_assembly
 from slipway_stacks.environment import build_environment
-from slipway_stacks.validation.clusters import ClusterRules
+from slipway_stacks.validation.clusters import cluster_rules
 from tests.assembly import Assembly, cdk_context, load
 from tests.conftest import AssemblyFactory
 
@@ -52,7 +52,7 @@ def public_head_node(monkeypatch: pytest.MonkeyPatch) -> None:
 def _synthesize(folder: Path) -> None:
     app = cdk.App(context=cdk_context(), outdir=str(folder))
     build_environment(app, load("small"))
-    cdk.Validations.of(app).add_plugins(ClusterRules())
+    cdk.Validations.of(app).add_plugins(cluster_rules())
     app.synth()
 
 
@@ -60,7 +60,7 @@ def _violations(folder: Path) -> list[dict[str, Any]]:
     """What the rules report; a plug-in without violations has no report."""
     reports = json.loads((folder / "validation-report.json").read_text(encoding="utf-8"))["pluginReports"]
     return [
-        found for report in reports if report["pluginName"] == ClusterRules().name for found in report["violations"]
+        found for report in reports if report["pluginName"] == cluster_rules().name for found in report["violations"]
     ]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from slipway.assembly.stacks import Stack, read_stacks
 from slipway.review.wiring.metric_uses import ALARM
-from slipway.review.wiring.parts import Parts, read_parts
+from slipway.review.wiring.resources import Resources, read_assembly, resources_of
 from slipway.review.wiring.rules import RULES, run_rules
 from tests.assembly import Assembly
 from tests.conftest import AssemblyFactory
@@ -25,15 +25,15 @@ NOTICED = 0.95
 
 def test_every_environment_passes(each_assembly: Assembly) -> None:
     name = each_assembly.environment.name
-    found = run_rules(read_parts(each_assembly.directory))
+    found = run_rules(read_assembly(each_assembly.directory))
 
     assert [str(finding) for finding in found if (name, finding.rule) not in ACCEPTED] == []
 
 
 def test_the_alarms_were_looked_at(assemblies: AssemblyFactory) -> None:
-    parts = [read_parts(assemblies(name).directory) for name in SPOILED]
+    resources = [read_assembly(assemblies(name).directory) for name in SPOILED]
 
-    assert sum(len(list(each.of_type(ALARM))) for each in parts) > 100
+    assert sum(len(list(each.of_type(ALARM))) for each in resources) > 100
 
 
 def with_changed_alarms(stacks: tuple[Stack, ...], change: Change) -> tuple[tuple[Stack, ...], set[str]]:
@@ -53,7 +53,7 @@ def with_changed_alarms(stacks: tuple[Stack, ...], change: Change) -> tuple[tupl
 def missed(stacks: tuple[Stack, ...], change: Change) -> tuple[set[str], set[str]]:
     """The alarms that were spoiled, and those of them about which there is no new finding."""
     changed_stacks, spoiled = with_changed_alarms(stacks, change)
-    noticed = {finding.logical_id for finding in run_rules(Parts(changed_stacks))}
+    noticed = {finding.logical_id for finding in run_rules(resources_of(changed_stacks))}
     return spoiled, spoiled - noticed
 
 
@@ -74,18 +74,14 @@ def test_nearly_every_mistake_in_an_alarm_is_noticed(assemblies: AssemblyFactory
 
 def test_nearly_every_alarm_that_is_left_out_is_missed(assemblies: AssemblyFactory) -> None:
     left_out = unnoticed = 0
+    rule = RULES["resource-is-watched"]
     for name in SPOILED:
-        stacks = read_stacks(assemblies(name).directory)
-        rule = RULES["resource-is-watched"]
-        before = set(rule.check(Parts(stacks)))
-        [watching] = [stack for stack in stacks if stack.name.endswith("-operations")]
-        for logical_id, resource in watching.template["Resources"].items():
-            if resource["Type"] == ALARM:
-                resources = {key: each for key, each in watching.template["Resources"].items() if key != logical_id}
-                without = replace(watching, template={**watching.template, "Resources": resources})
-                parts = Parts(tuple(without if stack is watching else stack for stack in stacks))
-                left_out += 1
-                unnoticed += not set(rule.check(parts)) - before
+        resources = read_assembly(assemblies(name).directory)
+        before = set(rule.check(resources))
+        for alarm in [each for each in resources.of_type(ALARM) if each.stack.endswith("-operations")]:
+            rest = {key: each for key, each in resources.by_key.items() if key != alarm.key}
+            left_out += 1
+            unnoticed += not set(rule.check(Resources(resources.stacks, rest))) - before
 
     assert left_out > 100
     assert 1 - unnoticed / left_out >= NOTICED

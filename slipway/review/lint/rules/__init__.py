@@ -1,13 +1,12 @@
 """All rules. Importing this package registers them."""
 
-from slipway.review.lint.registry import RULES, NotChecked, Result, Rule, run_rules
+from slipway.review.lint.registry import RULES, NotChecked, Result, run_rules
 from slipway.review.lint.rules import access, capacity, nodes, operations, permissions, release, scripts, storage
 
 __all__ = [
     "RULES",
     "NotChecked",
     "Result",
-    "Rule",
     "access",
     "capacity",
     "nodes",

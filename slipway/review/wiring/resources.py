@@ -1,0 +1,68 @@
+"""The resources of an assembly, found by their type and by references to them."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from slipway.assembly.existing import ExistingResource, existing_in
+from slipway.assembly.stacks import Stack, read_stacks
+from slipway.review.changes.resources import Resource, read_resources
+
+_WHOLE_REFERENCE = re.compile(r"\$\{([\w-]+/\w+)(?:\.([^}]+))?\}")
+
+
+class Resources:
+    """All resources of an assembly.
+
+    Attributes:
+        stacks: the stacks of the assembly.
+        by_key: their resources by `stack/logical id`.
+    """
+
+    def __init__(self, stacks: tuple[Stack, ...], by_key: Mapping[str, Resource]) -> None:
+        self.stacks = stacks
+        self.by_key = by_key
+        self._by_type: dict[str, list[Resource]] = defaultdict(list)
+        for resource in self.by_key.values():
+            self._by_type[resource.type].append(resource)
+
+    @property
+    def existing(self) -> tuple[ExistingResource, ...]:
+        """What the environment uses and does not own."""
+        return existing_in(self.stacks)
+
+    def of_type(self, *types: str) -> Iterator[Resource]:
+        """Yield the resources of some types."""
+        for type_ in types:
+            yield from self._by_type.get(type_, ())
+
+    def referred(self, value: Any) -> tuple[Resource, str] | None:
+        """Return the resource that a value is a reference to, and the attribute; empty for what `Ref` returns.
+
+        Args:
+            value: a value of a resource's properties; text around a reference makes it none.
+        """
+        match = _WHOLE_REFERENCE.fullmatch(value) if isinstance(value, str) else None
+        resource = self.by_key.get(match[1]) if match else None
+        return (resource, match[2] or "") if resource and match else None
+
+    def resource(self, value: Any, *types: str) -> Resource | None:
+        """Return the resource that a value refers to, if it is of one of some types."""
+        found = self.referred(value)
+        return found[0] if found and found[0].type in types else None
+
+
+def read_assembly(folder: Path) -> Resources:
+    """Read a cloud assembly.
+
+    Raises:
+        slipway.assembly.stacks.NoAssemblyError: the folder is none.
+    """
+    return resources_of(read_stacks(folder))
+
+
+def resources_of(stacks: tuple[Stack, ...]) -> Resources:
+    """Return the resources of some stacks."""
+    return Resources(stacks, read_resources(stacks))
