@@ -11,9 +11,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from neuron_constructs.security_groups import without_default_egress
-
-LUSTRE_PORTS = (ec2.Port.tcp(988), ec2.Port.tcp_range(1018, 1023))
-"""What Lustre clients and servers use (FSx for Lustre User Guide, "File system access control with Amazon VPC")."""
+from slipway import facts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +139,8 @@ class Lustre(Construct):
 
     def _allow_clients(self) -> None:
         servers, clients = self.security_group, self.client_security_group
-        for port in LUSTRE_PORTS:
+        for first, last in facts.lustre_deployment(fsx.LustreDeploymentType.PERSISTENT_2.value).ports:
+            port = ec2.Port.tcp(first) if first == last else ec2.Port.tcp_range(first, last)
             servers.add_ingress_rule(clients, port, "Lustre from clients")
             clients.add_egress_rule(servers, port, "Lustre to file servers")
             # Servers connect to their clients too, to take back locks; ParallelCluster's validator wants both ways.

@@ -20,8 +20,8 @@ _PEERS = (
     *("CidrIp", "CidrIpv6", "SourceSecurityGroupId", "SourceSecurityGroupName", "DestinationSecurityGroupId"),
     *("SourcePrefixListId", "DestinationPrefixListId"),
 )
-_ALL_PORTS = (0, 65535)
-_EVERYBODY = "0.0.0.0/0"
+ALL_PORTS = (0, 65535)
+EVERYBODY = "0.0.0.0/0"
 # https://www.iana.org/assignments/protocol-numbers
 _PROTOCOLS = {"1": "icmp", "6": "tcp", "17": "udp", "58": "icmpv6"}
 # Of the two ends of such a rule neither is a port.
@@ -65,14 +65,14 @@ class Rule:
         if holds(self.peer, other.peer) or holds(self.addresses, other.addresses):
             return True
         # A group or a prefix list.
-        return self.peer == _EVERYBODY and "/" not in other.peer.rpartition("}")[2]
+        return self.peer == EVERYBODY and "/" not in other.peer.rpartition("}")[2]
 
     def _has_ports(self, ports: tuple[Port, Port]) -> bool:
         if self.protocol in _WITHOUT_PORTS:
             return all(mine in (-1, end) for mine, end in zip(self.ports, ports, strict=True))
         ends = (*self.ports, *ports)
         if any(isinstance(end, str) for end in ends):
-            return self.ports in (ports, _ALL_PORTS)
+            return self.ports in (ports, ALL_PORTS)
         first, last, other_first, other_last = (int(end) for end in ends)
         return first <= other_first and other_last <= last
 
@@ -93,7 +93,7 @@ class Rule:
         if self.protocol == "-1":
             return "Everything"
         first, last = self.ports
-        if self.ports in (_ALL_PORTS, (-1, -1)):
+        if self.ports in (ALL_PORTS, (-1, -1)):
             return f"All {self.protocol}"
         return f"{self.protocol} {first}" if first == last else f"{self.protocol} {first}-{last}"
 
@@ -106,8 +106,8 @@ def security_group_wider_access(before: Mapping[str, Resource], after: Mapping[s
 
     https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-resource-ec2-securitygroup.html
     """
-    old = tuple(_rules(before))
-    for rule in dict.fromkeys(_rules(after)):
+    old = tuple(rules_of(before))
+    for rule in dict.fromkeys(rules_of(after)):
         if not any(other.covers(rule) for other in old):
             owner = after[rule.owner]
             yield WiderAccess(
@@ -119,40 +119,47 @@ def security_group_wider_access(before: Mapping[str, Resource], after: Mapping[s
             )
 
 
-def _rules(resources: Mapping[str, Resource]) -> Iterator[Rule]:
+def rules_of(resources: Mapping[str, Resource]) -> Iterator[Rule]:
+    """Yield the rules of all security groups.
+
+    Args:
+        resources: those of an assembly by `stack/logical id`.
+    """
     vpcs = {
         str(row.properties.get("CidrBlock")): f"${{{key}.CidrBlock}}"
         for key, row in resources.items()
         if row.type == "AWS::EC2::VPC"
     }
-    limited = {_group(row.properties.get("GroupId")) for row in resources.values() if _SEPARATE.get(row.type) == "out"}
+    limited = {
+        group_of(row.properties.get("GroupId")) for row in resources.values() if _SEPARATE.get(row.type) == "out"
+    }
     for key, resource in resources.items():
         properties, group = resource.settled.get("Properties", {}), f"${{{key}}}"
         if resource.type in _SEPARATE:
-            yield from _read(key, _group(properties.get("GroupId")), _SEPARATE[resource.type], properties, vpcs)
+            yield from _read(key, group_of(properties.get("GroupId")), _SEPARATE[resource.type], properties, vpcs)
         elif resource.type == "AWS::EC2::SecurityGroup":
             for name, direction in _INLINE.items():
                 for row, _ in rows(properties.get(name, [])):
                     yield from _read(key, group, direction, row, vpcs)
             choices = [choice for choice, _ in alternatives(properties.get("SecurityGroupEgress"))]
             if group not in limited and not all(choices):
-                yield Rule(key, group, "out", "-1", _ALL_PORTS, _EVERYBODY, _EVERYBODY)
+                yield Rule(key, group, "out", "-1", ALL_PORTS, EVERYBODY, EVERYBODY)
 
 
 def _read(
     owner: str, group: str, direction: Direction, row: Mapping[str, Any], vpcs: Mapping[str, str]
 ) -> Iterator[Rule]:
     protocol = str(row.get("IpProtocol", "-1")).lower()
-    ports = (_port(row.get("FromPort", _ALL_PORTS[0])), _port(row.get("ToPort", _ALL_PORTS[1])))
+    ports = (_port(row.get("FromPort", ALL_PORTS[0])), _port(row.get("ToPort", ALL_PORTS[1])))
     for name in _PEERS:
         if name in row and row[name] != _NOBODY:
-            peer = _group(row[name])
+            peer = group_of(row[name])
             known = _PROTOCOLS.get(protocol, protocol)
             yield Rule(owner, group, direction, known, ports, vpcs.get(peer, peer), peer)
 
 
-def _group(reference: Any) -> str:
-    """Return a peer as text; `Ref` of a group is its id too."""
+def group_of(reference: Any) -> str:
+    """Return a group, or another peer of a rule, as text; `Ref` of a group is its id too."""
     return str(reference).replace(".GroupId}", "}")
 
 

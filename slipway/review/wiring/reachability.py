@@ -1,0 +1,174 @@
+"""Every connection that a part of an environment needs has a way: security groups on both ends, and a route."""
+
+from collections.abc import Iterator
+
+from slipway.review.changes.references import references
+from slipway.review.changes.resources import Resource
+from slipway.review.wiring.connections import Connections, Ports
+from slipway.review.wiring.interfaces import FUNCTION, LOAD_BALANCER, Attached
+from slipway.review.wiring.registry import Finding, about, rule
+from slipway.review.wiring.resources import Resources
+from slipway.review.wiring.routes import SUBNET
+
+_SECURITY_GROUPS = 'Amazon VPC user guide, "Control traffic to your AWS resources using security groups"'
+_BALANCER_GROUPS = 'Elastic Load Balancing user guide, "Security groups for your Application Load Balancer"'
+_HTTPS = Ports("tcp", 443, 443)
+_EVERYBODY = "0.0.0.0/0"
+_TARGETS, _LISTENER = "AWS::ElasticLoadBalancingV2::TargetGroup", "AWS::ElasticLoadBalancingV2::Listener"
+_LISTENER_RULE = "AWS::ElasticLoadBalancingV2::ListenerRule"
+
+
+@rule(
+    reason="The connection is dropped without a word: a mount hangs until it times out, and the node is replaced.",
+    fix="Let the connection out of the one security group and into the other.",
+    source=f"{_SECURITY_GROUPS}; ports: facts of file systems and database engines",
+)
+def named_service_is_reached(resources: Resources) -> Iterator[Finding]:
+    """What names a file system, a database or a control plane reaches its ports; it reaches those that it calls."""
+    connections = Connections(resources)
+    for service in connections.services():
+        clients = [each for each in connections.attached if each is not service.target and _names(each, service.names)]
+        listeners = [service.target, *(client for client in clients if client.resource.type != FUNCTION)]
+        for client in clients:
+            for ports in service.ports:
+                yield from _closed(connections, client, service.target, ports)
+        for listener in listeners:
+            for ports in service.calls:
+                yield from _closed(connections, service.target, listener, ports)
+
+
+def _names(each: Attached, keys: frozenset[str]) -> bool:
+    return any(key in keys for key, _ in references(each.definition))
+
+
+def _closed(connections: Connections, begins: Attached, ends: Attached, ports: Ports) -> Iterator[Finding]:
+    if not connections.lets("out", begins, ends, ports):
+        yield about(begins.resource, begins.path, f"no rule lets {begins} out to {ends} on {ports}")
+    if not connections.lets("in", ends, begins, ports):
+        yield about(ends.resource, ends.path, f"no rule lets {begins} in to {ends} on {ports}")
+
+
+@rule(
+    reason="Health checks fail: the service replaces its tasks without end, and clients get 502 and 504.",
+    fix="Let the load balancer out to the targets' port, and in on the other side.",
+    source=_BALANCER_GROUPS,
+)
+def target_is_reached(resources: Resources) -> Iterator[Finding]:
+    """A load balancer reaches what is behind it at the port of requests and of health checks."""
+    connections = Connections(resources)
+    by_key = {each.resource.key: each for each in connections.attached}
+    for service in resources.of_type("AWS::ECS::Service"):
+        for row in service.at("LoadBalancers") or ():
+            targets = resources.resource(row.get("TargetGroupArn"), _TARGETS)
+            for balancer in _balancers(resources, targets) if targets else ():
+                begins, ends = by_key[balancer.key], by_key.get(service.key)
+                for port in (
+                    {_number(row.get("ContainerPort")), _number(targets.at("HealthCheckPort"))} if targets else ()
+                ):
+                    if ends and port:
+                        yield from _closed(connections, begins, ends, Ports("tcp", port, port))
+
+
+def _balancers(resources: Resources, targets: Resource) -> Iterator[Resource]:
+    """Yield the load balancers of which a listener, or a rule of one, forwards to a target group."""
+    found: dict[str, Resource] = {}
+    for one in resources.of_type(_LISTENER, _LISTENER_RULE):
+        if any(key == targets.key for key, _ in references([one.at("DefaultActions"), one.at("Actions")])):
+            listener = one if one.type == _LISTENER else resources.resource(one.at("ListenerArn"), _LISTENER)
+            balancer = resources.resource(listener.at("LoadBalancerArn"), LOAD_BALANCER) if listener else None
+            found |= {balancer.key: balancer} if balancer else {}
+    yield from found.values()
+
+
+@rule(
+    reason="Clients time out. Nothing in the account's logs or metrics says so.",
+    fix="Let clients in on the listener's port, or remove the listener.",
+    source=_BALANCER_GROUPS,
+)
+def listener_lets_clients_in(resources: Resources) -> Iterator[Finding]:
+    """A load balancer's security groups let clients in on the port of each listener, and on no other."""
+    connections = Connections(resources)
+    for each in connections.attached:
+        if each.resource.type != LOAD_BALANCER:
+            continue
+        listeners = [
+            Ports("udp" if str(one.at("Protocol")).startswith("UDP") else "tcp", port, port)
+            for one in resources.of_type(_LISTENER)
+            if (port := _number(one.at("Port")))
+            and resources.resource(one.at("LoadBalancerArn"), LOAD_BALANCER) is each.resource
+        ]
+        for ports in listeners:
+            if each.groups and not any(connections.listens(group, ports) for group in each.groups):
+                yield about(each.resource, each.path, f"no rule lets anyone in on {ports}, where a listener is")
+        for group in each.groups:
+            if listeners and (idle := connections.lets_in_without_need(group, listeners)):
+                yield about(each.resource, each.path, f"a rule lets clients in on {idle}, where no listener is")
+
+
+@rule(
+    reason="EFA traffic is not IP: only a rule with the group itself as peer lets it through. Training hangs at its "
+    "first collective operation.",
+    fix="Let everything out to the group itself, and in from it.",
+    source='Amazon EC2 user guide, "Get started with EFA and MPI", step 1: prepare an EFA-enabled security group',
+)
+def efa_group_trusts_itself(resources: Resources) -> Iterator[Finding]:
+    """Nodes with EFA have a security group that lets through everything between its own members."""
+    connections = Connections(resources)
+    for each in connections.attached:
+        if each.uses_efa and not any(
+            connections.has_rule_for_itself(group, "in") and connections.has_rule_for_itself(group, "out")
+            for group in each.groups
+        ):
+            yield about(each.resource, each.path, f"no security group of {each} trusts itself in both directions")
+
+
+@rule(
+    reason="A host that asks none of AWS's services never joins its cluster; it is billed until it is replaced.",
+    fix="Route the subnet to a NAT gateway or give it VPC endpoints, and let HTTPS out.",
+    source='Amazon VPC user guide, "NAT gateways"; AWS PrivateLink guide, "Access AWS services"',
+)
+def host_reaches_aws(resources: Resources) -> Iterator[Finding]:
+    """What runs code in the VPC reaches AWS's services by HTTPS: through NAT, or VPC endpoints that let it in."""
+    connections = Connections(resources)
+    endpoints = [each for each in connections.attached if each.resource.type == "AWS::EC2::VPCEndpoint"]
+    for each in connections.attached:
+        if not each.runs_code:
+            continue
+        own = [found for subnet in each.subnets if (found := connections.routes.subnet(subnet))]
+        closed = [found for found in own if not connections.routes.reaches_the_internet(found)]
+        if closed and not endpoints:
+            names = ", ".join(subnet.logical_id for subnet in closed)
+            yield about(each.resource, "", f"{each} is in {names}, from where no route leads to the internet")
+        if not closed and not _lets_out_everywhere(connections, each):
+            yield about(each.resource, each.path, f"no rule lets {each} out to AWS's services on {_HTTPS}")
+        for endpoint in endpoints if closed else ():
+            yield from _closed(connections, each, endpoint, _HTTPS)
+
+
+def _lets_out_everywhere(connections: Connections, each: Attached) -> bool:
+    everywhere = Attached(each.resource, "", "", (), (_EVERYBODY,), None)
+    return connections.lets("out", each, everywhere, _HTTPS)
+
+
+@rule(
+    severity="warning",
+    reason="Its data goes through NAT, which bills each GB; without NAT nothing reaches it at all.",
+    fix="Add the subnet's route table to the gateway endpoint.",
+    source='AWS PrivateLink guide, "Gateway endpoints"',
+)
+def host_uses_gateway_endpoints(resources: Resources) -> Iterator[Finding]:
+    """What runs code in a subnet of the stacks reaches S3, and each service with a gateway endpoint, through one."""
+    connections = Connections(resources)
+    gateways = {
+        "s3",
+        *(name for subnet in resources.of_type(SUBNET) for name in connections.routes.gateway_endpoints(subnet)),
+    }
+    for each in connections.attached:
+        own = [found for subnet in each.subnets if (found := connections.routes.subnet(subnet))]
+        for subnet in own if each.runs_code else ():
+            for name in sorted(gateways - connections.routes.gateway_endpoints(subnet)):
+                yield about(subnet, "", f"its route table has no gateway endpoint of {name}, and {each} is in it")
+
+
+def _number(value: object) -> int | None:
+    return int(value) if isinstance(value, int) or (isinstance(value, str) and value.isdecimal()) else None
