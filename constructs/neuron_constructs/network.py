@@ -201,7 +201,7 @@ class Network(Construct):
         for construct in constructs:
             resource = construct.node.default_child
             assert isinstance(resource, cdk.CfnResource)
-            resource.apply_removal_policy(cdk.RemovalPolicy.RETAIN)
+            resource.apply_removal_policy(cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE)
 
     def _log_flows(self, retention: logs.RetentionDays) -> None:
         group = stack_log_group(self, "FlowLogGroup", retention=retention)

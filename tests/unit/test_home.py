@@ -54,4 +54,4 @@ def test_somebodys_snapshot_does_not_keep_a_home_that_is_to_go(team: Assembly, d
         return home["DeletionPolicy"], home["Properties"]["OpenZFSConfiguration"].get("Options")
 
     assert options(team) == ("Delete", ["DELETE_CHILD_VOLUMES_AND_SNAPSHOTS"])
-    assert options(directory) == ("Retain", None)
+    assert options(directory) == ("RetainExceptOnCreate", None)

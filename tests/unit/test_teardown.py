@@ -97,7 +97,7 @@ def test_a_file_system_set_apart_goes_its_own_way(directory: Assembly) -> None:
         for resource in directory.resources("storage", "AWS::FSx::FileSystem").values()
     }
 
-    assert policies == {"LUSTRE": "Delete", "OPENZFS": "Retain"}
+    assert policies == {"LUSTRE": "Delete", "OPENZFS": "RetainExceptOnCreate"}
 
 
 def test_a_kept_file_system_is_cut_off_from_buckets_before_they_are_emptied(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_the_network_that_stays_is_the_file_systems(
         kept_subnets = [
             subnet["Properties"]["AvailabilityZoneId"]
             for subnet in assembly.resources("network", "AWS::EC2::Subnet").values()
-            if subnet.get("DeletionPolicy") == "Retain"
+            if subnet.get("DeletionPolicy") == "RetainExceptOnCreate"
         ]
         assert kept_subnets == [assembly.environment.network.training_availability_zone_id]
 

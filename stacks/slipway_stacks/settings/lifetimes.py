@@ -8,8 +8,13 @@ from slipway.config.storage import Lifecycle
 
 
 def removal_policy(lifecycle: Lifecycle) -> cdk.RemovalPolicy:
-    """Return what happens to data of this lifecycle when its stack is destroyed."""
-    return cdk.RemovalPolicy.RETAIN if lifecycle == "persistent" else cdk.RemovalPolicy.DESTROY
+    """Return what happens to data of this lifecycle when its stack is destroyed.
+
+    A first deployment that fails takes back what it made, persistent or not: nothing is in it yet, and a file system
+    that no stack has any more would bill on.
+    """
+    is_kept = lifecycle == "persistent"
+    return cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if is_kept else cdk.RemovalPolicy.DESTROY
 
 
 def database_removal_policy(lifecycle: Lifecycle) -> cdk.RemovalPolicy:
