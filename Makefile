@@ -113,7 +113,7 @@ test: setup .tools/checkov/.installed ## Lint, type-check and test everything th
 	mypy
 	PYTHONPATH=assets/jobs lint-imports
 	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) --junitxml $(TEST_TIMES) \
-	  -m "not judge and not rehearsal and not slurm and not live and not browser and not contract"
+	  -m "not judge and not rehearsal and not slurm and not nightly and not browser and not contract"
 
 .PHONY: test-times
 test-times: setup ## Write the slowest tests of the last `make test`, and the time by folder, to tests/durations.md
@@ -125,8 +125,8 @@ test-slurm: setup .tools/slurm/.installed .tools/training/.installed ## Run heal
 	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) --dist load $(WHOLE_CHAIN) -m slurm
 
 .PHONY: prove-offline
-prove-offline: setup .tools/slurm/.installed .tools/contracts/.installed ## Let whole clusters live on this machine, with ParallelCluster's own daemons, and break them
-	$(IN_OWN_TMPDIR) && python -m pytest --numprocesses 4 --dist load --junitxml $(FAULTS) tests/live_cluster -m live
+prove-offline: setup .tools/slurm/.installed .tools/contracts/.installed .tools/training/.installed ## Break what can break: whole clusters with ParallelCluster's own daemons, and every resource on the emulator
+	$(IN_OWN_TMPDIR) && python -m pytest --numprocesses 4 --dist load --junitxml $(FAULTS) tests/live_cluster tests/emulator -m nightly
 
 .PHONY: cluster-faults
 cluster-faults: setup ## Write what the last `make prove-offline` saw to docs/cluster-faults.md

@@ -13,6 +13,7 @@ from functools import cache
 from werkzeug.serving import BaseWSGIServer, make_server
 
 from slipway_emulator.clients import Clients
+from slipway_emulator.faults import Faults
 from slipway_emulator.functions.processes import Processes
 from slipway_emulator.functions.responses import ResponseServer
 from slipway_emulator.functions.runner import FunctionRunner
@@ -69,7 +70,7 @@ class Emulator:
         self._processes = Processes()
         self._responses = ResponseServer()
         runner = FunctionRunner(settings, self._clients, self._processes, self._responses)
-        engine = Engine(self._clients, self._ledger)
+        engine = Engine(self._clients, self._ledger, Faults(settings.faults_file))
         self._kubernetes = KubernetesApis(settings.temporary_files)
         fill_catalogue(engine, self._clients, self._ledger, runner, self._responses, kubernetes=self._kubernetes)
         bridge_all(self._ledger)

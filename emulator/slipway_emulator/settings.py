@@ -55,6 +55,11 @@ class Settings:
         return self.directory / "ledger.jsonl"
 
     @property
+    def faults_file(self) -> Path:
+        """The failures that a test asks for (`faults.py`)."""
+        return self.directory / "faults.json"
+
+    @property
     def temporary_files(self) -> Path:
         """Where this process and its children put temporary files; removed at the end."""
         return self.directory / "tmp"
@@ -75,3 +80,4 @@ class Settings:
         for folder in (self.temporary_files, self.home, self.function_logs):
             folder.mkdir(parents=True, exist_ok=True)
         self.ledger_file.write_text("", encoding="utf-8")
+        self.faults_file.unlink(missing_ok=True)

@@ -17,6 +17,11 @@ from typing import Any, cast
 import boto3
 from botocore.config import Config
 
+from slipway.rehearse.inventory import Inventory, added, take_inventory
+from slipway.rehearse.isolation import emulated_account, only_variables
+from slipway.rehearse.ledger import Ledger
+from slipway.rehearse.leftovers import Leftover, classify
+from slipway_emulator.faults import Faults
 from slipway_emulator.settings import ACCOUNT
 
 REGION = "us-west-2"
@@ -93,8 +98,24 @@ class RunningEmulator:
         )
         self.client("ssm").put_parameter(Name="/cdk-bootstrap/hnb659fds/version", Value="30", Type="String")
 
+    @cached_property
+    def faults(self) -> Faults:
+        """What is to fail."""
+        return Faults(self.directory / "faults.json")
+
     def deploy(self, assembly: Path, name: str) -> None:
         """Upload the files of an assembly's stack and create it, after `bootstrap`."""
+        self.upload(assembly, name)
+        assert self.create_from(assembly, name) == "CREATE_COMPLETE", self.reasons(name)
+
+    def create_from(self, assembly: Path, name: str) -> str:
+        """Create a stack of an assembly whose files are uploaded, and wait; answers its final status."""
+        text = (assembly / f"{name}.template.json").read_text(encoding="utf-8")
+        self.cloudformation.create_stack(StackName=name, TemplateBody=text)
+        return self.settled(name)
+
+    def upload(self, assembly: Path, name: str) -> None:
+        """Upload the files of an assembly's stack, after `bootstrap`."""
         manifest = json.loads((assembly / f"{name}.assets.json").read_text(encoding="utf-8"))
         s3 = self.client("s3")
         for asset in manifest["files"].values():
@@ -103,9 +124,6 @@ class RunningEmulator:
             bucket = destination["bucketName"].replace("${AWS::AccountId}", ACCOUNT)
             body = _zipped(source) if asset["source"]["packaging"] == "zip" else source.read_bytes()
             s3.put_object(Bucket=bucket, Key=destination["objectKey"], Body=body)
-        text = (assembly / f"{name}.template.json").read_text(encoding="utf-8")
-        self.cloudformation.create_stack(StackName=name, TemplateBody=text)
-        assert self.settled(name) == "CREATE_COMPLETE", self.reasons(name)
 
     def update(self, name: str, resources: Mapping[str, Any], **sections: Any) -> str:
         """Update a stack and wait; answers its final status."""
@@ -159,6 +177,19 @@ class RunningEmulator:
         lines = (self.directory / "ledger.jsonl").read_text(encoding="utf-8").splitlines()
         entries = [json.loads(line) for line in lines]
         return [entry for entry in entries if wanted.items() <= entry.items()]
+
+    def inventory(self) -> Inventory:
+        """What the APIs list."""
+        with only_variables(emulated_account(self.endpoint, REGION)):
+            return take_inventory(self.endpoint, REGION, ACCOUNT)
+
+    def undocumented(self, before: Inventory, *, keeps_data: bool = False) -> list[Leftover]:
+        """What is left, in the words of the APIs and of the ledger, and should not be."""
+        ledger = Ledger(self.directory / "ledger.jsonl")
+        ledger.poll()
+        new = added(before, self.inventory())
+        left = classify(new, ledger.resources(), keeps_data=keeps_data, ignored_stacks=frozenset())
+        return [leftover for leftover in left if not leftover.documented]
 
 
 def _zipped(folder: Path) -> bytes:

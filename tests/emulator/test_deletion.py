@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from slipway_emulator.faults import Faults
 from slipway_emulator.ledger import Ledger
 from slipway_emulator.resources.catalogue import Catalogue
 from slipway_emulator.stacks.deletion import delete_stack
@@ -18,7 +19,9 @@ def test_a_defect_of_the_emulator_ends_in_a_final_status(tmp_path: Path) -> None
     stack.state = StackState(Template(f'{{"Resources": {{"Topic": {{"Type": "{TYPE}"}}}}}}'))
     stack.resources["Topic"] = ProvisionedResource("Topic", TYPE, "topic", {}, {}, "api", "CREATE_COMPLETE")
     # Nothing handles the type: what no template that was let in can bring about.
-    provisioner = Provisioner(stack, Catalogue(), Ledger(tmp_path / "ledger"), KnownRegion())
+    provisioner = Provisioner(
+        stack, Catalogue(), Ledger(tmp_path / "ledger"), KnownRegion(), Faults(tmp_path / "faults")
+    )
 
     delete_stack(stack, provisioner, users_of_exports=())
 

@@ -8,12 +8,9 @@ import pytest
 
 from neuron_constructs.inference.rolled_out_model import METADATA
 from slipway.config import load_environment
-from slipway.rehearse.inventory import Inventory, added, take_inventory
-from slipway.rehearse.isolation import ACCOUNT, emulated_account, only_variables
-from slipway.rehearse.ledger import Ledger
-from slipway.rehearse.leftovers import Leftover, classify
+from slipway.rehearse.inventory import Inventory
 from tests.assembly import PROJECT, Template, synthesize
-from tests.emulator.running import REGION, RunningEmulator
+from tests.emulator.running import RunningEmulator
 from tests.inference_environments import CERTIFICATE_ARN, allowed_environments
 
 pytestmark = pytest.mark.rehearsal
@@ -38,7 +35,7 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningEmulat
 @pytest.fixture(scope="module")
 def before(emulator: RunningEmulator) -> Inventory:
     """What the account holds before anything is deployed."""
-    return inventory(emulator)
+    return emulator.inventory()
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -64,7 +61,7 @@ def test_it_is_created_rolled_out_and_deleted_whole(
 
     for stack in reversed(stacks):
         assert emulator.delete(stack) == "DELETE_COMPLETE", emulator.reasons(stack)
-    assert undocumented(emulator, before) == []
+    assert emulator.undocumented(before) == []
 
 
 def active(emulator: RunningEmulator, stack: str) -> set[str]:
@@ -137,19 +134,3 @@ def weights(emulator: RunningEmulator) -> set[tuple[int, ...]]:
     rules = [rule for row in listeners for rule in elb.describe_rules(ListenerArn=row["ListenerArn"])["Rules"]]
     forwards = [action["ForwardConfig"] for rule in rules for action in rule["Actions"] if "ForwardConfig" in action]
     return {tuple(int(group["Weight"]) for group in forward["TargetGroups"]) for forward in forwards}
-
-
-def inventory(emulator: RunningEmulator) -> Inventory:
-    """What the APIs list."""
-    with only_variables(emulated_account(emulator.endpoint, REGION)):
-        return take_inventory(emulator.endpoint, REGION, ACCOUNT)
-
-
-def undocumented(emulator: RunningEmulator, before: Inventory) -> list[Leftover]:
-    """What is left, in the words of the APIs and of the ledger, and should not be."""
-    ledger = Ledger(emulator.directory / "ledger.jsonl")
-    ledger.poll()
-    left = classify(
-        added(before, inventory(emulator)), ledger.resources(), keeps_data=False, ignored_stacks=frozenset()
-    )
-    return [leftover for leftover in left if not leftover.documented]

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from slipway_emulator.faults import Fault
 from tests.emulator.running import RunningEmulator, template
 
 VPC = {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.0.0.0/16"}}
@@ -85,6 +86,33 @@ def test_half_made_resource_is_deleted_by_the_rollback(emulator: RunningEmulator
     assert "NoSuchPolicy" in emulator.reasons("half")["Role"]
     roles = emulator.client("iam").list_roles()["Roles"]
     assert "half-made" not in [found["RoleName"] for found in roles]
+
+
+def test_a_failure_that_is_asked_for_happens_once(emulator: RunningEmulator) -> None:
+    resources = {"A": parameter("once-a"), "B": parameter("once-b", DependsOn="A")}
+    emulator.faults.ask_for(Fault("once", "B", "after create"))
+
+    assert emulator.create("once", resources) == "ROLLBACK_COMPLETE"
+    assert "asked for" in emulator.reasons("once")["B"]
+    assert emulator.faults.to_come() == []
+    assert emulator.delete("once") == "DELETE_COMPLETE"
+    assert emulator.create("once", resources) == "CREATE_COMPLETE"
+
+
+def test_a_rollback_that_failed_can_be_continued(emulator: RunningEmulator) -> None:
+    emulator.create("continued", {"B": parameter("continued-b")})
+    changed = parameter("continued-b", DependsOn="A")
+    changed["Properties"]["Value"] = "other"
+    emulator.faults.ask_for(Fault("continued", "B", "after update"), Fault("continued", "A", "before delete"))
+
+    assert emulator.update("continued", {"A": parameter("continued-a"), "B": changed}) == "UPDATE_ROLLBACK_FAILED"
+    with pytest.raises(ClientError, match="can not be updated"):
+        emulator.update("continued", {})
+    emulator.cloudformation.continue_update_rollback(StackName="continued")
+    assert emulator.settled("continued") == "UPDATE_ROLLBACK_COMPLETE"
+    assert {entry["logical_id"] for entry in emulator.ledger(action="rollback", stack="continued")} == {"A", "B"}
+    with pytest.raises(ClientError, match="can not continue rollback"):
+        emulator.cloudformation.continue_update_rollback(StackName="continued")
 
 
 def test_update_in_place_and_by_replacement(emulator: RunningEmulator) -> None:

@@ -24,16 +24,31 @@ class Fault:
     Attributes:
         title: what happened.
         seen: what a user sees, in order.
+        cost: None where there is no cluster.
+    """
+
+    title: str
+    seen: tuple[str, ...]
+    cost: Cost | None
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a cluster cost.
+
+    Attributes:
         seconds: from the start of the cluster to its end.
         running: instances that still run at the end.
         usd: what all instances cost by their list prices, in US dollars.
     """
 
-    title: str
-    seen: tuple[str, ...]
     seconds: float
     running: int
     usd: float
+
+    def __add__(self, other: Cost) -> Cost:
+        """Return what both cost."""
+        return Cost(self.seconds + other.seconds, self.running + other.running, self.usd + other.usd)
 
 
 def read_faults(junit: Path) -> Iterator[Fault]:
@@ -51,9 +66,9 @@ def read_faults(junit: Path) -> Iterator[Fault]:
         yield Fault(
             title=values["fault"][0],
             seen=tuple(values.get("seen", ())),
-            seconds=float(values["seconds"][0]),
-            running=int(values["running"][0]),
-            usd=float(values["usd"][0]),
+            cost=Cost(float(values["seconds"][0]), int(values["running"][0]), float(values["usd"][0]))
+            if "usd" in values
+            else None,
         )
 
 
@@ -63,8 +78,9 @@ def lines_of(fault: Fault) -> Iterator[str]:
     yield ""
     yield from (f"1. {text}" for text in fault.seen)
     yield ""
-    yield f"After {fault.seconds:.0f} s: {fault.running} instances run, and ${fault.usd:.2f} was spent on instances."
-    yield ""
+    if cost := fault.cost:
+        yield f"After {cost.seconds:.0f} s: {cost.running} instances run, and ${cost.usd:.2f} was spent on instances."
+        yield ""
 
 
 def wait_rows() -> Iterator[str]:
@@ -88,13 +104,8 @@ def with_faults(page: str, faults: Iterator[Fault]) -> str:
 
 def _both(first: Fault, second: Fault) -> Fault:
     """Two runs of one fault, with other settings or environments."""
-    return Fault(
-        first.title,
-        (*first.seen, *second.seen),
-        first.seconds + second.seconds,
-        first.running + second.running,
-        first.usd + second.usd,
-    )
+    one, other = first.cost, second.cost
+    return Fault(first.title, (*first.seen, *second.seen), one + other if one and other else None)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from tests.live_cluster import fleet_status, head_node
 from tests.live_cluster.conftest import Show, Start
 from tests.live_cluster.live_cluster import LiveCluster
 
-pytestmark = pytest.mark.live
+pytestmark = pytest.mark.nightly
 
 NODES = [f"trn1-dy-trn1-32xl-{number}" for number in (1, 2, 3, 4)]
 LONGEST = 600

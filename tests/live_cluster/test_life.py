@@ -7,7 +7,7 @@ import pytest
 from tests.assembly import SHIPPED, SLURM_ENVIRONMENTS
 from tests.live_cluster.conftest import Show, Start
 
-pytestmark = pytest.mark.live
+pytestmark = pytest.mark.nightly
 
 
 @pytest.mark.parametrize("name", [name for name in SHIPPED if name in SLURM_ENVIRONMENTS])

@@ -79,6 +79,15 @@ class CloudFormationApi(BaseResponse):
             raise ValidationError(str(failure)) from failure
         return ActionResult({"StackId": stack.id})
 
+    def continue_update_rollback(self) -> ActionResult:
+        """ContinueUpdateRollback."""
+        stack = self._stack()
+        if stack.status != "UPDATE_ROLLBACK_FAILED":
+            raise ValidationError(f"Stack:{stack.id} is in {stack.status} state and can not continue rollback.")
+        stack.status = "UPDATE_ROLLBACK_IN_PROGRESS"
+        self.engine.continue_rollback(stack)
+        return EmptyResult()
+
     def delete_stack(self) -> ActionResult:
         """DeleteStack; deleting what is not there succeeds, as on AWS."""
         stack = self.engine.find(self._get_param("StackName"), self.region)
@@ -258,6 +267,8 @@ class CloudFormationApi(BaseResponse):
         if stack.deleted:
             raise ValidationError(f"Stack [{stack.name}] does not exist")
         self._refuse_busy(stack)
+        if stack.status == "UPDATE_ROLLBACK_FAILED":
+            raise ValidationError(f"Stack:{stack.id} is in {stack.status} state and can not be updated.")
         return stack
 
     @staticmethod

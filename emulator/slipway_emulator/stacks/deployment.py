@@ -127,7 +127,7 @@ class Deployment:
             return self._provisioner.create(logical_id, resource_type, properties, **options)
         except UnfinishedCreationError as failure:
             part = ProvisionedResource(
-                logical_id, resource_type, failure.physical_id, properties, {}, "api", "CREATE_FAILED"
+                logical_id, resource_type, failure.physical_id, properties, failure.attributes, "api", "CREATE_FAILED"
             )
             self._steps.append(_Step(None, part))
             self._stack.resources.setdefault(logical_id, part)
@@ -206,8 +206,17 @@ class Deployment:
             self._stack.state = self._previous
         prefix = "ROLLBACK" if self._creating else "UPDATE_ROLLBACK"
         self._stack.enter(f"{prefix}_IN_PROGRESS", f"{reason} Rollback requested by user.")
-        undone = [self._undo(step) for step in reversed(self._steps)]
-        self._stack.enter(f"{prefix}_COMPLETE" if all(undone) else f"{prefix}_FAILED", reason)
+        self._take_back(prefix, reason)
+
+    def continue_rollback(self) -> None:
+        """Take back what a rollback could not, after a failed update."""
+        self._stack.enter("UPDATE_ROLLBACK_IN_PROGRESS", "User Initiated")
+        self._take_back("UPDATE_ROLLBACK", "")
+
+    def _take_back(self, prefix: str, reason: str) -> None:
+        left = [step for step in reversed(self._steps) if not self._undo(step)]
+        self._steps = left[::-1]
+        self._stack.enter(f"{prefix}_FAILED" if left else f"{prefix}_COMPLETE", reason)
 
     def _failure_reason(self, failure: ProvisioningError) -> str:
         last = self._stack.events[-1]

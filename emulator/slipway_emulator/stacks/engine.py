@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from slipway_emulator.clients import Clients
 from slipway_emulator.failures import ProvisioningError, TemplateError
+from slipway_emulator.faults import Faults
 from slipway_emulator.ledger import Ledger
 from slipway_emulator.resources.catalogue import Catalogue
 from slipway_emulator.stacks.change_sets import NO_CHANGES, ChangeSet
@@ -39,12 +40,14 @@ class Prepared:
 class Engine:
     """Holds the stacks; every operation runs in a thread of its own, except those of nested stacks."""
 
-    def __init__(self, clients: Clients, ledger: Ledger) -> None:
+    def __init__(self, clients: Clients, ledger: Ledger, faults: Faults) -> None:
         self._clients = clients
+        self._faults = faults
         self._ledger = ledger
         self._lock = threading.RLock()
         self.catalogue = Catalogue()
         self.stacks: list[Stack] = []
+        self._deployments: dict[str, Deployment] = {}
         self.change_sets: list[ChangeSet] = []
 
     # ---- looking up ----------------------------------------------------------------------------------------
@@ -172,14 +175,19 @@ class Engine:
             stack,
             prepared.state,
             prepared.resolver,
-            Provisioner(stack, self.catalogue, self._ledger, prepared.context),
+            Provisioner(stack, self.catalogue, self._ledger, prepared.context, self._faults),
             creating=creating,
             keep_failures=keep_failures,
         )
         if creating:
             self.add(stack)
         stack.enter("CREATE_IN_PROGRESS" if creating else "UPDATE_IN_PROGRESS", "User Initiated")
+        self._deployments[stack.id] = deployment
         self._run(stack, lambda: deployment.run(prepared.context, self.stacks), wait=wait)
+
+    def continue_rollback(self, stack: Stack) -> None:
+        """Take back what the rollback of a stack's last update could not."""
+        self._run(stack, self._deployments[stack.id].continue_rollback, wait=False)
 
     def delete(self, stack: Stack, retained: Collection[str] = (), *, wait: bool = False) -> None:
         """Delete a stack."""
@@ -191,7 +199,7 @@ class Engine:
             if other is not stack and not other.deleted and name in other.state.imports
         }
         context = RegionContext(stack.region, self._clients, self._ledger, self.find, self.exports)
-        provisioner = Provisioner(stack, self.catalogue, self._ledger, context)
+        provisioner = Provisioner(stack, self.catalogue, self._ledger, context, self._faults)
         stack.status = "DELETE_IN_PROGRESS"  # at once: the next DescribeStacks must not show the old status
         self._run(stack, lambda: delete_stack(stack, provisioner, users, retained), wait=wait)
 

@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from slipway_emulator.failures import ProvisioningError, UnfinishedCreationError
+from slipway_emulator.faults import Faults, Moment
 from slipway_emulator.ledger import Action, Ledger
 from slipway_emulator.resources.catalogue import Catalogue
-from slipway_emulator.resources.handler import Existing, Request, SnapshotTaker
+from slipway_emulator.resources.handler import Existing, Provisioned, Request, SnapshotTaker
 from slipway_emulator.stacks.model import ProvisionedResource, Stack
 from slipway_emulator.template.context import Context
 from slipway_emulator.template.dynamic_references import with_dynamic_references
@@ -23,8 +24,9 @@ def _existing(resource: ProvisionedResource) -> Existing:
 class Provisioner:
     """Creates, updates and deletes the resources of one stack during one operation."""
 
-    def __init__(self, stack: Stack, catalogue: Catalogue, ledger: Ledger, context: Context) -> None:
+    def __init__(self, stack: Stack, catalogue: Catalogue, ledger: Ledger, context: Context, faults: Faults) -> None:
         self._stack = stack
+        self._faults = faults
         self._catalogue = catalogue
         self._ledger = ledger
         self._context = context
@@ -56,7 +58,9 @@ class Provisioner:
         self._stack.add_event(logical_id, resource_type, "CREATE_IN_PROGRESS")
         request = Request(self._stack.identity, logical_id, resource_type, properties)
         try:
+            self._strike(request, "before create")
             done = handler.create(self._looked_up(request))
+            self._strike(request, "after create", done)
         except ProvisioningError as failure:
             physical_id = failure.physical_id if isinstance(failure, UnfinishedCreationError) else ""
             self._fail("create", request, physical_id, failure, started)
@@ -96,7 +100,9 @@ class Provisioner:
         self._stack.add_event(logical_id, resource_type, "UPDATE_IN_PROGRESS", physical_id=resource.physical_id)
         request = Request(self._stack.identity, logical_id, resource_type, properties)
         try:
+            self._strike(request, "before update")
             done = self._catalogue.handler(resource_type).update(self._looked_up(request), _existing(resource), changed)
+            self._strike(request, "after update")
         except ProvisioningError as failure:
             self._fail("update", request, resource.physical_id, failure, started)
             raise
@@ -133,6 +139,7 @@ class Provisioner:
         request = Request(self._stack.identity, logical_id, resource_type, resource.properties)
         handler = self._catalogue.handler(resource_type)
         try:
+            self._strike(request, "before delete")
             if policy == "Snapshot" and isinstance(handler, SnapshotTaker):
                 snapshot = handler.take_snapshot(request, _existing(resource))
                 kept = replace(resource, resource_type=snapshot.resource_type, physical_id=snapshot.physical_id)
@@ -143,6 +150,15 @@ class Provisioner:
             raise
         self._note(action, resource, started)
         self._stack.add_event(logical_id, resource_type, "DELETE_COMPLETE", physical_id=resource.physical_id)
+
+    def _strike(self, request: Request, moment: Moment, made: Provisioned | None = None) -> None:
+        """Fail if a test asked for it; `made` exists then."""
+        try:
+            self._faults.strike(self._stack.name, request.logical_id, moment)
+        except ProvisioningError as failure:
+            if made is None:
+                raise
+            raise UnfinishedCreationError(str(failure), made.physical_id, made.attributes) from None
 
     def _looked_up(self, request: Request) -> Request:
         return replace(request, properties=with_dynamic_references(request.properties, self._context))
