@@ -7,7 +7,7 @@ from itertools import combinations
 from slipway.review.changes.references import references
 from slipway.review.changes.resources import Resource
 from slipway.review.wiring.connections import Connections
-from slipway.review.wiring.interfaces import CLUSTER, LOAD_BALANCER
+from slipway.review.wiring.interfaces import LOAD_BALANCER
 from slipway.review.wiring.registry import Finding, about, rule
 from slipway.review.wiring.resources import Resources
 from slipway.review.wiring.routes import SUBNET, TABLE, VPC, Routes
@@ -262,12 +262,15 @@ def group_is_used(resources: Resources) -> Iterator[Finding]:
     source='FSx for Lustre user guide, "Accessing file systems", Availability Zones; Amazon EC2 pricing, data transfer',
 )
 def nodes_are_near_their_files(resources: Resources) -> Iterator[Finding]:
-    """Nodes of a cluster are in the zone of the Lustre file system that they mount."""
+    """Nodes of a Kubernetes cluster with EFA are in the zone of the Lustre file system.
+
+    For a Slurm cluster `queue-beside-file-system` looks.
+    """
     connections = Connections(resources)
     for service in connections.services():
         zones = _zones(connections, service.target.subnets)
         for each in connections.attached if service.target.resource.at("FileSystemType") == "LUSTRE" else ():
-            named = each.resource.type in (CLUSTER, "AWS::EKS::Nodegroup") and each.uses_efa
+            named = each.resource.type == "AWS::EKS::Nodegroup" and each.uses_efa
             if named and (far := _zones(connections, each.subnets) - zones):
                 yield about(
                     each.resource, each.path, f"{each} is in {', '.join(sorted(far))}, away from {service.target}"

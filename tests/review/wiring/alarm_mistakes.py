@@ -67,7 +67,7 @@ def another_resource(alarm: Alarm) -> bool:
     return True
 
 
-def name_of_no_resource(alarm: Alarm) -> bool:
+def unknown_name(alarm: Alarm) -> bool:
     found = _first(alarm)
     if not found or not found[0].get("Dimensions"):
         return False
@@ -123,7 +123,7 @@ def percent_above_all(alarm: Alarm) -> bool:
     return True
 
 
-def nobody_is_told(alarm: Alarm) -> bool:
+def no_action(alarm: Alarm) -> bool:
     del alarm["AlarmActions"]
     return True
 
@@ -133,7 +133,7 @@ def actions_switched_off(alarm: Alarm) -> bool:
     return True
 
 
-def no_topic_is_told(alarm: Alarm) -> bool:
+def action_without_topic(alarm: Alarm) -> bool:
     alarm["AlarmActions"] = [{"Ref": "WatchDashboard77C0F6EE"}]
     return True
 
@@ -157,7 +157,7 @@ def too_many_points(alarm: Alarm) -> bool:
     return True
 
 
-def told_days_later(alarm: Alarm) -> bool:
+def fires_days_later(alarm: Alarm) -> bool:
     alarm["EvaluationPeriods"] *= 500
     alarm.pop("DatapointsToAlarm", None)
     return True
@@ -186,9 +186,16 @@ def two_values(alarm: Alarm) -> bool:
 
 CHANGES: tuple[Change, ...] = (
     *(misspelled_metric, another_namespace, dimension_left_out, dimension_too_many, misspelled_dimension),
-    *(another_resource, name_of_no_resource, senseless_statistic, short_period, another_unit, opposite_comparison),
-    *(threshold_below_all, threshold_in_gibibytes, percent_above_all, nobody_is_told, actions_switched_off),
-    *(no_topic_is_told, silence_is_trouble, silence_is_fine, too_many_points, told_days_later),
+    *(
+        another_resource,
+        unknown_name,
+        senseless_statistic,
+        short_period,
+        another_unit,
+        opposite_comparison,
+    ),
+    *(threshold_below_all, threshold_in_gibibytes, percent_above_all, no_action, actions_switched_off),
+    *(action_without_topic, silence_is_trouble, silence_is_fine, too_many_points, fires_days_later),
     *(expression_with_a_hole, query_of_another_metric, two_values),
 )
 

@@ -1,0 +1,66 @@
+"""The mistakes that tests plant, and who notices each: `python -m tests.planted_defects` rewrites the list in docs/."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+from typing import NamedTuple
+
+from slipway.review.lint.rules import RULES
+from tests.review.judge.test_mutations import DEFECTS, IMAGE_BUILD_DEFECTS, RESERVATION_DEFECTS
+from tests.review.lint.test_rules import CASES
+from tests.review.wiring.alarm_mistakes import CHANGES as ALARM_CHANGES
+from tests.review.wiring.network_mistakes import CHANGES as NETWORK_CHANGES
+
+PAGE = Path(__file__).parents[1] / "docs" / "planted-defects.md"
+BEGIN, END = "<!-- begin: defects -->", "<!-- end: defects -->"
+
+
+class Planted(NamedTuple):
+    """A kind of mistake."""
+
+    family: str
+    mistake: str
+    noticed_by: str
+
+
+def planted() -> Iterator[Planted]:
+    """Yield all kinds, family by family."""
+    for alarm in ALARM_CHANGES:
+        yield Planted("Alarms", _words(alarm.__name__), "cross-resource rules")
+    for name in NETWORK_CHANGES:
+        yield Planted("Network", _words(name), "cross-resource rules")
+    for case in sorted(CASES, key=lambda case: RULES[case.rule].topic):
+        rule = RULES[case.rule]
+        yield Planted(f"Cluster: {rule.topic}", f"Not so: {rule.statement}", f"`{rule.id}`")
+    for defect in (*DEFECTS, *RESERVATION_DEFECTS, *IMAGE_BUILD_DEFECTS):
+        yield Planted("Cluster, as ParallelCluster reads it", defect.name, f"the judge: {defect.source}")
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def with_defects(page: str) -> str:
+    """Return the page with its generated part renewed."""
+    before, _, rest = page.partition(BEGIN)
+    return "\n".join([f"{before}{BEGIN}", "", *_lines(), f"{END}{rest.partition(END)[2]}"])
+
+
+def _lines() -> Iterator[str]:
+    rows = list(dict.fromkeys(planted()))
+    yield f"{len(rows)} kinds of mistakes:"
+    yield ""
+    for family, of_family in groupby(rows, key=attrgetter("family")):
+        yield f"### {family}"
+        yield ""
+        yield "| mistake | noticed by |"
+        yield "|---|---|"
+        yield from (f"| {row.mistake} | {row.noticed_by} |" for row in of_family)
+        yield ""
+
+
+if __name__ == "__main__":
+    PAGE.write_text(with_defects(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
