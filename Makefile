@@ -22,6 +22,7 @@ override SIDE_BY_SIDE := --numprocesses 4 --dist loadfile --no-loadscope-reorder
 override WHOLE_CHAIN := tests/slurm/test_whole_chain.py
 override TEST_TIMES := .plan/test-times.xml
 override FAULTS := .plan/cluster-faults.xml
+override RESOURCE_FAULTS := .plan/resource-faults.xml
 override INSTALL := -m pip --quiet --disable-pip-version-check install
 # What is locked with its hashes (`make locks`), as wheels alone: nothing of a package runs while it is installed.
 override LOCKED := --require-hashes --only-binary :all: --requirement
@@ -126,11 +127,12 @@ test-slurm: setup .tools/slurm/.installed .tools/training/.installed ## Run heal
 
 .PHONY: prove-offline
 prove-offline: setup .tools/slurm/.installed .tools/contracts/.installed .tools/training/.installed ## Break what can break: whole clusters with ParallelCluster's own daemons, and every resource on the emulator
-	$(IN_OWN_TMPDIR) && python -m pytest --numprocesses 4 --dist load --junitxml $(FAULTS) tests/live_cluster tests/emulator -m nightly
+	$(IN_OWN_TMPDIR) && python -m pytest --numprocesses 4 --dist load --junitxml $(FAULTS) tests/live_cluster -m nightly
+	$(IN_OWN_TMPDIR) && python -m pytest --numprocesses 2 --dist load --junitxml $(RESOURCE_FAULTS) tests/emulator -m nightly
 
 .PHONY: cluster-faults
 cluster-faults: setup ## Write what the last `make prove-offline` saw to docs/cluster-faults.md
-	python -m tests.live_cluster.report $(FAULTS)
+	python -m tests.live_cluster.report $(FAULTS) $(RESOURCE_FAULTS)
 
 .PHONY: test-browser
 test-browser: setup .tools/chromium/.installed .tools/docs/.installed ## Open the plan's page and the documentation in a real Chromium, on a screen and on a phone

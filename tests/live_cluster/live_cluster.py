@@ -37,6 +37,9 @@ _INSTALL = 'set -euo pipefail; source "$0/health.sh"; install_health_check'
 class LiveCluster(LocalSlurm):
     """One cluster; a context manager that starts and stops it."""
 
+    # Each look starts a command of Slurm's, and several clusters share the processors.
+    POLL_SECONDS = 0.5
+
     def __init__(
         self, directory: Path, cluster: JudgedCluster, *, waits: Mapping[str, int] = head_node.SHORT_WAITS
     ) -> None:

@@ -1,6 +1,6 @@
 """What the last `make prove-offline` saw, as the generated part of docs/cluster-faults.md (`make cluster-faults`).
 
-python -m tests.live_cluster.report JUNIT_FILE
+python -m tests.live_cluster.report JUNIT_FILE...
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ class Cost:
         return Cost(self.seconds + other.seconds, self.running + other.running, self.usd + other.usd)
 
 
-def read_faults(junit: Path) -> Iterator[Fault]:
-    """Yield the faults of a run in the order of their tests.
+def read_faults(*files: Path) -> Iterator[Fault]:
+    """Yield the faults of a run in the order of its files and their tests.
 
     Raises:
         SystemExit: a test failed or left no record.
     """
-    for case in ElementTree.parse(junit).iter("testcase"):
+    for case in (case for file in files for case in ElementTree.parse(file).iter("testcase")):
         values: dict[str, list[str]] = {}
         for row in case.iter("property"):
             values.setdefault(row.attrib["name"], []).append(row.attrib["value"])
@@ -109,4 +109,5 @@ def _both(first: Fault, second: Fault) -> Fault:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(with_faults(PAGE.read_text(encoding="utf-8"), read_faults(Path(sys.argv[1]))), encoding="utf-8")
+    text = with_faults(PAGE.read_text(encoding="utf-8"), read_faults(*map(Path, sys.argv[1:])))
+    PAGE.write_text(text, encoding="utf-8")

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import ClassVar, Self
 
 from tests.slurm.slurm_files import SlurmFiles, slurm_configuration
 
@@ -41,6 +41,9 @@ class SlurmError(Exception):
 
 class LocalSlurm:
     """One cluster; a context manager that starts and stops it."""
+
+    POLL_SECONDS: ClassVar[float] = 0.1
+    """Between two looks while it waits."""
 
     def __init__(
         self,
@@ -173,7 +176,7 @@ class LocalSlurm:
                 raise SlurmError(f"ended by itself: {ended}")
             if time.monotonic() > deadline:
                 raise SlurmError(f"waited {seconds:.0f} s for {what}")
-            time.sleep(0.1)
+            time.sleep(self.POLL_SECONDS)
 
     def _configuration(self, controller_port: int, nodes: Mapping[str, int]) -> str:
         return slurm_configuration(
