@@ -34,7 +34,7 @@ def planted() -> Iterator[Planted]:
         yield Planted("Network", _words(name), "cross-resource rules")
     for case in sorted(CASES, key=lambda case: RULES[case.rule].topic):
         rule = RULES[case.rule]
-        yield Planted(f"Cluster: {rule.topic}", f"Not so: {rule.statement}", f"`{rule.id}`")
+        yield Planted(f"Cluster: {rule.topic}", f"Violates: {rule.statement}", f"`{rule.id}`")
     for defect in (*DEFECTS, *RESERVATION_DEFECTS, *IMAGE_BUILD_DEFECTS):
         yield Planted("Cluster, as ParallelCluster reads it", defect.name, f"the judge: {defect.source}")
 

@@ -34,13 +34,13 @@ class Ports:
 
 @dataclass(frozen=True)
 class Service:
-    """What something with an address offers to what names it.
+    """A server, and the ports that it and its clients listen on.
 
     Attributes:
-        target: what offers it.
-        names: `stack/logical id` of the resources whose name it goes by.
-        ports: where it listens.
-        calls: where its clients and its own other servers listen for it.
+        target: the server.
+        names: `stack/logical id` of the resources that its clients refer to.
+        ports: the server's ports.
+        calls: ports of its clients, and of its own other servers, that it connects to.
     """
 
     target: Attached
@@ -50,7 +50,7 @@ class Service:
 
 
 class Connections:
-    """Everything with an address, and what lets its connections through."""
+    """What has an address in a VPC, and the security group rules between all of it."""
 
     def __init__(self, resources: Resources) -> None:
         self.resources = resources
@@ -85,17 +85,16 @@ class Connections:
                 return True
         return not one.groups
 
-    def has_rule(self, group: str, direction: Direction, peer: str, ports: Ports | None) -> bool:
+    def has_rule(self, group: str, direction: Direction, peer: str, ports: Ports) -> bool:
         """Return whether a rule lets a peer through.
 
         Args:
             group: whose rule.
             direction: `in` or `out`.
             peer: a range of addresses, or a group.
-            ports: which ports; None for all of every protocol.
+            ports: which ports.
         """
-        protocol, ends = (ports.protocol, (ports.first, ports.last)) if ports else ("-1", (0, 65535))
-        wanted = Rule("", group, direction, protocol, ends, peer, peer)
+        wanted = Rule("", group, direction, ports.protocol, (ports.first, ports.last), peer, peer)
         return any(rule.covers(wanted) for rule in self._rules.get((group, direction), ()))
 
     def has_rule_for_itself(self, group: str, direction: Direction) -> bool:
@@ -121,8 +120,8 @@ class Connections:
         rules = self._rules.get((group, "in"), ())
         return not self._is_known(group) or any(self.has_rule(group, "in", rule.peer, ports) for rule in rules)
 
-    def lets_in_without_need(self, group: str, listeners: Sequence[Ports]) -> Ports | None:
-        """Return the ports of a rule for TCP or UDP that lets clients in where nothing listens."""
+    def ports_without_listener(self, group: str, listeners: Sequence[Ports]) -> Ports | None:
+        """Return the ports of an ingress rule for TCP or UDP on which nothing listens."""
         for rule in self._rules.get((group, "in"), ()):
             first, last = rule.ports
             if rule.protocol not in ("tcp", "udp") or not isinstance(first, int) or not isinstance(last, int):
@@ -145,7 +144,9 @@ class Connections:
                     yield Service(each, frozenset({each.resource.key}), both)
                 case "AWS::RDS::DBInstance", _:
                     engine = facts.database_engines().get(each.resource.at("Engine"))
-                    if port := each.resource.at("Port") or (engine and engine.port):
+                    port = str(each.resource.at("Port") or (engine.port if engine else ""))
+                    # A parameter's value is not known.
+                    if port.isdecimal():
                         yield Service(each, frozenset({each.resource.key}), _tcp(((int(port), int(port)),)))
                 case "AWS::EKS::Cluster", _:
                     api, kubelet = _tcp(((443, 443),)), _tcp(((_KUBELET_PORT, _KUBELET_PORT),))

@@ -95,7 +95,7 @@ def _started(resources: Resources, resource: Resource, subnets: tuple[str, ...])
     named = resource.at("LaunchTemplate") or {}
     template = resources.resource(named.get("LaunchTemplateId") or named.get("Id"), _LAUNCH_TEMPLATE)
     data = (template.at("LaunchTemplateData") if template else None) or {}
-    interfaces = data.get("NetworkInterfaces") or []
+    interfaces = [each for each in data.get("NetworkInterfaces") or () if isinstance(each, Mapping)]
     groups = value_at(interfaces, "0.Groups") if interfaces else data.get("SecurityGroupIds")
     efa = any(str(interface.get("InterfaceType", "")).startswith("efa") for interface in interfaces)
     # What a Kubernetes cluster runs, any of its nodes can run.

@@ -77,27 +77,26 @@ def nat_gateway_reaches_the_internet(resources: Resources) -> Iterator[Finding]:
         subnet = routes.subnet(str(gateway.at("SubnetId")))
         if gateway.at("ConnectivityType") == "private":
             continue
-        if subnet and not routes.is_public(subnet):
+        if subnet and not routes.is_public(subnet) and not routes.leads_elsewhere(subnet):
             yield about(
                 gateway, "SubnetId", f"{subnet.logical_id} has no default route to an attached internet gateway"
             )
-        if not resources.resource(gateway.at("AllocationId"), "AWS::EC2::EIP"):
-            yield about(gateway, "AllocationId", "it has no Elastic IP address of these stacks")
+        if gateway.at("AllocationId") is None:
+            yield about(gateway, "AllocationId", "it has no Elastic IP address")
 
 
 @rule(
-    reason="A route to another subnet's table, or to what is not a gateway, sends traffic where nobody takes it.",
+    reason="Traffic to a gateway that is not attached is dropped; EC2 refuses a second route to one destination.",
     fix="Refer to a route table, and to a NAT gateway or an attached internet gateway.",
     source='Amazon VPC user guide, "Configure route tables"',
 )
 def route_leads_somewhere(resources: Resources) -> Iterator[Finding]:
-    """A default route belongs to a route table and leads to a gateway; a subnet has at most one."""
+    """A default route leads to a gateway that is attached; a route table has one route for each destination."""
     routes = Routes(resources)
     seen: dict[str, Resource] = {}
     for route in resources.of_type("AWS::EC2::Route"):
         table = resources.resource(route.at("RouteTableId"), TABLE)
         if table is None:
-            yield about(route, "RouteTableId", "it is not of a route table of these stacks")
             continue
         where = f"{table.key} {route.at('DestinationCidrBlock') or route.at('DestinationIpv6CidrBlock')}"
         if where in seen:
@@ -143,7 +142,8 @@ def two_zones_where_needed(resources: Resources) -> Iterator[Finding]:
     for each in connections.attached:
         found = [connections.routes.subnet(subnet) for subnet in each.subnets]
         zones = {subnet.at("AvailabilityZoneId") or subnet.at("AvailabilityZone") for subnet in found if subnet}
-        if each.resource.type in _IN_TWO_ZONES and all(found) and len(zones) < 2:
+        is_needed = each.resource.type in _IN_TWO_ZONES and not _is_network_balancer(each.resource)
+        if is_needed and found and all(found) and len(zones) == 1:
             yield about(each.resource, each.path, f"the {_IN_TWO_ZONES[each.resource.type]} has subnets in one zone")
 
 
@@ -172,7 +172,7 @@ def subnet_is_of_the_right_kind(resources: Resources) -> Iterator[Finding]:
     source="https://docs.aws.amazon.com/cdk/api/v2/docs/aws-cdk-lib.aws_ec2.SubnetType.html",
 )
 def subnet_is_as_tagged(resources: Resources) -> Iterator[Finding]:
-    """A subnet that the CDK tags as public, private or isolated is it."""
+    """A subnet is public, private or isolated, as the CDK's tag says."""
     routes = Routes(resources)
     for subnet in resources.of_type(SUBNET):
         gateway = routes.gateway(subnet)
@@ -181,7 +181,7 @@ def subnet_is_as_tagged(resources: Resources) -> Iterator[Finding]:
             "Private": routes.reaches_the_internet(subnet),
             "Isolated": gateway is None,
         }
-        kind = next((tag["Value"] for tag in subnet.at("Tags") or () if tag["Key"] == _SUBNET_TYPE), None)
+        kind = next((tag["Value"] for tag in subnet.at("Tags") or () if tag.get("Key") == _SUBNET_TYPE), None)
         if kind in is_so and not is_so[kind]:
             leads = f"leads to {gateway.logical_id}" if gateway else "does not lead out"
             yield about(subnet, "Tags", f"it is tagged as {kind}, and its default route {leads}")
@@ -205,15 +205,15 @@ def group_is_of_the_vpc(resources: Resources) -> Iterator[Finding]:
 
 @rule(
     severity="warning",
-    reason="The VPC's default group counts in its place, which Slipway empties.",
+    reason="It gets the VPC's default group, from which Slipway removes all rules.",
     fix="Name a security group.",
     source='Amazon VPC user guide, "Default security groups for your VPCs"',
 )
 def address_has_a_group(resources: Resources) -> Iterator[Finding]:
-    """What has addresses in a VPC has a security group; a Network Load Balancer can do without."""
+    """What has addresses in a VPC has a security group, unless it is a Network Load Balancer."""
     for each in Connections(resources).attached:
         is_gateway = each.resource.at("VpcEndpointType") == "Gateway"
-        if not each.groups and not is_gateway and not _is_network_balancer(each.resource):
+        if each.subnets and not each.groups and not is_gateway and not _is_network_balancer(each.resource):
             yield about(each.resource, each.path, f"{each} has no security group")
 
 
@@ -227,23 +227,25 @@ def _is_network_balancer(resource: Resource) -> bool:
     source='Amazon VPC user guide, "Security group rules"',
 )
 def group_rule_has_its_other_half(resources: Resources) -> Iterator[Finding]:
-    """What one security group lets out to another, the other lets in, and the other way round."""
+    """A rule to another security group has its counterpart there: egress needs ingress, ingress needs egress."""
     for each in Connections(resources).one_sided():
         owner = resources.by_key[each.owner]
         lets = "out to" if each.direction == "out" else "in from"
         yield about(
-            owner, "", f"it lets {each.protocol} {each.ports[0]}-{each.ports[1]} {lets} {each.peer}, which does not"
+            owner,
+            "",
+            f"it lets {each.protocol} {each.ports[0]}-{each.ports[1]} {lets} {each.peer}, which has no rule for it",
         )
 
 
 @rule(
     severity="warning",
-    reason="It opens nothing and closes nothing. Often what should have it lost it.",
-    fix="Give it to what it was made for, or remove it.",
+    reason="It has no effect. Often a resource should have it and does not.",
+    fix="Add it to that resource, or remove it.",
     source='Amazon VPC user guide, "Security groups for your VPC"',
 )
 def group_is_used(resources: Resources) -> Iterator[Finding]:
-    """A security group is named by something else than rules."""
+    """A resource refers to each security group; rules do not count."""
     used = {
         key
         for each in resources.by_key.values()
@@ -252,7 +254,7 @@ def group_is_used(resources: Resources) -> Iterator[Finding]:
     }
     for group in resources.of_type(_GROUP):
         if group.key not in used:
-            yield about(group, "", "nothing has it")
+            yield about(group, "", "no resource refers to it")
 
 
 @rule(

@@ -1,7 +1,8 @@
-"""Every connection that a part of an environment needs has a way: security groups on both ends, and a route."""
+"""Security groups and routes allow every connection that an environment needs."""
 
 from collections.abc import Iterator
 
+from slipway.review.changes.permissions.security_groups import EVERYBODY
 from slipway.review.changes.references import references
 from slipway.review.changes.resources import Resource
 from slipway.review.wiring.connections import Connections, Ports
@@ -13,18 +14,17 @@ from slipway.review.wiring.routes import SUBNET
 _SECURITY_GROUPS = 'Amazon VPC user guide, "Control traffic to your AWS resources using security groups"'
 _BALANCER_GROUPS = 'Elastic Load Balancing user guide, "Security groups for your Application Load Balancer"'
 _HTTPS = Ports("tcp", 443, 443)
-_EVERYBODY = "0.0.0.0/0"
 _TARGETS, _LISTENER = "AWS::ElasticLoadBalancingV2::TargetGroup", "AWS::ElasticLoadBalancingV2::Listener"
 _LISTENER_RULE = "AWS::ElasticLoadBalancingV2::ListenerRule"
 
 
 @rule(
-    reason="The connection is dropped without a word: a mount hangs until it times out, and the node is replaced.",
-    fix="Let the connection out of the one security group and into the other.",
+    reason="The connection is dropped silently: a mount hangs until it times out, and the node is replaced.",
+    fix="Add an egress rule to the client's security group, and an ingress rule to the server's.",
     source=f"{_SECURITY_GROUPS}; ports: facts of file systems and database engines",
 )
 def named_service_is_reached(resources: Resources) -> Iterator[Finding]:
-    """What names a file system, a database or a control plane reaches its ports; it reaches those that it calls."""
+    """What refers to a file system, a database or a control plane can connect to it, and it to its clients."""
     connections = Connections(resources)
     for service in connections.services():
         clients = [each for each in connections.attached if each is not service.target and _names(each, service.names)]
@@ -60,12 +60,15 @@ def target_is_reached(resources: Resources) -> Iterator[Finding]:
     for service in resources.of_type("AWS::ECS::Service"):
         for row in service.at("LoadBalancers") or ():
             targets = resources.resource(row.get("TargetGroupArn"), _TARGETS)
-            for balancer in _balancers(resources, targets) if targets else ():
-                begins, ends = by_key[balancer.key], by_key.get(service.key)
-                for port in (
-                    {_number(row.get("ContainerPort")), _number(targets.at("HealthCheckPort"))} if targets else ()
-                ):
-                    if ends and port:
+            ends = by_key.get(service.key)
+            if targets is None or ends is None:
+                continue
+            written = (row.get("ContainerPort"), targets.at("HealthCheckPort"))
+            ports = {port for each in written if (port := _number(each))}
+            for balancer in _balancers(resources, targets):
+                # Without subnets in the template, nothing is known of its addresses.
+                if begins := by_key.get(balancer.key):
+                    for port in ports:
                         yield from _closed(connections, begins, ends, Ports("tcp", port, port))
 
 
@@ -86,33 +89,45 @@ def _balancers(resources: Resources, targets: Resource) -> Iterator[Resource]:
     source=_BALANCER_GROUPS,
 )
 def listener_lets_clients_in(resources: Resources) -> Iterator[Finding]:
-    """A load balancer's security groups let clients in on the port of each listener, and on no other."""
+    """A load balancer's security groups let clients in on the port of each listener."""
     connections = Connections(resources)
     for each in connections.attached:
-        if each.resource.type != LOAD_BALANCER:
-            continue
-        listeners = [
-            Ports("udp" if str(one.at("Protocol")).startswith("UDP") else "tcp", port, port)
-            for one in resources.of_type(_LISTENER)
-            if (port := _number(one.at("Port")))
-            and resources.resource(one.at("LoadBalancerArn"), LOAD_BALANCER) is each.resource
-        ]
-        for ports in listeners:
+        for ports in _listeners(resources, each.resource):
             if each.groups and not any(connections.listens(group, ports) for group in each.groups):
                 yield about(each.resource, each.path, f"no rule lets anyone in on {ports}, where a listener is")
-        for group in each.groups:
-            if listeners and (idle := connections.lets_in_without_need(group, listeners)):
-                yield about(each.resource, each.path, f"a rule lets clients in on {idle}, where no listener is")
+
+
+@rule(
+    severity="warning",
+    reason="Nothing answers there. Often the rule was made for a listener with another port.",
+    fix="Write the port of a listener, or remove the rule.",
+    source=_BALANCER_GROUPS,
+)
+def ingress_rule_has_a_listener(resources: Resources) -> Iterator[Finding]:
+    """A load balancer has a listener on each port on which its security groups let clients in."""
+    connections = Connections(resources)
+    for each in connections.attached:
+        listeners = list(_listeners(resources, each.resource))
+        for group in each.groups if listeners else ():
+            if unused := connections.ports_without_listener(group, listeners):
+                yield about(each.resource, each.path, f"a rule lets clients in on {unused}, where no listener is")
+
+
+def _listeners(resources: Resources, balancer: Resource) -> Iterator[Ports]:
+    for listener in resources.of_type(_LISTENER):
+        port = _number(listener.at("Port"))
+        if port and resources.resource(listener.at("LoadBalancerArn"), LOAD_BALANCER) is balancer:
+            yield Ports("udp" if listener.at("Protocol") == "UDP" else "tcp", port, port)
 
 
 @rule(
     reason="EFA traffic is not IP: only a rule with the group itself as peer lets it through. Training hangs at its "
     "first collective operation.",
-    fix="Let everything out to the group itself, and in from it.",
+    fix="Allow all traffic to and from the group itself.",
     source='Amazon EC2 user guide, "Get started with EFA and MPI", step 1: prepare an EFA-enabled security group',
 )
 def efa_group_trusts_itself(resources: Resources) -> Iterator[Finding]:
-    """Nodes with EFA have a security group that lets through everything between its own members."""
+    """Nodes with EFA have a security group that allows all traffic between its own members."""
     connections = Connections(resources)
     for each in connections.attached:
         if each.uses_efa and not any(
@@ -123,20 +138,23 @@ def efa_group_trusts_itself(resources: Resources) -> Iterator[Finding]:
 
 
 @rule(
-    reason="A host that asks none of AWS's services never joins its cluster; it is billed until it is replaced.",
+    reason="A host that cannot reach AWS's services never joins its cluster, and is billed until it is replaced.",
     fix="Route the subnet to a NAT gateway or give it VPC endpoints, and let HTTPS out.",
     source='Amazon VPC user guide, "NAT gateways"; AWS PrivateLink guide, "Access AWS services"',
 )
 def host_reaches_aws(resources: Resources) -> Iterator[Finding]:
     """What runs code in the VPC reaches AWS's services by HTTPS: through NAT, or VPC endpoints that let it in."""
     connections = Connections(resources)
-    endpoints = [each for each in connections.attached if each.resource.type == "AWS::EC2::VPCEndpoint"]
+    all_endpoints = [each for each in connections.attached if each.resource.type == "AWS::EC2::VPCEndpoint"]
     for each in connections.attached:
         if not each.runs_code:
             continue
         own = [found for subnet in each.subnets if (found := connections.routes.subnet(subnet))]
         closed = [found for found in own if not connections.routes.reaches_the_internet(found)]
-        if closed and not endpoints:
+        vpcs = [subnet.at("VpcId") for subnet in own]
+        endpoints = [endpoint for endpoint in all_endpoints if endpoint.resource.at("VpcId") in vpcs]
+        # A function may need none of AWS's services.
+        if closed and not endpoints and each.resource.type != FUNCTION:
             names = ", ".join(subnet.logical_id for subnet in closed)
             yield about(each.resource, "", f"{each} is in {names}, from where no route leads to the internet")
         if not closed and not _lets_out_everywhere(connections, each):
@@ -146,7 +164,7 @@ def host_reaches_aws(resources: Resources) -> Iterator[Finding]:
 
 
 def _lets_out_everywhere(connections: Connections, each: Attached) -> bool:
-    everywhere = Attached(each.resource, "", "", (), (_EVERYBODY,), None)
+    everywhere = Attached(each.resource, "", "", (), (EVERYBODY,), None)
     return connections.lets("out", each, everywhere, _HTTPS)
 
 

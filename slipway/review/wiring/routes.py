@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from functools import cached_property
 
+from slipway.review.changes.permissions.security_groups import EVERYBODY
 from slipway.review.changes.resources import Resource
 from slipway.review.wiring.resources import Resources
 
 SUBNET, TABLE, VPC = "AWS::EC2::Subnet", "AWS::EC2::RouteTable", "AWS::EC2::VPC"
-_EVERYWHERE = "0.0.0.0/0"
 
 
 class Routes:
-    """The routes of an assembly. A subnet that is not in a template is unknown: nothing is said of it."""
+    """The routes of an assembly. A subnet that no template has is unknown, and no rule judges it."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
@@ -33,13 +33,20 @@ class Routes:
 
     def gateway(self, subnet: Resource) -> Resource | None:
         """Return the NAT gateway or the internet gateway of a subnet's default route."""
+        route = self._default_route(subnet)
+        target = (route.at("NatGatewayId") or route.at("GatewayId")) if route else None
+        return self._resources.resource(target, "AWS::EC2::NatGateway", "AWS::EC2::InternetGateway")
+
+    def leads_elsewhere(self, subnet: Resource) -> bool:
+        """Return whether a subnet's default route leads to what no template has, such as a transit gateway."""
+        return self._default_route(subnet) is not None and self.gateway(subnet) is None
+
+    def _default_route(self, subnet: Resource) -> Resource | None:
         table = self.tables.get(subnet.key)
         for route in self._resources.of_type("AWS::EC2::Route"):
-            if table and route.at("DestinationCidrBlock") == _EVERYWHERE:
-                if self._resources.resource(route.at("RouteTableId"), TABLE) is not table:
-                    continue
-                target = route.at("NatGatewayId") or route.at("GatewayId")
-                return self._resources.resource(target, "AWS::EC2::NatGateway", "AWS::EC2::InternetGateway")
+            is_of_table = table and self._resources.resource(route.at("RouteTableId"), TABLE) is table
+            if is_of_table and route.at("DestinationCidrBlock") == EVERYBODY:
+                return route
         return None
 
     def is_public(self, subnet: Resource) -> bool:
@@ -53,7 +60,7 @@ class Routes:
 
     def reaches_the_internet(self, subnet: Resource) -> bool:
         """Return whether a machine in a subnet reaches the internet, with the address that it gets there."""
-        if subnet.at("MapPublicIpOnLaunch") is True and self.is_public(subnet):
+        if self.leads_elsewhere(subnet) or (subnet.at("MapPublicIpOnLaunch") is True and self.is_public(subnet)):
             return True
         gateway = self.gateway(subnet)
         if gateway is None or gateway.type != "AWS::EC2::NatGateway":
