@@ -26,10 +26,11 @@ override RESOURCE_FAULTS := .plan/resource-faults.xml
 override INSTALL := -m pip --quiet --disable-pip-version-check install
 # What is locked with its hashes (`make locks`), as wheels alone: nothing of a package runs while it is installed.
 override LOCKED := --require-hashes --only-binary :all: --requirement
-# Into the environment $(1) what the file $(2) locks. uv takes a second where pip takes a minute; an index that only
-# pip.conf names is pip's to ask.
-override install_locked = $(BIN)/uv pip install --quiet --python $(1)/bin/python $(LOCKED) $(2) || \
-	  { echo "set-up: uv could not; pip tries" >&2; $(1)/bin/python $(INSTALL) $(LOCKED) $(2); }
+# Install $(2) into the environment $(1). uv takes a second where pip takes a minute; an index that only pip.conf names
+# is pip's to ask.
+override install = $(BIN)/uv pip install --quiet --python $(1)/bin/python $(2) || \
+	  { echo "set-up: uv could not; pip tries" >&2; $(1)/bin/python $(INSTALL) $(2); }
+override install_locked = $(call install,$(1),$(LOCKED) $(2))
 
 # A folder for all that a run of tests writes. It goes when the run ends: what stays in /tmp fills the disk of whoever tests
 # often. Short, because the path of a socket has 108 characters.
@@ -82,11 +83,12 @@ node_modules/.installed: package.json package-lock.json .npmrc | $(VENV)/.runtim
 	@$(call install_locked,.tools/$*,$<)
 	@touch $@
 
-# Without hashes: PyTorch for the CPU alone is another file on each index. No job that reaches AWS installs them.
-.tools/training/.installed .tools/xla/.installed .tools/mlflow/.installed: .tools/%/.installed: requirements-%.txt | python-found
-	@echo "set-up: $* into .tools/$* (once, one or two minutes; xla takes 8 GB)"
+# Without hashes: PyTorch for the CPU alone is another file on each index, or in a folder that pip is told of. No job that
+# reaches AWS installs them.
+.tools/training/.installed .tools/xla/.installed .tools/mlflow/.installed: .tools/%/.installed: requirements-%.txt | $(VENV)/.uv
+	@echo "set-up: $* into .tools/$* (once, up to a minute; xla takes 8 GB)"
 	"$$PYTHON" -m venv .tools/$*
-	.tools/$*/bin/python $(INSTALL) --requirement $<
+	@export UV_FIND_LINKS="$${PIP_FIND_LINKS:-}"; $(call install,.tools/$*,--requirement $<)
 	@touch $@
 
 .tools/slurm/.installed: tests/slurm/install.sh tests/unpack_packages.sh | $(VENV)/.installed

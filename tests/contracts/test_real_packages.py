@@ -20,8 +20,7 @@ def rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return file
 
 
-def unpack(package: PyPi, directory: Path, downloads: Path) -> None:
-    assert downloads.is_dir()
+def unpack(package: PyPi, directory: Path) -> None:
     directory.mkdir()
     (directory / "version").write_text(package.version)
 
@@ -48,7 +47,7 @@ def test_a_package_that_is_no_longer_wanted_is_removed(rows: Path, monkeypatch: 
 
 
 def test_a_row_that_changed_is_unpacked_again(rows: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def unpack_debian(package: Debian, directory: Path, _: Path) -> None:
+    def unpack_debian(package: Debian, directory: Path) -> None:
         directory.mkdir()
         (directory / "packages").write_text(" ".join(package.packages))
 
@@ -62,9 +61,9 @@ def test_a_row_that_changed_is_unpacked_again(rows: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.usefixtures("rows")
 def test_a_download_that_fails_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_: PyPi, directory: Path, downloads: Path) -> None:
+    def fail(_: PyPi, directory: Path) -> None:
         directory.mkdir()
-        (downloads / "half").touch()
+        (directory / "half").touch()
         raise OSError("no network")
 
     monkeypatch.setattr(PyPi, "unpack", fail)

@@ -163,17 +163,31 @@ class LocalSlurm:
         self.wait(f"job {job} to end", lambda: self.job(job)["JobState"] in ENDED)
         return self.job(job)
 
-    def wait(self, what: str, condition: Callable[[], bool], seconds: float = WAIT_SECONDS) -> None:
+    def wait(
+        self,
+        what: str,
+        condition: Callable[[], bool],
+        seconds: float = WAIT_SECONDS,
+        progress: Callable[[], object] | None = None,
+    ) -> None:
         """Wait until a condition holds, at most some seconds.
+
+        Args:
+            what: what is waited for, for the message.
+            condition: looked at every `POLL_SECONDS`.
+            seconds: how long, or how long without progress.
+            progress: what changes as long as work goes on; each change starts the seconds anew.
 
         Raises:
             SlurmError: a daemon ended, or the condition still does not hold; the message says `what` was waited for.
         """
-        deadline = time.monotonic() + seconds
+        seen, deadline = None, time.monotonic() + seconds
         while not condition():
             ended = [daemon.args for daemon in self._daemons if daemon.poll() is not None]
             if ended:
                 raise SlurmError(f"ended by itself: {ended}")
+            if progress and (now := progress()) != seen:
+                seen, deadline = now, time.monotonic() + seconds
             if time.monotonic() > deadline:
                 raise SlurmError(f"waited {seconds:.0f} s for {what}")
             time.sleep(self.POLL_SECONDS)

@@ -26,7 +26,7 @@ from tests.slurm.training_jobs import KIT, RECIPES, TRAINING_PYTHON, TrainingJob
 
 pytestmark = pytest.mark.slurm
 
-STEPS, INTERVAL = 60, 5
+STEPS, INTERVAL = 30, 5
 NODES = tuple(f"cpu-dy-c7i-{number}" for number in range(1, 3))
 LOSSES_OF_CONVERTED_MODELS = Path(__file__).parents[1] / "training" / "losses_of_converted_models.py"
 # Without dropout the loss of a step is a function of weights and samples alone, and transformers can compute it.

@@ -159,12 +159,18 @@ class TrainingJobs:
     def wait_for(self, run: Run, stage: Stage) -> str:
         """Wait until a stage's job has ended and return its state. A requeued job is started at once.
 
+        A busy machine may train slowly: the time limit is for a run whose logs do not grow.
+
         Raises:
             SlurmError: it still waits or runs; the message has the end of its log.
         """
         job = self.job(run, stage)
         try:
-            self.cluster.wait(f"{run.name}-{stage} to end", lambda: self._ended(run, job))
+            self.cluster.wait(
+                f"{run.name}-{stage} to end",
+                lambda: self._ended(run, job),
+                progress=lambda: [len(self.log(run, each)) for each in run.stages],
+            )
         except SlurmError as error:
             raise SlurmError(f"{error}\n{self.log(run, stage)[-4000:]}") from None
         return self.cluster.job(job)["JobState"]
