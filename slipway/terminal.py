@@ -30,7 +30,8 @@ def screen(*, errors: bool = False, quiet: bool = False) -> Console:
         quiet: whether it prints nothing.
     """
     plain = bool(os.environ.get("NO_COLOR"))
-    return Console(stderr=errors, quiet=quiet, color_system=None if plain else "auto")
+    # `:secret:` in the ARN of a secret is not an emoji.
+    return Console(stderr=errors, quiet=quiet, color_system=None if plain else "auto", emoji=False)
 
 
 def moves(console: Console) -> bool:
@@ -116,7 +117,7 @@ class Fitted:
 
     def _rows(self, console: Console) -> Iterator[Text]:
         if self.table.title:
-            yield Text.from_markup(str(self.table.title), style="table.title", overflow="fold")
+            yield Text.from_markup(str(self.table.title), emoji=False, style="table.title", overflow="fold")
         headings = [_text(console, column.header).plain.replace("\n", " ") for column in self.table.columns]
         rows = [*zip(*(column.cells for column in self.table.columns), strict=True)]
         if self.table.show_footer:

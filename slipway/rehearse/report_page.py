@@ -50,7 +50,10 @@ def _read(table: Table) -> _Table:
     headings = tuple(str(column.header) for column in table.columns)
     rows = zip(*(column.cells for column in table.columns), strict=True)
     plain = tuple(
-        tuple((heading, Text.from_markup(str(cell)).plain) for heading, cell in zip(headings, row, strict=True))
+        tuple(
+            (heading, Text.from_markup(str(cell), emoji=False).plain)
+            for heading, cell in zip(headings, row, strict=True)
+        )
         for row in rows
     )
     return _Table(str(table.title), table.show_header, headings, plain)

@@ -15,7 +15,7 @@ _ORIGINS = {"app": "the app", "bootstrap": "cdk bootstrap", "resource": "a resou
 def write_text(report: Report, file: Path) -> None:
     """Write the report as text; the verdict is the last line."""
     with file.open("w", encoding="utf-8") as stream:
-        console = Console(file=stream, width=_WIDTH, color_system=None)
+        console = Console(file=stream, width=_WIDTH, color_system=None, emoji=False)
         for table in tables(report):
             console.print(table)
             console.print()

@@ -36,7 +36,7 @@ from slipway.review.cost.table import print_cost
 from slipway.review.judge.inside_parallelcluster.update_answer import Change, Stop, Update
 from slipway.review.judge.report import print_report
 from slipway.review.report.terminal import print_plan
-from slipway.terminal import Bar, Fitted, bars
+from slipway.terminal import Bar, Fitted, bars, screen
 from tests.assembly import PROJECT, Assembly
 from tests.review.judge.test_report import EXPLANATION, VERDICTS
 from tests.review.report.plans import COMPARED
@@ -228,6 +228,18 @@ def test_a_terminal_gets_control_characters_only_where_it_wants_them(variables: 
     assert ("stands" in said) is is_plain
     for text in (said, helped):
         assert bool(CONTROL_CHARACTERS.search(text)) is not is_plain
+
+
+def test_the_arn_of_a_secret_stays_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    arn = "arn:aws:secretsmanager:us-west-2:123456789012:secret:key-AbCdEf"
+    table = Table("arn", title=arn)
+    table.add_row(arn)
+    console = screen()
+
+    console.print(arn)
+    console.print(Fitted(table))
+
+    assert capsys.readouterr().out.count(arn) == 3
 
 
 def test_every_command_takes_the_one_console() -> None:
