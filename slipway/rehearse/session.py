@@ -44,16 +44,13 @@ class Emulated:
         process: the emulator.
         region: the region it plays.
         ledger: what it has done.
-        variables: what the processes of the account's administrator see.
-        deployer: what the CDK CLI's see: those of the administrator, and after the bootstrap the keys of a user with
-            the policy of `slipway deploy-role`.
+        variables: what the CDK CLI's processes see.
     """
 
     process: EmulatorProcess
     region: str
     ledger: Ledger
     variables: dict[str, str]
-    deployer: dict[str, str]
 
 
 @dataclass
@@ -119,13 +116,11 @@ class Session:
             self.toolchain.project,
             self.folder.log("emulator"),
         )
-        variables = {**self.offline, **emulated_account(process.endpoint, assembly.region)}
         self.emulated = Emulated(
             process=process,
             region=assembly.region,
             ledger=Ledger(self.folder.emulator / "ledger.jsonl"),
-            variables=variables,
-            deployer=variables,
+            variables={**self.offline, **emulated_account(process.endpoint, assembly.region)},
         )
 
     def stop_emulator(self) -> None:

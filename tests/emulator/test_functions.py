@@ -5,17 +5,9 @@ from typing import Any
 
 from tests.emulator.running import RunningEmulator
 
-ROLE: dict[str, Any] = {
+ROLE = {
     "Type": "AWS::IAM::Role",
-    "Properties": {
-        "AssumeRolePolicyDocument": {
-            "Version": "2012-10-17",
-            "Statement": [
-                {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}
-            ],
-        },
-        "ManagedPolicyArns": ["arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole"],
-    },
+    "Properties": {"AssumeRolePolicyDocument": {"Version": "2012-10-17", "Statement": []}},
 }
 ECHO = """
     import cfnresponse
