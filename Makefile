@@ -83,12 +83,12 @@ node_modules/.installed: package.json package-lock.json .npmrc | $(VENV)/.runtim
 	@$(call install_locked,.tools/$*,$<)
 	@touch $@
 
-# Without hashes: PyTorch for the CPU alone is another file on each index, or in a folder that pip is told of. No job that
-# reaches AWS installs them.
+# Without hashes: PyTorch for the CPU alone is another file on each index, or in a folder that PIP_FIND_LINKS names. No job
+# that reaches AWS installs them.
 .tools/training/.installed .tools/xla/.installed .tools/mlflow/.installed: .tools/%/.installed: requirements-%.txt | $(VENV)/.uv
 	@echo "set-up: $* into .tools/$* (once, up to a minute; xla takes 8 GB)"
 	"$$PYTHON" -m venv .tools/$*
-	@export UV_FIND_LINKS="$${PIP_FIND_LINKS:-}"; $(call install,.tools/$*,--requirement $<)
+	@export UV_FIND_LINKS="$${UV_FIND_LINKS:-$${PIP_FIND_LINKS// /,}}"; $(call install,.tools/$*,--requirement $<)
 	@touch $@
 
 .tools/slurm/.installed: tests/slurm/install.sh tests/unpack_packages.sh | $(VENV)/.installed

@@ -117,7 +117,7 @@ class Fitted:
 
     def _rows(self, console: Console) -> Iterator[Text]:
         if self.table.title:
-            yield Text.from_markup(str(self.table.title), emoji=False, style="table.title", overflow="fold")
+            yield console.render_str(str(self.table.title), style="table.title", overflow="fold")
         headings = [_text(console, column.header).plain.replace("\n", " ") for column in self.table.columns]
         rows = [*zip(*(column.cells for column in self.table.columns), strict=True)]
         if self.table.show_footer:

@@ -47,7 +47,9 @@ class PyPi(_Package):
         try:
             _run(str(uv), "pip", *options, "--python", sys.executable, wheel)
         except subprocess.CalledProcessError:
-            _run(sys.executable, "-m", "pip", *options, "--no-compile", "--disable-pip-version-check", wheel)
+            _run(
+                sys.executable, "-m", "pip", *options, "--no-compile", "--upgrade", "--disable-pip-version-check", wheel
+            )
 
 
 class Debian(_Package):

@@ -121,14 +121,16 @@ def test_text_and_page_have_what_the_terminal_leaves_out(
 
 def test_what_comes_from_the_ledger_is_text_on_the_page(stage: Stage) -> None:
     stage.plan_until_deploy()
-    reason = "<script>alert(1)</script> [red]Subnet[/]"
+    reason = "<script>alert(1)</script> [red]Subnet[/] arn:aws:secretsmanager:us-west-2:123456789012:secret:a"
     stage.cdk.then("deploy", exit_code=1, output="no", ledger=[resource("failed", NETWORK, "Subnet", reason=reason)])
     stage.cdk.then("destroy")
     stage.inventories += [BOOTSTRAPPED]
     stage.run()
-    page = RunFolder(stage.folder / "out" / "default").page.read_text(encoding="utf-8")
+    folder = RunFolder(stage.folder / "out" / "default")
+    page = folder.page.read_text(encoding="utf-8")
     assert "<script>" not in page
     assert str(escape(reason)) in page
+    assert ":secret:a" in folder.text_report.read_text(encoding="utf-8")
 
 
 def test_synth_has_no_credentials_and_the_rest_has_the_emulator_s(

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from slipway_jobs.chain.record import Attempt, read_attempts, read_chain
@@ -37,6 +37,11 @@ NODE = {
     "usd_per_hour": 6.5,
     "price_as_of": "2026-07-20",
 }
+
+
+def size(file: Path) -> int:
+    """Return the size of a file in bytes; 0 of one that is not there."""
+    return file.stat().st_size if file.exists() else 0
 
 
 class TrainingJobs:
@@ -159,18 +164,12 @@ class TrainingJobs:
     def wait_for(self, run: Run, stage: Stage) -> str:
         """Wait until a stage's job has ended and return its state. A requeued job is started at once.
 
-        A busy machine may train slowly: the time limit is for a run whose logs do not grow.
-
         Raises:
             SlurmError: it still waits or runs; the message has the end of its log.
         """
         job = self.job(run, stage)
         try:
-            self.cluster.wait(
-                f"{run.name}-{stage} to end",
-                lambda: self._ended(run, job),
-                progress=lambda: [len(self.log(run, each)) for each in run.stages],
-            )
+            self._wait(run, f"{run.name}-{stage} to end", lambda: self._ended(run, job))
         except SlurmError as error:
             raise SlurmError(f"{error}\n{self.log(run, stage)[-4000:]}") from None
         return self.cluster.job(job)["JobState"]
@@ -186,7 +185,11 @@ class TrainingJobs:
             self._ended(run, self.job(run, stage))
             return len(self.attempts(run, stage)) >= starts
 
-        self.cluster.wait(f"start {starts} of {run.name}-{stage}", begun)
+        self._wait(run, f"start {starts} of {run.name}-{stage}", begun)
+
+    def _wait(self, run: Run, what: str, condition: Callable[[], bool]) -> None:
+        """Wait as long as the logs of a run grow: a busy machine trains slowly."""
+        self.cluster.wait(what, condition, progress=lambda: [size(run.log(stage)) for stage in run.stages])
 
     def _ended(self, run: Run, job: str) -> bool:
         """Return whether a job has ended, and let the requeued jobs of its run start."""
@@ -222,7 +225,7 @@ class TrainingJobs:
             SlurmError: it is not, for long.
         """
         done = Path(run.checkpoint_directory) / f"step_{step:08d}" / "done"
-        self.cluster.wait(f"the checkpoint of step {step}", done.exists)
+        self._wait(run, f"the checkpoint of step {step}", done.exists)
 
     def workers(self, run: WorkerRun) -> dict[int, int]:
         """Return the process ids of a run's running workers by their rank."""
