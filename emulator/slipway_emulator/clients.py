@@ -1,20 +1,36 @@
 """boto3 clients of the emulated services."""
 
+import json
 import threading
 from typing import Any
 
 import boto3
 from botocore.config import Config
 
+from slipway_emulator.permissions.acting import HEADER, TAGS_HEADER, current, stack_tags
+from slipway_emulator.permissions.guard import Guard
 from slipway_emulator.settings import ACCESS_KEY, Settings
 
 
-class Clients:
-    """Hands out one client for each service and region; clients are thread-safe, sessions are not."""
+def _sign_for(params: dict[str, Any], **_: Any) -> None:
+    params["headers"][HEADER] = current()
+    params["headers"][TAGS_HEADER] = json.dumps(dict(stack_tags()))
 
-    def __init__(self, settings: Settings) -> None:
+
+class Clients:
+    """Hands out one client for each service and region; clients are thread-safe, sessions are not.
+
+    Their calls are those of whoever the thread acts for.
+
+    Attributes:
+        guard: decides what a service does without a call.
+    """
+
+    def __init__(self, settings: Settings, guard: Guard) -> None:
         self.endpoint = settings.endpoint
+        self.guard = guard
         self._session = boto3.Session(aws_access_key_id=ACCESS_KEY, aws_secret_access_key=ACCESS_KEY)
+        self._session.events.register("before-call", _sign_for)
         # No retries: an emulator's error is an answer, not weather.
         self._config = Config(
             retries={"max_attempts": 0},

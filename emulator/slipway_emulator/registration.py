@@ -49,7 +49,7 @@ def fill_catalogue(
     engine.catalogue.add({name: RecordHandler(record) for name, record in records().items()})
     engine.catalogue.add(
         {
-            "AWS::CloudFormation::CustomResource": CustomResourceHandler(runner, responses),
+            "AWS::CloudFormation::CustomResource": CustomResourceHandler(runner, responses, clients.guard),
             "AWS::CloudFormation::Stack": NestedStackHandler(engine, clients),
             _BUCKET_POLICY: BucketPolicyHandler(rows[_BUCKET_POLICY], clients, ledger),
             _DATABASE: DatabaseHandler(rows[_DATABASE], clients),

@@ -12,11 +12,9 @@ from functools import cache
 
 from werkzeug.serving import BaseWSGIServer, make_server
 
-from slipway_emulator.clients import Clients
 from slipway_emulator.faults import Faults
 from slipway_emulator.functions.processes import Processes
 from slipway_emulator.functions.responses import ResponseServer
-from slipway_emulator.functions.runner import FunctionRunner
 from slipway_emulator.ledger import Ledger
 from slipway_emulator.settings import HOST, Settings
 
@@ -58,15 +56,19 @@ class Emulator:
         )
 
         from slipway_emulator import cloudformation_api  # noqa: PLC0415
+        from slipway_emulator.clients import Clients  # noqa: PLC0415
         from slipway_emulator.functions.invocations import answer_invocations  # noqa: PLC0415
+        from slipway_emulator.functions.runner import FunctionRunner  # noqa: PLC0415
         from slipway_emulator.kubernetes_api.clusters import KubernetesApis  # noqa: PLC0415
         from slipway_emulator.moto_patches import bridge_all  # noqa: PLC0415
+        from slipway_emulator.permissions.guard import Guard  # noqa: PLC0415
         from slipway_emulator.registration import fill_catalogue  # noqa: PLC0415
         from slipway_emulator.stacks.engine import Engine  # noqa: PLC0415
 
         self._settings = settings
         self._ledger = Ledger(settings.ledger_file)
-        self._clients = Clients(settings)
+        guard = Guard(settings.permissions_file)
+        self._clients = Clients(settings, guard)
         self._processes = Processes()
         self._responses = ResponseServer()
         runner = FunctionRunner(settings, self._clients, self._processes, self._responses)
@@ -83,7 +85,7 @@ class Emulator:
         self._server: BaseWSGIServer = make_server(
             HOST,
             settings.port,
-            application,
+            guard.before(application),
             threaded=True,
             fd=listener.fileno(),
             request_handler=MotoRequestHandler,

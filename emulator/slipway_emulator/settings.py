@@ -60,6 +60,11 @@ class Settings:
         return self.directory / "faults.json"
 
     @property
+    def permissions_file(self) -> Path:
+        """The JSON lines that say which calls were allowed, and by which policies."""
+        return self.directory / "permissions.jsonl"
+
+    @property
     def temporary_files(self) -> Path:
         """Where this process and its children put temporary files; removed at the end."""
         return self.directory / "tmp"

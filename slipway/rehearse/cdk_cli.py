@@ -45,9 +45,9 @@ class CdkCli:
         arguments = ("synth", "--quiet", "--context", f"environment={environment}", "--output", output)
         self._succeed(phase, variables, self.project, *arguments)
 
-    def bootstrap(self, phase: str, variables: Mapping[str, str], account: str, region: str, qualifier: str) -> None:
-        """Bootstrap the emulated account with a qualifier."""
-        self._succeed(phase, variables, self.folder, "bootstrap", f"aws://{account}/{region}", "--qualifier", qualifier)
+    def bootstrap(self, phase: str, variables: Mapping[str, str], target: str, *options: str) -> None:
+        """Bootstrap the emulated account; the target is `aws://ACCOUNT/REGION`."""
+        self._succeed(phase, variables, self.folder, "bootstrap", target, *options)
 
     def deploy(self, phase: str, variables: Mapping[str, str], assembly: Path, outputs: Path) -> None:
         """Deploy all stacks, independent ones at the same time, and write their outputs to a file."""

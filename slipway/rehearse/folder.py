@@ -57,6 +57,11 @@ class RunFolder:
         return self.root / "emulator"
 
     @property
+    def permissions(self) -> Path:
+        """What the emulator decided about permissions."""
+        return self.emulator / "permissions.jsonl"
+
+    @property
     def home(self) -> Path:
         """HOME of every child."""
         return self.root / "home"

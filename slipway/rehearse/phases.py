@@ -13,11 +13,13 @@ from slipway.assembly.bootstrap import read_qualifier
 from slipway.rehearse.assembly import Assembly
 from slipway.rehearse.cdk_cli import BOOTSTRAP_STACK
 from slipway.rehearse.changed_environment import write_changed_environment
+from slipway.rehearse.deploy_roles import DeployRoles
 from slipway.rehearse.errors import RehearsalError
 from slipway.rehearse.inventory import Inventory, added, take_inventory
 from slipway.rehearse.isolation import only_variables
 from slipway.rehearse.ledger import ResourceEntry
 from slipway.rehearse.leftovers import Leftover, classify, deployed
+from slipway.rehearse.permissions import read_permissions
 from slipway.rehearse.session import Emulated, Session
 from slipway.rehearse.untouched import describe_vpc, differences
 from slipway.rehearse.work import Work
@@ -68,11 +70,23 @@ def take_first_inventory(session: Session) -> str:
 
 
 def bootstrap(session: Session) -> str:
-    """Bootstrap the account."""
+    """Bootstrap the account as its administrator, with the roles that `slipway deploy-role` writes."""
     emulated, assembly = _emulated(session), _assembly(session)
-    qualifier = read_qualifier(assembly.folder)
-    session.cdk.bootstrap("bootstrap", emulated.variables, assembly.account, emulated.region, qualifier)
-    return f"{len(_new_resources(emulated, 0))} resources in {BOOTSTRAP_STACK}"
+    with only_variables(emulated.variables):
+        roles = DeployRoles(assembly)
+        arns = roles.make_execution_policies()
+        target = f"aws://{assembly.account}/{emulated.region}"
+        options = (
+            "--qualifier",
+            read_qualifier(assembly.folder),
+            "--cloudformation-execution-policies",
+            ",".join(arns),
+        )
+        session.cdk.bootstrap("bootstrap", emulated.variables, target, *options)
+        roles.limit_deploy_role()
+        emulated.deployer = {**emulated.variables, **roles.make_deployer()}
+    made = len(_new_resources(emulated, 0))
+    return f"{made} resources in {BOOTSTRAP_STACK}, {len(arns)} policies of `slipway deploy-role`"
 
 
 def deploy(session: Session) -> str:
@@ -80,7 +94,7 @@ def deploy(session: Session) -> str:
     emulated, assembly = _emulated(session), _assembly(session)
     start = len(emulated.ledger.entries)
     session.work = Work(assembly.resource_counts(), start)
-    session.cdk.deploy("deploy", emulated.variables, assembly.folder, session.folder.outputs)
+    session.cdk.deploy("deploy", emulated.deployer, assembly.folder, session.folder.outputs)
     session.outputs = json.loads(session.folder.outputs.read_text(encoding="utf-8"))
     created = [entry for entry in _new_resources(emulated, start) if entry.action == "create"]
     return f"{len(created)} resources created"
@@ -90,7 +104,7 @@ def deploy_again(session: Session) -> str:
     """Deploy the same again: no resource may be touched."""
     emulated = _emulated(session)
     start = len(emulated.ledger.entries)
-    session.cdk.deploy("deploy-again", emulated.variables, _assembly(session).folder, session.folder.outputs)
+    session.cdk.deploy("deploy-again", emulated.deployer, _assembly(session).folder, session.folder.outputs)
     touched = _new_resources(emulated, start)
     if touched:
         raise PhaseFailedError(f"the second deployment of the same changed something\n{_named(touched)}")
@@ -99,7 +113,7 @@ def deploy_again(session: Session) -> str:
 
 def diff_nothing(session: Session) -> str:
     """Compare what exists with what was deployed: no difference."""
-    different = session.cdk.diff("diff", _emulated(session).variables, _assembly(session).folder)
+    different = session.cdk.diff("diff", _emulated(session).deployer, _assembly(session).folder)
     if different:
         raise PhaseFailedError(
             f"{different} stacks differ from what was just deployed; see {session.folder.log('diff')}"
@@ -127,7 +141,7 @@ def change(session: Session) -> str:
 def diff_change(session: Session) -> str:
     """Compare the change with what exists: exactly the changed stacks differ."""
     expected, changed = _expected_change(session)
-    different = session.cdk.diff("diff-change", _emulated(session).variables, changed.folder)
+    different = session.cdk.diff("diff-change", _emulated(session).deployer, changed.folder)
     if different != len(expected):
         raise PhaseFailedError(
             f"`cdk diff` finds {different} changed stacks, the templates of {len(expected)} changed: {_list(expected)}"
@@ -141,7 +155,10 @@ def update(session: Session) -> str:
     emulated = _emulated(session)
     start = len(emulated.ledger.entries)
     session.work = Work(changed.changed_counts(_assembly(session)), start)
-    session.cdk.deploy("update", emulated.variables, changed.folder, session.folder.outputs)
+    with only_variables(emulated.variables):
+        roles = DeployRoles(changed)
+        roles.attach_execution_policies(roles.make_execution_policies())
+    session.cdk.deploy("update", emulated.deployer, changed.folder, session.folder.outputs)
     entries = [entry for entry in _new_resources(emulated, start) if entry.action in _CHANGES]
     touched = {entry.stack for entry in entries} & changed.stack_names
     if touched != expected:
@@ -175,7 +192,7 @@ def destroy(session: Session) -> str:
     standing = Counter(entry.stack for entry in deployed(emulated.ledger.resources()))
     names = [stack.name for stack in reversed(_assembly(session).stacks)]
     session.work = Work({name: standing[name] for name in names}, start)
-    session.cdk.destroy("destroy", emulated.variables, _assembly(session).folder)
+    session.cdk.destroy("destroy", emulated.deployer, _assembly(session).folder)
     deleted = [entry for entry in _new_resources(emulated, start) if entry.action == "delete"]
     return f"{len(deleted)} resources deleted"
 
@@ -203,6 +220,18 @@ def find_leftovers(session: Session) -> str:
     return f"{len(session.leftovers)} documented leftovers, nothing else" if session.leftovers else "nothing is left"
 
 
+def judge_permissions(session: Session) -> str:
+    """Look at every call that was made: its principal may make it, by the policies that stood at that moment."""
+    found = read_permissions(session.folder.permissions, session.subject.name)
+    wrong = [
+        *(f"{one.principal} may not {one.action} on {one.resource}: {one.why}; {one.fix}" for one in found.denials),
+        *found.unknown,
+    ]
+    if wrong:
+        raise PhaseFailedError(f"{len(wrong)} calls were not allowed, or are unknown\n{_first(chr(10).join(wrong))}")
+    return f"{found.checks} checks of {found.principals} principals, none denied"
+
+
 PHASES = (
     Phase("synth", "cdk synth", synthesize),
     Phase("emulator", "start the emulator", start_emulator),
@@ -218,6 +247,7 @@ PHASES = (
     Phase("unprotect", "take off termination protection", unprotect, cleans_up=True),
     Phase("destroy", "cdk destroy --all", destroy, cleans_up=True),
     Phase("leftovers", "inventory after, leftovers", find_leftovers, cleans_up=True),
+    Phase("permissions", "IAM: what each call was allowed", judge_permissions, cleans_up=True),
 )
 """The whole rehearsal."""
 

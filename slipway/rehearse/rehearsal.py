@@ -9,6 +9,7 @@ from slipway.rehearse.cdk_cli import BOOTSTRAP_STACK
 from slipway.rehearse.errors import RehearsalError
 from slipway.rehearse.ledger import Entry
 from slipway.rehearse.leftovers import deployed
+from slipway.rehearse.permissions import read_permissions
 from slipway.rehearse.phases import PHASES, Phase
 from slipway.rehearse.processes import Interrupted
 from slipway.rehearse.report import PhaseOutcome, PhaseResult, Report, RunOutcome
@@ -105,6 +106,7 @@ class Rehearsal:
             failures=findings.failures(entries),
             not_rehearsed=findings.not_rehearsed(entries),
             seeds=findings.seeds(entries),
+            permissions=read_permissions(session.folder.permissions, session.subject.name),
             inventory={kind: len(names) for kind, names in session.deployed.items()},
             leftovers=session.leftovers,
         )

@@ -107,6 +107,47 @@ class Seed(_Part):
     why: str
 
 
+class Denial(_Part):
+    """A call that the policies of that moment did not allow."""
+
+    principal: str
+    """ARN of the user or role; a service's name where a role does not let it in."""
+
+    action: str
+    resource: str | None
+    """Its ARN, or `*`. None when the call does not say which."""
+
+    why: str
+    fix: str
+    """What to write, and where."""
+
+
+class Permissions(_Part):
+    """What IAM decided."""
+
+    checks: int
+    principals: int
+    actions: int
+
+    named: int
+    """Checks of an action on a resource with its whole ARN."""
+
+    any: int
+    """Checks on `*`, or on any resource of a kind: the action has no other, or what it makes has no name yet."""
+
+    action_only: int
+    """Checks of the action alone: the call does not say on which resource."""
+
+    denials: tuple[Denial, ...]
+    """Each different one once."""
+
+    tolerated: tuple[Denial, ...]
+    """Refusals that the caller does without; `fix` says why."""
+
+    unknown: tuple[str, ...]
+    """Calls of which nobody knows what they need; one fails the run."""
+
+
 class NotRehearsed(_Part):
     """Everything that this run proves nothing about, by name."""
 
@@ -147,6 +188,9 @@ class Report(_Part):
     failures: tuple[Failure, ...]
     not_rehearsed: NotRehearsed
     seeds: tuple[Seed, ...]
+    permissions: Permissions
+    """What was allowed to whom; empty figures when no call was made."""
+
     inventory: dict[str, int]
     """What the deployment added to the account, counted by kind through the AWS APIs."""
 

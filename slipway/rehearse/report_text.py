@@ -26,6 +26,7 @@ def tables(report: Report) -> list[Table]:
     """Return the tables that have rows."""
     found = (
         _failures(report),
+        _denials(report),
         _phases(report),
         _stacks(report),
         _types(report),
@@ -36,6 +37,18 @@ def tables(report: Report) -> list[Table]:
         _leftovers(report),
     )
     return [table for table in found if table.row_count]
+
+
+def _denials(report: Report) -> Table:
+    table = _table("Not allowed", "who", "action", "on", "why", "what to write")
+    for denial in report.permissions.denials:
+        row = (denial.principal, denial.action, denial.resource or "", denial.why, denial.fix)
+        table.add_row(*map(escape, row))
+    for denial in report.permissions.tolerated:
+        table.add_row(denial.principal, denial.action, denial.resource or "", "tolerated", escape(denial.fix))
+    for message in report.permissions.unknown:
+        table.add_row("", "", "", "nobody knows what this call needs", escape(message))
+    return table
 
 
 def _phases(report: Report) -> Table:

@@ -44,13 +44,16 @@ class Emulated:
         process: the emulator.
         region: the region it plays.
         ledger: what it has done.
-        variables: what the CDK CLI's processes see.
+        variables: what the processes of the account's administrator see.
+        deployer: what the CDK CLI's see: those of the administrator, and after the bootstrap the keys of a user with
+            the policy of `slipway deploy-role`.
     """
 
     process: EmulatorProcess
     region: str
     ledger: Ledger
     variables: dict[str, str]
+    deployer: dict[str, str]
 
 
 @dataclass
@@ -116,11 +119,13 @@ class Session:
             self.toolchain.project,
             self.folder.log("emulator"),
         )
+        variables = {**self.offline, **emulated_account(process.endpoint, assembly.region)}
         self.emulated = Emulated(
             process=process,
             region=assembly.region,
             ledger=Ledger(self.folder.emulator / "ledger.jsonl"),
-            variables={**self.offline, **emulated_account(process.endpoint, assembly.region)},
+            variables=variables,
+            deployer=variables,
         )
 
     def stop_emulator(self) -> None:

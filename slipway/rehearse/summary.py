@@ -63,6 +63,12 @@ def _figures(report: Report) -> Iterator[str]:
     changed = sum(stack.updated + stack.replaced for stack in report.stacks)
     if changed:
         yield f"updated or replaced: {count(changed, 'resource')}"
+    allowed = report.permissions
+    yield (
+        f"permissions: {count(allowed.checks, 'check')} of {count(allowed.principals, 'principal')}, "
+        f"{len(allowed.denials)} denied; {allowed.named} on a named resource, {allowed.any} on *, "
+        f"{allowed.action_only} of the action alone"
+    )
     unproven = report.not_rehearsed
     yield (
         f"not proven: {count(len(unproven.records), 'resource')} only written down, properties of "

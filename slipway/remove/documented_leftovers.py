@@ -32,7 +32,7 @@ class DocumentedLeftover(_Row):
     name: str
     """Shell-style pattern of the names."""
 
-    left_by: Literal["CDK bootstrap", "ParallelCluster", "a Slurm cluster", "FSx", "EBS"]
+    left_by: Literal["CDK bootstrap", "slipway deploy-role", "ParallelCluster", "a Slurm cluster", "FSx", "EBS"]
     """Who made it. The bootstrap serves the whole account, and so does what ParallelCluster leaves; a cluster's own
     leftovers go with `slipway destroy`, but not with `cdk destroy`."""
 

@@ -49,7 +49,13 @@ def test_sigterm_ends_it_with_its_children_and_its_temporary_files(tmp_path: Pat
     sleeper = start_sleeper(running)
     assert running.stop() == 0
     wait_for_end(sleeper)
-    assert {path.name for path in directory.iterdir()} == {"emulator.log", "home", "lambda", "ledger.jsonl"}
+    assert {path.name for path in directory.iterdir()} == {
+        "emulator.log",
+        "home",
+        "lambda",
+        "ledger.jsonl",
+        "permissions.jsonl",
+    }
     assert list(elsewhere.iterdir()) == []
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from slipway.rehearse.assembly import Assembly
 from slipway.rehearse.session import Subject
 from slipway.rehearse.toolchain import Toolchain
 
@@ -56,6 +57,27 @@ print("a line that is no answer", flush=True)
 print(json.dumps({"port": 4, "pid": os.getpid()}), flush=True)
 time.sleep(600)
 '''
+
+
+class NoRoles:
+    """No roles of a deployment: behind the fake emulator is no IAM. tests/rehearse/test_deploy_roles.py has them."""
+
+    def __init__(self, _: Assembly) -> None:
+        """Read nothing."""
+
+    def make_execution_policies(self) -> list[str]:
+        """Make none."""
+        return ["arn:aws:iam::123456789012:policy/deploy-slipway-default-execution-1"]
+
+    def attach_execution_policies(self, arns: list[str]) -> None:
+        """Attach none."""
+
+    def limit_deploy_role(self) -> None:
+        """Limit none."""
+
+    def make_deployer(self) -> dict[str, str]:
+        """Make none."""
+        return {"AWS_ACCESS_KEY_ID": "deployer"}
 
 
 class FakeCdk:

@@ -90,10 +90,11 @@ import sys
 from pathlib import Path
 from slipway.rehearse import phases
 from slipway.rehearse.run import run
-from tests.rehearse.fakes import fake_toolchain, subject
+from tests.rehearse.fakes import NoRoles, fake_toolchain, subject
 
 folder = Path(sys.argv[1])
 phases.take_inventory = lambda *_: {}
+phases.DeployRoles = NoRoles
 sys.exit(run(subject(), fake_toolchain(folder, folder / "bin" / "cdk"), folder / "out"))
 """
 

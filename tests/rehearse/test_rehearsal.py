@@ -16,6 +16,7 @@ from slipway.rehearse.run import run
 from tests.rehearse.fakes import (
     REGION,
     FakeCdk,
+    NoRoles,
     assembly_files,
     fake_toolchain,
     processes_in,
@@ -43,6 +44,7 @@ class Stage:
         self.inventories: list[Inventory] = []
         monkeypatch.setattr(processes, "POLL_SECONDS", 0.02)
         monkeypatch.setattr(phases, "take_inventory", lambda *_: self.inventories.pop(0))
+        monkeypatch.setattr(phases, "DeployRoles", NoRoles)
 
     def run(self, *, as_json: bool = False) -> tuple[int, Report]:
         code = run(subject(), self.toolchain, self.folder / "out", as_json=as_json)
@@ -133,7 +135,7 @@ def test_what_comes_from_the_ledger_is_text_on_the_page(stage: Stage) -> None:
     assert ":secret:a" in folder.text_report.read_text(encoding="utf-8")
 
 
-def test_synth_has_no_credentials_and_the_rest_has_the_emulator_s(
+def test_synth_has_no_credentials_the_bootstrap_the_administrator_s_and_the_rest_the_deployer_s(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_PROFILE", "production")
@@ -145,10 +147,44 @@ def test_synth_has_no_credentials_and_the_rest_has_the_emulator_s(
         assert "AWS_PROFILE" not in seen
         assert "AWS_SESSION_TOKEN" not in seen
         assert seen["HOME"] == str(stage.folder / "out" / "default" / "home")
-        synthesizes = call["arguments"][0] == "synth"
-        assert seen.get("AWS_ACCESS_KEY_ID") == (None if synthesizes else "testing")
-        assert seen.get("AWS_ENDPOINT_URL") == (None if synthesizes else "http://127.0.0.1:4")
-    assert stage.cdk.calls[1]["arguments"][:2] == ["bootstrap", f"aws://{ACCOUNT}/{REGION}"]
+        command = call["arguments"][0]
+        assert seen.get("AWS_ACCESS_KEY_ID") == {"synth": None, "bootstrap": "testing"}.get(command, "deployer")
+        assert seen.get("AWS_ENDPOINT_URL") == (None if command == "synth" else "http://127.0.0.1:4")
+    bootstrap = stage.cdk.calls[1]["arguments"]
+    assert bootstrap[:2] == ["bootstrap", f"aws://{ACCOUNT}/{REGION}"]
+    assert "--cloudformation-execution-policies" in bootstrap
+
+
+DENIED = {
+    **{"kind": "check", "principal": "arn:aws:iam::123456789012:user/deploy-slipway-default-deployer"},
+    **{"operation": "s3:HeadBucket", "action": "s3:ListBucket", "resource": "arn:aws:s3:::a", "context": {}},
+    **{"identity": [], "boundary": None, "resource_policy": None, "allowed": False, "why": "no policy allows it"},
+}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (DENIED, "may not s3:ListBucket on arn:aws:s3:::a"),
+        ({"kind": "unknown", "message": "no action is known for s3:Nothing"}, "no action is known for s3:Nothing"),
+    ],
+)
+def test_a_call_that_is_denied_or_unknown_fails_the_run(
+    stage: Stage, line: dict[str, object], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def look(*_: object) -> Inventory:
+        file = RunFolder(stage.folder / "out" / "default").permissions
+        file.write_text(json.dumps(line) + "\n", encoding="utf-8")
+        return stage.inventories.pop(0)
+
+    monkeypatch.setattr(phases, "take_inventory", look)
+    stage.plan_success()
+
+    code, report = stage.run()
+
+    assert code == 1
+    assert report.verdict == "rehearsal failed: IAM: what each call was allowed"
+    assert message in report.phases[-1].detail
 
 
 def test_an_unexpected_leftover_fails_the_run(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,7 @@ from slipway_emulator.cloudformation_api.errors import (
     ValidationError,
 )
 from slipway_emulator.failures import ProvisioningError
+from slipway_emulator.permissions.acting import current
 from slipway_emulator.stacks.change_sets import ChangeSet
 from slipway_emulator.stacks.engine import Engine
 from slipway_emulator.stacks.model import Stack, StackState, Submission
@@ -53,6 +54,7 @@ class CloudFormationApi(BaseResponse):
         if self.engine.find(name, self.region):
             raise AlreadyExists(f"Stack [{name}] already exists")
         stack = Stack.named(name, self.region)
+        self._take_role(stack)
         stack.termination_protection = bool(self._get_bool_param("EnableTerminationProtection"))
         keep_failures = self._get_param("OnFailure") == "DO_NOTHING" or self._keeps_failures()
         try:
@@ -64,6 +66,7 @@ class CloudFormationApi(BaseResponse):
     def update_stack(self) -> ActionResult:
         """UpdateStack."""
         stack = self._idle_stack()
+        self._take_role(stack)
         wanted = self._submission(stack.state)
         same = (
             wanted.template.document == stack.state.template.document
@@ -96,6 +99,7 @@ class CloudFormationApi(BaseResponse):
         if stack.termination_protection:
             raise ValidationError(f"Stack [{stack.name}] cannot be deleted while TerminationProtection is enabled")
         self._refuse_busy(stack)
+        self._take_role(stack)
         self.engine.delete(stack, self._get_param("RetainResources") or [])
         return EmptyResult()
 
@@ -192,6 +196,7 @@ class CloudFormationApi(BaseResponse):
             self.engine.add(stack)
         elif stack.status != "REVIEW_IN_PROGRESS":
             raise ValidationError(f"Stack [{name}] already exists and cannot be created again with the changeSet")
+        self._take_role(stack)
         change_set = self.engine.create_change_set(
             self._get_param("ChangeSetName"),
             stack,
@@ -275,6 +280,17 @@ class CloudFormationApi(BaseResponse):
     def _refuse_busy(stack: Stack) -> None:
         if stack.status.endswith("_IN_PROGRESS") and stack.status != "REVIEW_IN_PROGRESS":
             raise ValidationError(f"Stack:{stack.id} is in {stack.status} state and can not be updated.")
+
+    def _take_role(self, stack: Stack) -> None:
+        """Let a stack's operations run as the role of the request, else the one it has, else as the caller.
+
+        Source: CloudFormation API reference, `RoleARN` of CreateStack: CloudFormation uses the role for all future
+        operations on the stack.
+        """
+        if role := self._get_param("RoleARN"):
+            stack.role, stack.has_own_role = str(role), True
+        elif not stack.has_own_role:
+            stack.role = current()
 
     def _stacks_here(self) -> list[Stack]:
         return [stack for stack in self.engine.stacks if stack.region == self.region]

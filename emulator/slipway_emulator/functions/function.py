@@ -28,6 +28,11 @@ class LambdaFunction:
         return str(self.properties["Handler"])
 
     @property
+    def role(self) -> str:
+        """ARN of the role that it runs as."""
+        return str(self.properties["Role"])
+
+    @property
     def timeout(self) -> int:
         """Seconds after which the process is ended."""
         return max(int(self.properties.get("Timeout", 3)), _SHORTEST_TIMEOUT)

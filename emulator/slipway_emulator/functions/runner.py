@@ -12,6 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from botocore.exceptions import ClientError
+
 from slipway_emulator.clients import Clients
 from slipway_emulator.failures import ProvisioningError
 from slipway_emulator.functions import inline, runtime
@@ -19,7 +21,9 @@ from slipway_emulator.functions.function import LambdaFunction, Layer
 from slipway_emulator.functions.packages import point_at_layers, unpack, use_own_python
 from slipway_emulator.functions.processes import Finished, Processes
 from slipway_emulator.functions.responses import ResponseServer
-from slipway_emulator.settings import ACCESS_KEY, Settings
+from slipway_emulator.permissions.account import log_group_exists, session_keys
+from slipway_emulator.permissions.acting import ADMINISTRATOR, acting_for
+from slipway_emulator.settings import Settings
 
 _RUNTIME = Path(runtime.__file__).parent
 _CFNRESPONSE = Path(inline.__file__).with_name("cfnresponse.py")
@@ -28,8 +32,8 @@ _PARALLELCLUSTER_LAYER = "/layers/aws-parallelcluster/lambda-layer.zip"
 _LOGGED_LINES = 500
 
 DEVIATIONS = {
-    "lambda-as-process": "functions run as processes of this machine, with neither their role's permissions nor"
-    " their memory limit, and have at least 60 s",
+    "lambda-as-process": "functions run as processes of this machine, without their memory limit, and have at"
+    " least 60 s",
     "lambda-sleeps": "a Python function's sleeps are cut to 2 s: they wait for AWS to finish, which here it has",
     "lambda-response-address": "custom resources answer over http on loopback; on AWS it is https",
 }
@@ -76,6 +80,7 @@ class FunctionRunner:
         Raises:
             ProvisioningError: The function's language or a layer cannot be run here.
         """
+        self._clients.guard.require_trust(function.role, "lambda.amazonaws.com")
         with self._lock:
             if function.arn not in self._folders:
                 self._folders[function.arn] = self._unpack(function)
@@ -95,7 +100,8 @@ class FunctionRunner:
                 timeout=function.timeout,
             )
             finished = replace(finished, answer=answer.read_text(encoding="utf-8") if answer.exists() else None)
-        self._log(function, finished)
+        with acting_for(function.role), suppress(ClientError):  # Lambda goes on without a log, too
+            self._log(function, finished)
         return finished
 
     def _command(self, function: LambdaFunction) -> list[str]:
@@ -126,8 +132,7 @@ class FunctionRunner:
             **function.environment,
             "HOME": str(self._settings.home),
             "TMPDIR": str(self._settings.temporary_files),
-            "AWS_ACCESS_KEY_ID": ACCESS_KEY,
-            "AWS_SECRET_ACCESS_KEY": ACCESS_KEY,
+            **session_keys(function.role, function.name),
             "AWS_CONFIG_FILE": os.devnull,
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
             "AWS_EC2_METADATA_DISABLED": "true",
@@ -165,8 +170,9 @@ class FunctionRunner:
         return folder
 
     def _object(self, bucket: str, key: str, region: str) -> bytes:
-        answer = self._clients.get("s3", region).get_object(Bucket=bucket, Key=key)
-        return bytes(answer["Body"].read())
+        with acting_for(ADMINISTRATOR):  # Lambda has taken the code when the function was made, with its maker's rights
+            answer = self._clients.get("s3", region).get_object(Bucket=bucket, Key=key)
+            return bytes(answer["Body"].read())
 
     # ---- logs ----------------------------------------------------------------------------------------------
 
@@ -177,8 +183,9 @@ class FunctionRunner:
             file.write(f"=== {stamp} exit code {finished.exit_code}\n{finished.output}\n")
         logs = self._clients.get("logs", function.region)
         stream = {"logGroupName": function.log_group, "logStreamName": f"rehearsal/{time.monotonic_ns()}"}
-        with suppress(logs.exceptions.ResourceAlreadyExistsException):  # the stack's own, or an earlier run's
-            logs.create_log_group(logGroupName=function.log_group)
+        if not log_group_exists(function.region, function.log_group):  # the stack's own, or an earlier run's
+            with suppress(logs.exceptions.ResourceAlreadyExistsException):  # of a run beside this one
+                logs.create_log_group(logGroupName=function.log_group)
         logs.create_log_stream(**stream)
         lines = [line for line in finished.output.splitlines() if line.strip()][-_LOGGED_LINES:]
         if lines:

@@ -10,6 +10,7 @@ from slipway_emulator.functions.processes import Finished
 from slipway_emulator.functions.responses import ResponseServer
 from slipway_emulator.functions.runner import FunctionRunner
 from slipway_emulator.ledger import Backing
+from slipway_emulator.permissions.guard import Guard
 from slipway_emulator.resources.handler import Existing, Provisioned, Request
 
 _LONGEST_REASON = 900
@@ -21,7 +22,8 @@ class CustomResourceHandler:
 
     backing: Backing = "lambda"
 
-    def __init__(self, runner: FunctionRunner, responses: ResponseServer) -> None:
+    def __init__(self, runner: FunctionRunner, responses: ResponseServer, guard: Guard) -> None:
+        self._guard = guard
         self._runner = runner
         self._responses = responses
 
@@ -61,6 +63,7 @@ class CustomResourceHandler:
         function = self._runner.find(token)
         if function is None:
             raise _RefusedError(f"ServiceToken {token or '(missing)'} is not a Lambda function of this rehearsal")
+        self._guard.require("lambda:Invoke", request.stack.region, FunctionName=token)
         with self._responses.expecting() as expected:
             event = {
                 "RequestType": request_type,

@@ -1,7 +1,7 @@
 """The engine: all stacks and change sets of the emulator, and the operations a client can start on them."""
 
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -9,6 +9,7 @@ from slipway_emulator.clients import Clients
 from slipway_emulator.failures import ProvisioningError, TemplateError
 from slipway_emulator.faults import Faults
 from slipway_emulator.ledger import Ledger
+from slipway_emulator.permissions.acting import acting_for
 from slipway_emulator.resources.catalogue import Catalogue
 from slipway_emulator.stacks.change_sets import NO_CHANGES, ChangeSet
 from slipway_emulator.stacks.changes import changes
@@ -92,6 +93,10 @@ class Engine:
         Raises:
             ProvisioningError: Template, parameters or rules are wrong, or a resource type is unknown.
         """
+        with acting_for(stack.role):
+            return self._prepared(stack, submission)
+
+    def _prepared(self, stack: Stack, submission: Submission) -> Prepared:
         template = submission.template
         template.check()
         self.catalogue.check(template.resources.values())
@@ -183,11 +188,11 @@ class Engine:
             self.add(stack)
         stack.enter("CREATE_IN_PROGRESS" if creating else "UPDATE_IN_PROGRESS", "User Initiated")
         self._deployments[stack.id] = deployment
-        self._run(stack, lambda: deployment.run(prepared.context, self.stacks), wait=wait)
+        self._run(stack, lambda: deployment.run(prepared.context, self.stacks), submission.tags, wait=wait)
 
     def continue_rollback(self, stack: Stack) -> None:
         """Take back what the rollback of a stack's last update could not."""
-        self._run(stack, self._deployments[stack.id].continue_rollback, wait=False)
+        self._run(stack, self._deployments[stack.id].continue_rollback, stack.state.tags, wait=False)
 
     def delete(self, stack: Stack, retained: Collection[str] = (), *, wait: bool = False) -> None:
         """Delete a stack."""
@@ -201,13 +206,21 @@ class Engine:
         context = RegionContext(stack.region, self._clients, self._ledger, self.find, self.exports)
         provisioner = Provisioner(stack, self.catalogue, self._ledger, context, self._faults)
         stack.status = "DELETE_IN_PROGRESS"  # at once: the next DescribeStacks must not show the old status
-        self._run(stack, lambda: delete_stack(stack, provisioner, users, retained), wait=wait)
+        self._run(stack, lambda: delete_stack(stack, provisioner, users, retained), stack.state.tags, wait=wait)
 
-    def _run(self, stack: Stack, operation: Callable[[], None], *, wait: bool) -> None:
+    def _run(
+        self, stack: Stack, operation: Callable[[], None], tags: Iterable[Mapping[str, str]], *, wait: bool
+    ) -> None:
+        of_stack = {tag["Key"]: tag["Value"] for tag in tags}
+
+        def as_role() -> None:
+            with acting_for(stack.role, of_stack):
+                operation()
+
         if wait:
-            operation()
+            as_role()
         else:
-            threading.Thread(target=operation, name=stack.name, daemon=True).start()
+            threading.Thread(target=as_role, name=stack.name, daemon=True).start()
 
 
 def _same_besides_resources(stack: Stack, submission: Submission) -> bool:

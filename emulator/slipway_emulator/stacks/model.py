@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from slipway_emulator.failures import ProvisioningError
 from slipway_emulator.ledger import Backing
+from slipway_emulator.permissions.acting import ADMINISTRATOR
 from slipway_emulator.resources.catalogue import is_custom
 from slipway_emulator.settings import ACCOUNT, PARTITION
 from slipway_emulator.template.document import EMPTY_TEMPLATE, Template
@@ -112,7 +113,12 @@ class StackState:
 
 @dataclass(eq=False)
 class Stack:
-    """A stack and its history."""
+    """A stack and its history.
+
+    Attributes:
+        role: ARN of the role, or of the user, that its operations run as.
+        has_own_role: whether a request named that role; else it is the caller's.
+    """
 
     identity: StackIdentity
     parent_id: str | None = None
@@ -122,6 +128,8 @@ class Stack:
     resources: dict[str, ProvisionedResource] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
     termination_protection: bool = False
+    role: str = ADMINISTRATOR
+    has_own_role: bool = False
     created_at: datetime = field(default_factory=now)
     updated_at: datetime | None = None
 

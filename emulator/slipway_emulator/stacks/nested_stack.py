@@ -4,9 +4,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from botocore.exceptions import ClientError
+
 from slipway_emulator.clients import Clients
 from slipway_emulator.failures import ProvisioningError, UnfinishedCreationError
 from slipway_emulator.ledger import Backing
+from slipway_emulator.permissions.acting import current
 from slipway_emulator.resources.handler import Existing, Provisioned, Request
 from slipway_emulator.stacks.engine import Engine
 from slipway_emulator.stacks.model import Stack, Submission
@@ -32,6 +35,8 @@ class NestedStackHandler:
         submission = self._submission(request)
         name = request.generated_name(_LONGEST_NAME)
         stack = Stack.named(name, region, parent_id=request.stack.id)
+        stack.role = current()
+        self._require("CreateStack", stack, submission)
         try:
             self._engine.deploy(stack, submission, creating=True, wait=True)
         except ProvisioningError as failure:
@@ -49,7 +54,10 @@ class NestedStackHandler:
     def update(self, request: Request, existing: Existing, changed: frozenset[str]) -> Provisioned:
         """Update the nested stack."""
         stack = self._find(existing, request.stack.region)
-        self._engine.deploy(stack, self._submission(request), creating=False, wait=True)
+        stack.role = current()
+        submission = self._submission(request)
+        self._require("UpdateStack", stack, submission)
+        self._engine.deploy(stack, submission, creating=False, wait=True)
         if stack.status != "UPDATE_COMPLETE":
             raise ProvisioningError(f"Embedded stack {stack.id} was not successfully updated: {stack.reason}")
         return Provisioned(stack.id, _outputs(stack))
@@ -59,6 +67,8 @@ class NestedStackHandler:
         stack = self._find(existing, request.stack.region)
         if stack.deleted:
             return
+        stack.role = current()
+        self._clients.guard.require("cloudformation:DeleteStack", stack.region, StackName=stack.id)
         self._engine.delete(stack, wait=True)
         if not stack.deleted:
             raise ProvisioningError(f"Embedded stack {stack.id} was not successfully deleted: {stack.reason}")
@@ -72,7 +82,14 @@ class NestedStackHandler:
     def _submission(self, request: Request) -> Submission:
         body = template_at(str(request.properties["TemplateURL"]), self._clients, request.stack.region)
         parameters = {name: _parameter_text(value) for name, value in request.properties.get("Parameters", {}).items()}
-        return Submission(Template(body), parameters)
+        # A stack's tags go on to what it nests (CloudFormation user guide, "Resource tags").
+        parent = self._engine.find(request.stack.id, request.stack.region)
+        return Submission(Template(body), parameters, parent.state.tags if parent else ())
+
+    def _require(self, operation: str, stack: Stack, submission: Submission) -> None:
+        self._clients.guard.require(
+            f"cloudformation:{operation}", stack.region, StackName=stack.id, Tags=list(submission.tags)
+        )
 
 
 def template_at(url: str, clients: Clients, region: str) -> str:
@@ -89,6 +106,8 @@ def template_at(url: str, clients: Clients, region: str) -> str:
         return str(client.get_object(Bucket=found[1], Key=found[2])["Body"].read().decode())
     except (client.exceptions.NoSuchBucket, client.exceptions.NoSuchKey) as error:
         raise ProvisioningError(f"S3 error: the template {url} does not exist") from error
+    except ClientError as error:
+        raise ProvisioningError(f"S3 error: {error}") from error
 
 
 def _parameter_text(value: Any) -> str:

@@ -39,6 +39,7 @@ class RegionContext:
             )
         for output in stack.state.outputs:
             if output.key == output_name:
+                self._clients.guard.require("cloudformation:DescribeStacks", region, StackName=stack.id)
                 self.outputs[stack_name, output_name, region] = output.value
                 return output.value
         raise ProvisioningError(f"Fn::GetStackOutput: stack {stack_name} has no output {output_name}")
@@ -71,11 +72,12 @@ class RegionContext:
         """The value of a Systems Manager parameter."""
         client = self._clients.get("ssm", self._region)
         try:
-            parameter = client.get_parameter(Name=name, WithDecryption=True)["Parameter"]
-        except client.exceptions.ParameterNotFound as error:
-            raise ProvisioningError(
-                f"Unable to fetch parameters [{name}] from parameter store for this account."
-            ) from error
+            found = client.get_parameters(Names=[name], WithDecryption=True)["Parameters"]
+        except ClientError as error:
+            raise ProvisioningError(f"Could not read parameter {name}: {error}") from error
+        if not found:
+            raise ProvisioningError(f"Unable to fetch parameters [{name}] from parameter store for this account.")
+        parameter = found[0]
         if parameter["Type"] == "SecureString":
             self._ledger.hide(parameter["Value"])
         return str(parameter["Value"])

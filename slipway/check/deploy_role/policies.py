@@ -86,6 +86,18 @@ def deployer_policy(needs: Needs, account: str) -> Document:
     )
 
 
+def policy_name(environment: str, part: str) -> str:
+    """Return the name of a policy, a role or a user of a deployment.
+
+    Not with the environment's prefix: CloudFormation's role may rewrite what has that, and would its own policies.
+
+    Args:
+        environment: the environment's name.
+        part: `execution-1`, `deployer`, ...
+    """
+    return f"deploy-slipway-{environment}-{part}"
+
+
 def bootstrap_role(needs: Needs, role: str, account: str) -> str:
     """Return the name of a role of the environment's bootstrap.
 

@@ -19,6 +19,7 @@ from slipway.check.deploy_role.policies import (
     destroyer_policy,
     execution_policies,
     github_trust_policy,
+    policy_name,
 )
 from slipway.errors import RefusedError
 
@@ -142,9 +143,7 @@ def _write(documents: Mapping[str, Document], output: Path) -> None:
 def _instructions(needs: Needs, account: str, output: Path, documents: Mapping[str, Document]) -> Iterator[str]:
     """Yield what to do with the documents, as commands."""
     execution = [name for name in documents if name.startswith("execution-")]
-    # Not with the environment's prefix: CloudFormation's role may rewrite what has that, and would its own policies.
-    prefix = f"deploy-slipway-{needs.environment}"
-    policies = {name: f"{prefix}-{name.removesuffix('.json')}" for name in execution}
+    policies = {name: policy_name(needs.environment, name.removesuffix(".json")) for name in execution}
 
     def document(name: str) -> str:
         return shlex.quote(f"file://{output / name}")
@@ -162,7 +161,7 @@ def _instructions(needs: Needs, account: str, output: Path, documents: Mapping[s
         )
     yield ""
     if "deployer-trust.json" in documents:
-        role = f"{prefix}-deployer"
+        role = policy_name(needs.environment, "deployer")
         yield "To make the role that the workflows assume, run:"
         yield ""
         yield (
