@@ -99,6 +99,18 @@ def test_a_failure_that_is_asked_for_happens_once(emulator: RunningEmulator) -> 
     assert emulator.create("once", resources) == "CREATE_COMPLETE"
 
 
+def test_what_a_rollback_cannot_delete_keeps_what_it_needs(emulator: RunningEmulator) -> None:
+    b, c = parameter("needing-b", DependsOn="A"), parameter("needing-c", DependsOn="B")
+    emulator.faults.ask_for(Fault("needing", "C", "before create"), Fault("needing", "B", "before delete"))
+
+    status = emulator.create("needing", {"A": parameter("needing-a"), "B": b, "C": c})
+
+    assert status == "ROLLBACK_FAILED"
+    assert emulator.ledger(stack="needing", action="rollback") == []
+    assert emulator.delete("needing") == "DELETE_COMPLETE"
+    assert [entry["logical_id"] for entry in emulator.ledger(stack="needing", action="delete")] == ["B", "A"]
+
+
 def test_a_rollback_that_failed_can_be_continued(emulator: RunningEmulator) -> None:
     emulator.create("continued", {"B": parameter("continued-b")})
     changed = parameter("continued-b", DependsOn="A")

@@ -19,7 +19,7 @@ from slipway_emulator.stacks.region_context import RegionContext
 from slipway_emulator.stacks.registry import replacing_properties
 from slipway_emulator.template.document import ResourceDefinition
 from slipway_emulator.template.intrinsics import Resolver
-from slipway_emulator.template.references import creation_order
+from slipway_emulator.template.references import creation_order, dependencies
 
 _log = logging.getLogger(__name__)
 
@@ -214,7 +214,15 @@ class Deployment:
         self._take_back("UPDATE_ROLLBACK", "")
 
     def _take_back(self, prefix: str, reason: str) -> None:
-        left = [step for step in reversed(self._steps) if not self._undo(step)]
+        needs = dependencies(self._target.template.resources)
+        left: list[_Step] = []
+        needed: set[str] = set()
+        for step in reversed(self._steps):
+            logical_id = step.after.logical_id
+            # What stays keeps what it was made with, as in a deletion.
+            if (step.made_new and logical_id in needed) or not self._undo(step):
+                needed |= needs[logical_id] if step.made_new else set()
+                left.append(step)
         self._steps = left[::-1]
         self._stack.enter(f"{prefix}_FAILED" if left else f"{prefix}_COMPLETE", reason)
 
