@@ -226,3 +226,14 @@ def test_a_call_that_no_table_knows_is_written_down(emulator: RunningEmulator, g
 
     messages = [line["message"] for line in checks(emulator, "unknown")]
     assert any(message.startswith("firehose:CreateDeliveryStream names a role") for message in messages)
+
+
+def test_nobody_takes_on_a_role_that_is_not_there(emulator: RunningEmulator) -> None:
+    """So that the CDK CLI goes on with its own credentials in an account that is not bootstrapped, as on AWS."""
+    role = f"arn:aws:iam::{ACCOUNT}:role/cdk-absent-deploy-role"
+
+    with pytest.raises(ClientError) as refused:
+        emulator.client("sts").assume_role(RoleArn=role, RoleSessionName="tests")
+
+    assert refused.value.response["Error"]["Code"] == "AccessDenied"
+    assert f"sts:AssumeRole on resource: {role}" in str(refused.value)

@@ -86,6 +86,11 @@ def policy_of_resource(action: str, resource: str | None) -> str | None:
     return None
 
 
+def role_exists(arn: str) -> bool:
+    """Whether a role exists; one of another account does not, here."""
+    return any(role.arn == arn for role in _iam().roles.values())
+
+
 def real_arn(resource: str | None) -> str | None:
     """Return the ARN with its path of a role, profile or policy that a call names without."""
     kind, _, name = (resource or "").rpartition(":")[2].partition("/")

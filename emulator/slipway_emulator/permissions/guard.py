@@ -65,6 +65,11 @@ class Guard:
             caller: ARN of a user or role, or `ADMINISTRATOR`.
             call: what it calls.
         """
+        role = call.parameters.get("RoleArn", "") if (call.service, call.operation) == ("sts", "AssumeRole") else ""
+        if role and not account.role_exists(role):
+            # AWS says the same of a role that is not there, to an administrator, too (IAM User Guide, "Troubleshoot
+            # IAM roles", 2026-11); moto lets everybody take it on.
+            return f"User: {caller} is not authorized to perform: sts:AssumeRole on resource: {role}"
         if caller == ADMINISTRATOR:
             return None
         try:
@@ -117,6 +122,7 @@ class Guard:
             "aws:principalarn": [caller],
             "aws:principalaccount": [ACCOUNT],
             "aws:resourceaccount": [ACCOUNT],
+            **({"kms:calleraccount": [ACCOUNT]} if need.action.startswith("kms:") else {}),
         }
         request = Request(Principal(caller), need.action, resource, context)
         verdict = decide(request, policies)
