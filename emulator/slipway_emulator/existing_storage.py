@@ -4,7 +4,8 @@ It is as it must be: file systems that let the members of their clients' groups 
 Whether it is on AWS, `slipway preflight` asks.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from moto.ec2.models import ec2_backends
@@ -18,6 +19,36 @@ Client = Callable[[str], Any]
 """Makes a boto3 client of a service."""
 
 _ANY_TRAFFIC = "-1"
+
+KEY_STATEMENTS: Sequence[Mapping[str, Any]] = (
+    {"Effect": "Allow", "Principal": {"AWS": f"arn:aws:iam::{ACCOUNT}:root"}, "Action": "kms:*", "Resource": "*"},
+    {
+        "Effect": "Allow",
+        "Principal": {"AWS": "*"},
+        "Action": [
+            "kms:CreateGrant",
+            "kms:Decrypt",
+            "kms:DescribeKey",
+            "kms:Encrypt",
+            "kms:GenerateDataKey*",
+            "kms:ReEncrypt*",
+        ],
+        "Resource": "*",
+        "Condition": {
+            "StringEquals": {"kms:CallerAccount": ACCOUNT},
+            "ArnLike": {
+                "aws:PrincipalArn": [
+                    f"arn:aws:iam::{ACCOUNT}:role/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling",
+                    f"arn:aws:iam::{ACCOUNT}:role/aws-service-role/s3.data-source.lustre.fsx.amazonaws.com/"
+                    "AWSServiceRoleForFSxS3Access*",
+                    f"arn:aws:iam::{ACCOUNT}:role/parallelcluster/*",
+                    f"arn:aws:iam::{ACCOUNT}:role/slipway-*",
+                ]
+            },
+        },
+    },
+)
+"""What docs/existing-resources.md asks of a key's policy for roles."""
 
 
 class Neighbourhood:
@@ -86,8 +117,9 @@ class Neighbourhood:
         self.client("s3").create_bucket(Bucket=name, **({"CreateBucketConfiguration": location} if location else {}))
 
     def key(self, arn: str) -> None:
-        """Make a key."""
-        made = self.client("kms").create_key()["KeyMetadata"]["KeyId"]
+        """Make a key with the statements for roles of docs/existing-resources.md in its policy."""
+        policy = json.dumps({"Version": "2012-10-17", "Statement": KEY_STATEMENTS})
+        made = self.client("kms").create_key(Policy=policy)["KeyMetadata"]["KeyId"]
         keys = kms_backends[ACCOUNT][self.region].keys
         model = keys.pop(made)
         model.id, model.arn = arn.rpartition("/")[2], arn

@@ -11,6 +11,7 @@ from slipway.check.preflight.answer import Answer
 from slipway.check.preflight.check import CHECKS
 from slipway.check.preflight.checks import customer_key
 from slipway.check.preflight.needs import Needs
+from slipway_emulator.existing_storage import KEY_STATEMENTS
 from tests.assembly import PROJECT
 from tests.check.preflight.aws import Aws, Refusal
 from tests.check.preflight.conftest import Ask, NeedsFactory
@@ -44,9 +45,13 @@ USERS: dict[str, dict[str, Any]] = {
             "AWS": f"{ROLE}/aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling",
         }
     },
-    "ParallelCluster": {
+    "ParallelCluster's nodes": {
         "Principal": {"AWS": "*"},
         "Condition": {"ArnLike": {"aws:PrincipalArn": "arn:aws:iam::123456789012:role/parallelcluster/*"}},
+    },
+    "ParallelCluster's provider": {
+        "Principal": {"AWS": "*"},
+        "Condition": {"ArnLike": {"aws:PrincipalArn": "arn:aws:iam::123456789012:role/slipway-*"}},
     },
 }
 SAFE = {
@@ -135,10 +140,21 @@ def test_what_is_as_the_file_says_passes(check: str, needs: Needs, well: Aws, as
     assert {action(call) for call in well.calls} == set(CHECKS[check].actions)
 
 
+def documented_policies() -> list[Any]:
+    page = (PROJECT / "docs" / "existing-resources.md").read_text(encoding="utf-8")
+    blocks: list[str] = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    return [json.loads(block.replace("111122223333", "123456789012")) for block in blocks]
+
+
+def test_the_key_of_a_rehearsal_has_the_documented_statements_for_roles() -> None:
+    _, of_key, _ = documented_policies()
+
+    assert [statement for statement in KEY_STATEMENTS if statement not in of_key] == []
+
+
 def test_the_documented_policies_are_what_it_asks_for(needs: Needs, well: Aws, ask: Ask) -> None:
     """With the statement about plain HTTP, which the page describes in words."""
-    page = (PROJECT / "docs" / "existing-resources.md").read_text(encoding="utf-8")
-    of_bucket, of_key, of_readers = map(json.loads, re.findall(r"```json\n(.*?)```", page, re.DOTALL))
+    of_bucket, of_key, of_readers = documented_policies()
     well.replies["s3.GetBucketPolicy"] = {"Policy": json.dumps({"Statement": [*of_bucket, SAFE["Statement"][0]]})}
     well.replies["kms.GetKeyPolicy"] = {"Policy": json.dumps({"Statement": [*of_key, of_readers]})}
 

@@ -47,7 +47,8 @@ _USERS = (
         ("AWS::AutoScaling::AutoScalingGroup", "AWS::EKS::Nodegroup"),
     ),
     _User("FSx for Lustre", "AWSServiceRoleForFSxS3Access", ("AWS::FSx::DataRepositoryAssociation",)),
-    _User("ParallelCluster", "role/parallelcluster/", (CLUSTER_TYPE,)),
+    _User("ParallelCluster's nodes", "role/parallelcluster/", (CLUSTER_TYPE,)),
+    _User("ParallelCluster's provider", "role/slipway-", (CLUSTER_TYPE,)),
 )
 
 
