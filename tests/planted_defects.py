@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from slipway.review.lint.rules import RULES
+from tests.iam.program_calls import PROGRAMS
 from tests.review.judge.test_mutations import DEFECTS, IMAGE_BUILD_DEFECTS, RESERVATION_DEFECTS
 from tests.review.lint.test_rules import CASES
 from tests.review.wiring.alarm_mistakes import CHANGES as ALARM_CHANGES
@@ -37,6 +38,9 @@ def planted() -> Iterator[Planted]:
         yield Planted(f"Cluster: {rule.topic}", f"Violates: {rule.statement}", f"`{rule.id}`")
     for defect in (*DEFECTS, *RESERVATION_DEFECTS, *IMAGE_BUILD_DEFECTS):
         yield Planted("Cluster, as ParallelCluster reads it", defect.name, f"the judge: {defect.source}")
+    for program, needs in PROGRAMS.items():
+        for role in needs["roles"]:
+            yield Planted("Permissions", f"The {role} lacks a statement for: {program}", "the programs' calls")
 
 
 def _words(name: str) -> str:

@@ -63,7 +63,7 @@ class BucketAccess(Construct):
         return self.policy.managed_policy_arn
 
     def allow_reading(self, bucket: s3.IBucket, keys: str = "*") -> None:
-        """Allow listing the bucket and reading objects whose key matches `keys` (IAM wildcards)."""
+        """Allow reading objects whose key matches `keys` (IAM wildcards), and listing the bucket if all do."""
         self._allow(bucket, keys, _READ)
 
     def allow_reading_and_writing(self, bucket: s3.IBucket, prefix: str = "") -> None:
@@ -80,13 +80,14 @@ class BucketAccess(Construct):
         self._allow(bucket, "*", _READ_AND_ADD)
 
     def _allow(self, bucket: s3.IBucket, keys: str, actions: Sequence[str], prefix: str = "") -> None:
-        listing = ["s3:ListBucket"] if prefix else ["s3:ListBucket", "s3:GetBucketLocation"]
         # Reading the location takes no prefix (Service Authorization Reference, Amazon S3).
+        listing = ["s3:ListBucket"] if prefix else ["s3:ListBucket", "s3:GetBucketLocation"]
         only = {"StringLike": {"s3:prefix": f"{prefix}*"}} if prefix else None
-        self.policy.add_statements(
-            iam.PolicyStatement(actions=listing, resources=[bucket.bucket_arn], conditions=only),
-            iam.PolicyStatement(actions=list(actions), resources=[bucket.arn_for_objects(keys)]),
-        )
+        if prefix or keys == "*":
+            self.policy.add_statements(
+                iam.PolicyStatement(actions=listing, resources=[bucket.bucket_arn], conditions=only)
+            )
+        self.policy.add_statements(iam.PolicyStatement(actions=list(actions), resources=[bucket.arn_for_objects(keys)]))
         acknowledge_objects(self.policy, bucket, keys, "The objects' keys are the jobs' and the users' to choose.")
 
 

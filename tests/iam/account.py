@@ -52,7 +52,17 @@ _REF_IS_ARN = {
     "AWS::SecretsManager::Secret",
     "AWS::StepFunctions::StateMachine",
 }
-_NAME_PROPERTIES = ("RoleName", "BucketName", "Name", "TableName", "LogGroupName", "FunctionName", "ManagedPolicyName")
+_NAME_PROPERTIES = (
+    "RoleName",
+    "BucketName",
+    "Name",
+    "TableName",
+    "LogGroupName",
+    "FunctionName",
+    "ManagedPolicyName",
+    "ClusterName",
+    "ServiceName",
+)
 _NAME_CHARACTERS = {"AWS::S3::Bucket": 63, "AWS::IAM::Role": 64, "AWS::Lambda::Function": 64}
 
 
@@ -111,6 +121,8 @@ class MadeResource:
 
     def attribute(self, name: str) -> Any:
         """The value of Fn::GetAtt."""
+        if name == "Name":
+            return self.name
         return self.arn if name.endswith("Arn") else f"{self.name}.{name}"
 
 

@@ -1,5 +1,6 @@
 """The ARNs of what CloudFormation makes from a template, with the names that it makes up."""
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -117,8 +118,8 @@ def arn(kind: tuple[str, str], name: str, region: str) -> str:
 
 
 def made_up(stack: str, logical_id: str, longest: int) -> str:
-    """A name as CloudFormation makes it up: both parts cut where they do not fit, and 12 random characters."""
-    random_part = "1A2B3C4D5E6F"
+    """A name as CloudFormation makes it up: both parts cut where they do not fit, and 12 characters of its own."""
+    random_part = hashlib.sha256(f"{stack} {logical_id}".encode()).hexdigest()[:12].upper()
     if len(stack) + len(logical_id) + len(random_part) + 2 > longest:
         stack = stack[:STACK_NAME_CHARACTERS]
         logical_id = logical_id[: longest - len(stack) - len(random_part) - 2]
