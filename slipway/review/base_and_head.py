@@ -34,6 +34,9 @@ class Question:
     against: Path | None = None
     """Cloud assembly to compare with, instead of a revision."""
 
+    drift: bool = False
+    """Whether CloudFormation is asked what was changed outside of it."""
+
 
 @dataclass(frozen=True)
 class Base:

@@ -24,6 +24,13 @@ def plan(
         Path | None, typer.Option(metavar="FOLDER", help="Cloud assembly to compare with, instead of --base.")
     ] = None,
     assembly: AssemblyOption = None,
+    drift: Annotated[
+        bool,
+        typer.Option(
+            "--drift",
+            help="Ask CloudFormation, with credentials, what was changed outside of it (`slipway docs review`).",
+        ),
+    ] = False,
     markdown: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the comment for a pull request; - is stdout.")
     ] = None,
@@ -39,14 +46,14 @@ def plan(
         typer.Option(
             metavar="LIST",
             help="Exit with 1 on any of: replace, may-replace, remove, data-loss, broadening, security, "
-            "cluster-update, unpriced, cost=PERCENT (`slipway docs review`).",
+            "cluster-update, drift, unpriced, cost=PERCENT (`slipway docs review`).",
         ),
     ] = "",
 ) -> None:
     """Say what an environment changes, breaks, costs and how long it deploys, before anyone deploys it.
 
-    Talks to no AWS. Exit codes: 0 planned; 1 planned, and something is in it that --fail-on names or that fails
-    `cdk synth`; 2 not planned.
+    Talks to no AWS without --drift. Exit codes: 0 planned; 1 planned, and something is in it that --fail-on names or
+    that fails `cdk synth`; 2 not planned.
     """
     # What these import takes seconds that no other command should wait for; synths start before the rest is imported.
     from slipway.review.base_and_head import Question  # noqa: PLC0415
@@ -54,7 +61,9 @@ def plan(
     from slipway.review.review import review  # noqa: PLC0415
 
     alarms = review(
-        Question(environment, assembly, base, against), Outputs(markdown, json_file, html, as_json=as_json), fail_on
+        Question(environment, assembly, base, against, drift),
+        Outputs(markdown, json_file, html, as_json=as_json),
+        fail_on,
     )
     for alarm in alarms:
         print(alarm, file=sys.stderr)

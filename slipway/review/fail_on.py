@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from slipway.review.changes.model import Effect
 from slipway.review.errors import NotPlannedError
 from slipway.review.plan import Comparison, Plan
+from slipway.review.report import drift
 from slipway.review.report.cost_rows import totals
 
 COST = "cost"
@@ -75,10 +76,13 @@ CONDITIONS: dict[str, Condition] = {
         "ParallelCluster cannot update the cluster while its nodes run, or it could not be asked", _cluster_update
     ),
 }
-"""By the name that `--fail-on` takes; `cost=PERCENT` and `unpriced` besides."""
+"""By the name that `--fail-on` takes; `cost=PERCENT`, `drift` and `unpriced` besides."""
 
 UNPRICED = "unpriced"
 """Something bills at a price that the facts do not have: the sums are too low. Needs nothing to compare with."""
+
+DRIFT = "drift"
+"""Something was changed outside of CloudFormation, or it could not compare everything. Needs `--drift`."""
 
 
 class FailOn:
@@ -93,15 +97,16 @@ class FailOn:
         chosen = dict.fromkeys(word.strip() for word in text.split(",") if word.strip())
         self.names = tuple(name for name in chosen if name in CONDITIONS)
         self.unpriced = UNPRICED in chosen
+        self.drift = DRIFT in chosen
         growths = {word: _percentage(word) for word in chosen if word.partition("=")[0] == COST}
         unknown = (
             chosen.keys()
             - CONDITIONS.keys()
-            - {UNPRICED}
+            - {UNPRICED, DRIFT}
             - {word for word, value in growths.items() if value is not None}
         )
         if unknown:
-            known = ", ".join((*CONDITIONS, UNPRICED, f"{COST}=PERCENT"))
+            known = ", ".join((*CONDITIONS, DRIFT, UNPRICED, f"{COST}=PERCENT"))
             raise NotPlannedError(f"--fail-on {','.join(sorted(unknown))}: the conditions are {known}")
         self.growth_percent = min((value for value in growths.values() if value is not None), default=None)
 
@@ -121,6 +126,8 @@ class FailOn:
             yield from self._growth(plan, plan.comparison)
         elif self.needs_comparison:
             yield f"not compared: {plan.not_compared}"
+        if self.drift and plan.drift:
+            yield from (f"{DRIFT}: {line}" for line in (*drift.lines(plan.drift), *plan.drift.not_compared))
         if self.unpriced:
             for line in plan.cost.unknown:
                 yield f"{UNPRICED}: {line.stack}/{line.logical_id}: {line.what}"

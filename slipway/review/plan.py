@@ -8,6 +8,7 @@ from slipway.assembly.existing import TITLE
 from slipway.review.changes.model import Changes
 from slipway.review.cost.model import Cost
 from slipway.review.deploy_time.model import DeployTime
+from slipway.review.drift.model import Drift
 from slipway.review.security.model import Security, SecurityDelta
 
 Verdict = Literal["no_change", "can_update", "nodes_must_stop", "cannot_update", "not_known"]
@@ -146,6 +147,9 @@ class Plan(BaseModel):
 
     not_compared: str | None = None
     """Why there is no comparison though one was asked for, a sentence."""
+
+    drift: Drift | None = None
+    """What was changed outside of CloudFormation. None if nobody asked."""
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Plans an environment, writes what was asked for, and says what stops a pipeline."""
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from slipway.assembly.environment_files import folder_name
 from slipway.assembly.folder_lock import FolderTakenError, lock
 from slipway.project import PROJECT
 from slipway.review.base_and_head import Question, synthesized
+from slipway.review.drift.model import Drift
 from slipway.review.errors import NotPlannedError
 from slipway.review.fail_on import FailOn
 from slipway.review.outputs import Outputs
@@ -33,7 +35,7 @@ def review(question: Question, outputs: Outputs, fail_on: str) -> tuple[str, ...
     conditions = FailOn(fail_on)
     directory = PLANS / folder_name(question.environment or question.assembly or "")
     _check(question, conditions, outputs, directory)
-    with _alone(directory), synthesized(question, directory) as wait:
+    with _alone(directory), _drift(question) as drift, synthesized(question, directory) as wait:
         # While the synths run: these take most of a second.
         from slipway.review.lines.attribution import changed_lines  # noqa: PLC0415
         from slipway.review.run import plan_of  # noqa: PLC0415
@@ -42,6 +44,7 @@ def review(question: Question, outputs: Outputs, fail_on: str) -> tuple[str, ...
         compared = wait()
         with changed_lines(question, compared, directory) as told:
             plan = told(plan_of(compared, directory))
+        plan = plan.model_copy(update={"drift": drift()})
     outputs.write(plan, compared)
     refused = [
         f"{finding.stack}/{finding.resource}: {finding.tool}, {finding.rule}: {finding.message}"
@@ -61,6 +64,10 @@ def _check(question: Question, conditions: FailOn, outputs: Outputs, directory: 
         problems.append("--base is empty: name a revision, or leave it out to plan without a comparison")
     if question.base and question.against:
         problems.append("--base and --against are two things to compare with: give one")
+    if question.drift and not question.environment:
+        problems.append("--drift needs -e NAME: which deployed environment is compared")
+    if conditions.drift and not question.drift:
+        problems.append("--fail-on drift needs --drift")
     if conditions.needs_comparison and not (question.base or question.against):
         problems.append("--fail-on is about a change: give --base or --against (only `unpriced` needs none)")
     problems += [
@@ -72,6 +79,19 @@ def _check(question: Question, conditions: FailOn, outputs: Outputs, directory: 
         problems.append(f"--against {question.against} is where this plan is written: move it elsewhere first")
     if problems:
         raise NotPlannedError("\n".join(problems))
+
+
+@contextmanager
+def _drift(question: Question) -> Iterator[Callable[[], Drift | None]]:
+    if not question.drift or question.environment is None:
+        yield lambda: None
+        return
+    # boto3 takes a while to import; most plans do without.
+    from slipway.review.drift.detect import comparing  # noqa: PLC0415
+
+    with comparing(question.environment) as answer:
+        print("CloudFormation compares the stacks with what is there, which takes minutes", file=sys.stderr)
+        yield answer
 
 
 @contextmanager

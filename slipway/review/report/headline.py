@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from slipway.review.plan import ClusterUpdate, Comparison, Plan
-from slipway.review.report import wider_access
+from slipway.review.report import drift, wider_access
 from slipway.review.report.causes import Cause, causes, own_path
 from slipway.review.report.cost_rows import Total, totals
 from slipway.review.report.verdict import is_refused
@@ -124,7 +124,9 @@ def _pieces(plan: Plan) -> tuple[str, ...]:
 def look_first(plan: Plan) -> tuple[tuple[str, str], ...]:
     """Return what a reviewer should look at after the verdict, each with the section of the page that says more."""
     comparison = plan.comparison
-    found = _alarming(comparison) if comparison else []
+    found = [(f"{drift.TITLE}: {line}", "drift") for line in drift.lines(plan.drift)] if plan.drift else []
+    found = _few(found, drift.TITLE.lower(), "drift")
+    found += _alarming(comparison) if comparison else []
     findings = comparison.security.new if comparison else plan.security.findings
     if findings:
         found.append((count(len(findings), "new security finding" if comparison else "security finding"), "security"))

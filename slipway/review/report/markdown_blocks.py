@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from slipway.review.changes.model import PropertyChange
 from slipway.review.deploy_time.model import DeployTime
+from slipway.review.drift.model import Drift
 from slipway.review.plan import Comparison, Plan
-from slipway.review.report import wider_access
+from slipway.review.report import drift, wider_access
 from slipway.review.report.causes import Cause, causes, effects_counted, own_path
 from slipway.review.report.cost_rows import CostRow, cost_rows
 from slipway.review.report.markdown_text import code, in_html, prose
@@ -34,14 +35,30 @@ _RANKS = {
     "cluster": 3,
     "not checked": 2,
     "access": 1,
+    "drift": 0,
 }
 """What is shortened first has the highest number."""
 
 
 def blocks(plan: Plan) -> Iterator[Block]:
     """Yield the folded parts, in their order; an empty one is left out."""
-    made = (*(_compared(plan.comparison) if plan.comparison else ()), *_standing(plan))
+    made = (
+        *(_drift(plan.drift) if plan.drift else ()),
+        *(_compared(plan.comparison) if plan.comparison else ()),
+        *_standing(plan),
+    )
     yield from (block for block in made if block.lines)
+
+
+def _drift(found: Drift) -> Iterator[Block]:
+    lines = [f"- {prose(drift.introduction(found))}"]
+    for one in drift.told(found):
+        bad = "".join(f" **{prose(phrase)}.**" for phrase in one.bad)
+        lines.append(f"- {code(one.name)} ({code(one.type)}): {one.what}.{bad}")
+        lines += [f"  - {code(line)}" for line in one.properties]
+    lines += [f"- not compared: {prose(sentence)}" for sentence in found.not_compared]
+    title = f"{drift.TITLE}: {count(len(found.resources), 'resource')}"
+    yield Block(title, "line of drift", tuple(lines), _RANKS["drift"])
 
 
 def _compared(comparison: Comparison) -> Iterator[Block]:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from slipway.review.changes.model import PropertyChange
 from slipway.review.deploy_time.model import DeployTime, Step
 from slipway.review.plan import Plan, Verdict
-from slipway.review.report import changed_lines, wider_access
+from slipway.review.report import changed_lines, drift, wider_access
 from slipway.review.report.architecture.difference import Mark, marks, with_removed
 from slipway.review.report.architecture.model import Architecture, Part
 from slipway.review.report.causes import Cause, causes, own_path
@@ -121,6 +121,7 @@ def page(plan: Plan, architecture: Architecture, base_architecture: Architecture
             sections=_sections(plan),
             changed_lines=changed_lines,
             lines=changed_lines.told(plan),
+            drift=drift,
             architecture=drawn,
             marks=found,
             pictures=_pictures(drawn, found),
@@ -179,6 +180,8 @@ def _sections(plan: Plan) -> list[_Section]:
     if changed_lines.told(plan):
         sections.append(("lines", changed_lines.TITLE))
     sections.append(("architecture", "Architecture"))
+    if plan.drift:
+        sections.append(("drift", drift.SHORT_TITLE))
     sections.append(("stacks", "Changes by stack" if comparison else "Stacks"))
     if comparison:
         sections.append(("access", wider_access.SHORT_TITLE))

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from slipway.review.changes.model import Effect
 from slipway.review.plan import Comparison, Plan, Verdict
-from slipway.review.report import changed_lines, wider_access
+from slipway.review.report import changed_lines, drift, wider_access
 from slipway.review.report.causes import Cause, causes, own_path
 from slipway.review.report.cost_rows import PERIODS, cost_rows, totals
 from slipway.review.report.headline import summary
@@ -57,6 +57,7 @@ def print_plan(plan: Plan, console: Console) -> None:
     _say(console, f"{summary(plan)}.")
     for note in plan.notes:
         _say(console, f"note: {note}", "yellow")
+    _print_drift(plan, console)
     if comparison:
         _print_comparison(comparison, console)
     else:
@@ -83,6 +84,21 @@ def _print_lines(plan: Plan, console: Console) -> None:
             _say(console, f"  {' ' * width} - {phrase}", "red")
         if line.effects:
             _say(console, f"  {' ' * width} - {'; '.join(line.effects)}")
+
+
+def _print_drift(plan: Plan, console: Console) -> None:
+    if plan.drift is None:
+        return
+    _head(console, drift.TITLE)
+    _say(console, f"  {drift.introduction(plan.drift)}")
+    for one in drift.told(plan.drift):
+        _say(console, f"  {one.name}  {one.type}: {one.what}", "bold")
+        for phrase in one.bad:
+            _say(console, f"    - {phrase}", "red")
+        for line in one.properties:
+            _say(console, f"    {line}")
+    for sentence in plan.drift.not_compared:
+        _say(console, f"  not compared: {sentence}", "yellow")
 
 
 def _print_comparison(comparison: Comparison, console: Console) -> None:

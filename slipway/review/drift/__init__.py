@@ -1,0 +1,1 @@
+"""What somebody changed in a deployed environment without CloudFormation."""
