@@ -13,6 +13,7 @@ from tests.iam.program_calls import PROGRAMS
 from tests.review.judge.test_mutations import DEFECTS, IMAGE_BUILD_DEFECTS, RESERVATION_DEFECTS
 from tests.review.lint.test_rules import CASES
 from tests.review.wiring.alarm_mistakes import CHANGES as ALARM_CHANGES
+from tests.review.wiring.kubernetes_mistakes import KINDS as KUBERNETES_KINDS
 from tests.review.wiring.network_mistakes import CHANGES as NETWORK_CHANGES
 
 PAGE = Path(__file__).parents[1] / "docs" / "planted-defects.md"
@@ -33,6 +34,8 @@ def planted() -> Iterator[Planted]:
         yield Planted("Alarms", _words(alarm.__name__), "cross-resource rules")
     for name in NETWORK_CHANGES:
         yield Planted("Network", _words(name), "cross-resource rules")
+    for kind in KUBERNETES_KINDS:
+        yield Planted("Kubernetes", _words(kind), "cross-resource rules")
     for case in sorted(CASES, key=lambda case: RULES[case.rule].topic):
         rule = RULES[case.rule]
         yield Planted(f"Cluster: {rule.topic}", f"Violates: {rule.statement}", f"`{rule.id}`")
