@@ -169,6 +169,7 @@ rehearse: setup ## Deploy and destroy an environment, `default` or ENVIRONMENT, 
 rehearse-%: export REHEARSED = $*
 rehearse-%: setup
 	slipway rehearse --environment "$$REHEARSED"
+	python -m tests.iam.removed_statements "$$REHEARSED"
 
 .PHONY: test-rehearsal
 test-rehearsal: setup ## Run the slow tests of the rehearsal, of slipway destroy and roll-out
