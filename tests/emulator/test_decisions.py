@@ -1,13 +1,16 @@
 """What holds for every decision of the emulator's IAM. tests/iam compares it with a simulator that is not ours."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slipway_emulator.permissions import account
 from slipway_emulator.permissions.conditions import UnknownOperatorError
 from slipway_emulator.permissions.evaluation import Policies, Principal, Request, decide
 
@@ -130,3 +133,18 @@ def test_an_unknown_operator_is_an_error() -> None:
 
     with pytest.raises(UnknownOperatorError, match="StringIs"):
         allowed(Request(ROLE, "s3:GetObject", BUCKET, {"aws:userid": ["a"]}), grant)
+
+
+def test_a_decision_survives_roles_that_are_made_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    roles: dict[str, SimpleNamespace] = {}
+    monkeypatch.setattr(account, "_iam", lambda: SimpleNamespace(roles=roles, users={}))
+
+    def make() -> None:
+        for number in range(20_000):
+            roles[str(number)] = SimpleNamespace(arn=f"arn:aws:iam::123456789012:role/{number}")
+
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        making = thread.submit(make)
+        while not making.done():
+            assert not account.role_exists("arn:aws:iam::123456789012:role/none")
+        making.result()

@@ -1,6 +1,7 @@
 """What moto's IAM holds at this moment: who has an access key, which policies decide, what an ARN really is."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from moto.iam.models import IAMBackend, iam_backends
@@ -26,11 +27,16 @@ def _iam() -> IAMBackend:
     return backend
 
 
+def _snapshot(store: Mapping[str, Any]) -> list[Any]:
+    """Return what a store of moto's holds now: other threads go on to change it, which ends a loop over it."""
+    return list(store.values())
+
+
 def owner_of(access_key: str) -> str:
     """Return the ARN of the user or role that an access key is of; `ADMINISTRATOR` for any other key."""
     if role := sts_backends[ACCOUNT][PARTITION].get_assumed_role_from_access_key(access_key):
         return str(role.role_arn)
-    for user in _iam().users.values():
+    for user in _snapshot(_iam().users):
         if any(key.access_key_id == access_key for key in user.access_keys):
             return str(user.arn)
     return ADMINISTRATOR
@@ -60,11 +66,11 @@ def policies_of(arn: str) -> Policies:
         GoneError: there is none.
     """
     kind = "users" if ":user/" in arn else "roles"
-    holder = next((one for one in getattr(_iam(), kind).values() if one.arn == arn), None)
+    holder = next((one for one in _snapshot(getattr(_iam(), kind)) if one.arn == arn), None)
     if holder is None:
         raise GoneError(arn)
-    inline = [text if isinstance(text, str) else json.dumps(text) for text in holder.policies.values()]
-    attached = [_current(policy) for policy in holder.managed_policies.values()]
+    inline = [text if isinstance(text, str) else json.dumps(text) for text in _snapshot(holder.policies)]
+    attached = [_current(policy) for policy in _snapshot(holder.managed_policies)]
     boundary = getattr(holder, "permissions_boundary_arn", None)
     return Policies([*inline, *attached], _current(_iam().managed_policies[boundary]) if boundary else None)
 
@@ -74,7 +80,7 @@ def policy_of_resource(action: str, resource: str | None) -> str | None:
     if resource is None:
         return None
     if action.startswith("sts:Assume"):
-        role = next((one for one in _iam().roles.values() if one.arn == resource), None)
+        role = next((one for one in _snapshot(_iam().roles) if one.arn == resource), None)
         return _text(role.assume_role_policy_document) if role else None
     if resource.startswith(_BUCKET):
         bucket = s3_backends[ACCOUNT][PARTITION].buckets.get(resource.removeprefix(_BUCKET).partition("/")[0])
@@ -88,7 +94,7 @@ def policy_of_resource(action: str, resource: str | None) -> str | None:
 
 def role_exists(arn: str) -> bool:
     """Whether a role exists; one of another account does not, here."""
-    return any(role.arn == arn for role in _iam().roles.values())
+    return any(role.arn == arn for role in _snapshot(_iam().roles))
 
 
 def real_arn(resource: str | None) -> str | None:
@@ -96,7 +102,7 @@ def real_arn(resource: str | None) -> str | None:
     kind, _, name = (resource or "").rpartition(":")[2].partition("/")
     if not (resource or "").startswith(f"arn:{PARTITION}:iam::{ACCOUNT}:") or kind not in _WITH_PATH:
         return resource
-    found = getattr(_iam(), _WITH_PATH[kind]).values()
+    found = _snapshot(getattr(_iam(), _WITH_PATH[kind]))
     return next((str(one.arn) for one in found if one.name == name), resource)
 
 
