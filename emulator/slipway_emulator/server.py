@@ -49,6 +49,7 @@ class Emulator:
 
     def __init__(self, settings: Settings, listener: socket.socket) -> None:
         # moto reads its switches when it is imported: `prepare_process` has to come first.
+        from moto.core.config import default_user_config  # noqa: PLC0415
         from moto.moto_server.werkzeug_app import (  # noqa: PLC0415
             DomainDispatcherApplication,
             MotoRequestHandler,
@@ -65,6 +66,9 @@ class Emulator:
         from slipway_emulator.registration import fill_catalogue  # noqa: PLC0415
         from slipway_emulator.stacks.engine import Engine  # noqa: PLC0415
 
+        # State machines run: moto has LocalStack's interpreter, whose tasks call this server.
+        default_user_config["stepfunctions"]["execute_state_machine"] = True
+        os.environ["MOTO_PORT"] = str(listener.getsockname()[1])
         self._settings = settings
         self._ledger = Ledger(settings.ledger_file)
         guard = Guard(settings.permissions_file)

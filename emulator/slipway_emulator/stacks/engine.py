@@ -49,6 +49,7 @@ class Engine:
         self.catalogue = Catalogue()
         self.stacks: list[Stack] = []
         self._deployments: dict[str, Deployment] = {}
+        self._operating: dict[str, threading.RLock] = {}
         self.change_sets: list[ChangeSet] = []
 
     # ---- looking up ----------------------------------------------------------------------------------------
@@ -214,7 +215,8 @@ class Engine:
         of_stack = {tag["Key"]: tag["Value"] for tag in tags}
 
         def as_role() -> None:
-            with acting_for(stack.role, of_stack):
+            # A deletion may be asked for while the stack is made. AWS stops what it can; here it comes after.
+            with self._operating.setdefault(stack.id, threading.RLock()), acting_for(stack.role, of_stack):
                 operation()
 
         if wait:
