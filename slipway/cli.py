@@ -19,6 +19,7 @@ from slipway.operate.resume.command import pause, resume
 from slipway.operate.roll_out.command import roll_out
 from slipway.operate.rotate_key.command import rotate_key
 from slipway.operate.status.command import status
+from slipway.prove.command import prove
 from slipway.rehearse.command import rehearse
 from slipway.remove.leftovers.command import leftovers
 from slipway.remove.teardown.command import destroy
@@ -77,6 +78,7 @@ app.command("rehearse", short_help="Deploy and destroy on an emulated AWS, here.
 app.command("preflight", short_help="Ask AWS what would make a deployment fail.")(preflight)
 app.command("deploy-role", short_help="Write least-privilege IAM policies for deployments.")(deploy_role)
 app.command("deploy", short_help="Deploy with the CDK CLI, and show how far it is.")(deploy)
+app.command("prove", short_help="Deploy, try on a real account, delete, below a ceiling.")(prove)
 app.command("status", short_help="Show stacks, nodes, jobs, models, spend, alarms, links.")(status)
 app.command("connect", short_help="Open a shell in an environment, or a tunnel to it.")(connect)
 app.command("job", short_help="Run slipway-job there: submit, status, logs, cancel.")(job)
