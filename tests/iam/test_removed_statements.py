@@ -16,7 +16,7 @@ DENIES = {"Effect": "Deny", "Action": "s3:PutObject", "Resource": "*"}
 
 def recorded(folder: Path, *statements: dict[str, Any], principal: str = ROLE) -> Path:
     """Write what an emulator writes: a policy, one call that it allowed, and one that it refused."""
-    check = {
+    check: dict[str, Any] = {
         "kind": "check",
         "principal": principal,
         "operation": "s3:DeleteObject",
