@@ -36,7 +36,7 @@ for begins, (seconds, code) in rows.items():
 
 
 @dataclass
-class FakeDeadline:
+class NotedDeadline:
     """Notes what is asked of it."""
 
     error: Exception | None = None
@@ -58,7 +58,7 @@ class Laptop:
     """A proof of the environment `small`, whose commands are a script's."""
 
     folder: Path
-    deadline: FakeDeadline = field(default_factory=FakeDeadline)
+    deadline: NotedDeadline = field(default_factory=NotedDeadline)
     ceiling: Ceiling = field(default_factory=lambda: Ceiling(100, 10, 60))
 
     def proof(self) -> Proof:
@@ -159,7 +159,7 @@ def test_a_deletion_is_tried_again_and_the_deadline_stays_if_it_fails(
 
 @pytest.mark.parametrize("error", [RefusedError("another proof"), FailedError("not set")], ids=str)
 def test_without_a_deadline_nothing_is_deployed(laptop: Laptop, error: Exception) -> None:
-    laptop.deadline = FakeDeadline(error)
+    laptop.deadline = NotedDeadline(error)
 
     with pytest.raises(type(error)):
         laptop.proof().run()
