@@ -27,6 +27,7 @@ WITHOUT_AWS = {("plan",), ("deploy-role",), ("rehearse",), ("cost",), ("sbom",)}
 ARGUMENTS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("promote",): ("small-llama/v1", "--review"),
     ("job",): ("--", "status"),
+    ("prove",): ("--ceiling", "50"),
 }
 """What some commands need beside `-e`."""
 

@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -97,6 +98,13 @@ def outcomes(evidence: Evidence) -> dict[str, str]:
     return {one.probe: one.outcome for one in evidence.tried}
 
 
+def interrupt_at(laptop: Laptop, command: str) -> None:
+    """Press Ctrl-C when a command has begun."""
+    while command not in laptop.calls:
+        time.sleep(0.05)
+    os.kill(os.getpid(), signal.SIGINT)
+
+
 def test_everything_is_tried_and_deleted(laptop: Laptop) -> None:
     evidence = laptop.proof().run()
 
@@ -169,7 +177,7 @@ def test_without_a_deadline_nothing_is_deployed(laptop: Laptop, error: Exception
 
 def test_an_interrupt_deletes_everything(laptop: Laptop, monkeypatch: pytest.MonkeyPatch) -> None:
     answers(monkeypatch, {"deploy": (60, 0)})
-    threading.Timer(1.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    threading.Thread(target=interrupt_at, args=(laptop, "deploy"), daemon=True).start()
 
     evidence = laptop.proof().run()
 
