@@ -145,7 +145,7 @@ class Permissions(_Part):
     """Refusals that the caller does without; `fix` says why."""
 
     unknown: tuple[str, ...]
-    """Calls of which nobody knows what they need; one fails the run."""
+    """Calls whose required permissions are unknown; one fails the run."""
 
 
 class NotRehearsed(_Part):
@@ -189,7 +189,7 @@ class Report(_Part):
     not_rehearsed: NotRehearsed
     seeds: tuple[Seed, ...]
     permissions: Permissions
-    """What was allowed to whom; empty figures when no call was made."""
+    """The permission checks of the run; all figures are 0 if no call was made."""
 
     inventory: dict[str, int]
     """What the deployment added to the account, counted by kind through the AWS APIs."""

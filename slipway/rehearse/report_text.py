@@ -47,7 +47,7 @@ def _denials(report: Report) -> Table:
     for denial in report.permissions.tolerated:
         table.add_row(denial.principal, denial.action, denial.resource or "", "tolerated", escape(denial.fix))
     for message in report.permissions.unknown:
-        table.add_row("", "", "", "nobody knows what this call needs", escape(message))
+        table.add_row("", "", "", "the required permissions of this call are unknown", escape(message))
     return table
 
 

@@ -130,7 +130,7 @@ def _has(wanted: str | None, account: Account) -> bool:
 
 
 def _filled(text: str, account: Account) -> Iterator[str]:
-    """Yield a text with each value of the reference in it; nothing if there is no such resource."""
+    """Replace the references in a text, and yield a text for each value; an empty iterator if a resource is missing."""
     found = _PLACE.search(text)
     if found is None:
         yield text

@@ -3,7 +3,7 @@
 It reads what the last rehearsals of this checkout wrote down, which is each call with the policies that decided it
 (`.rehearsal/<environment>/emulator/permissions.jsonl`). CloudFormation's role is asked for each action of its policies
 on each resource of the templates, too, because AWS's handlers call more than the emulator's (tests/check/deploy_role).
-What nobody notices and unnoticed.yaml does not explain ends the program with 1.
+The exit code is 1 if a removal has no effect and unnoticed.yaml does not explain it.
 """
 
 import json
@@ -179,7 +179,7 @@ def main(environments: Sequence[str]) -> int:
         if not failing and statement.group in OURS and not any(row["has"] in statement.text for row in explained)
     ]
     for statement in unexplained:
-        print(f"nobody notices: {statement.group}: {statement.text}")
+        print(f"unused statement: {statement.group}: {statement.text}")
     return 1 if unexplained else 0
 
 

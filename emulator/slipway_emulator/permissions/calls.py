@@ -37,7 +37,7 @@ _OTHER_NAMES = {
 
 
 class UnknownCallError(Exception):
-    """A signed request is no operation of its service; the message says which request."""
+    """A signed request does not match an operation of its service; the message says which request."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def read_call(environ: Environ) -> Call | None:
     """Read a request; None for one without a signature. Its body stays to be read.
 
     Raises:
-        UnknownCallError: it is signed, and no operation of a known service.
+        UnknownCallError: it is signed, and its service or operation is unknown.
     """
     headers = EnvironHeaders(environ)
     query: MultiDict[str, str] = MultiDict(parse_qsl(environ.get("QUERY_STRING", ""), keep_blank_values=True))
@@ -99,7 +99,7 @@ def read_call(environ: Environ) -> Call | None:
     access_key, region, signing_name = signed.groups()
     service = _OTHER_NAMES.get(signing_name, signing_name)
     if service not in _services():
-        raise UnknownCallError(f"{signing_name} is no service")
+        raise UnknownCallError(f"unknown service {signing_name}")
     operation, parameters = _parsed(service, environ, headers, query)
     sent = {name: value for name, value in parameters.items() if value is not None}
     return Call(access_key, region, service, operation, sent)

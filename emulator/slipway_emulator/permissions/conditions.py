@@ -46,7 +46,7 @@ def as_list(value: Any) -> list[Any]:
 
 
 def filled(text: str, context: Context) -> str:
-    """Put values into a text's policy variables; a variable without a value matches nothing."""
+    """Put values into a text's policy variables; a text with a variable without a value never matches."""
 
     def value(found: re.Match[str]) -> str:
         if found[1] in ("*", "?", "$"):
@@ -112,7 +112,7 @@ def _test(name: str) -> Callable[[str, str], bool]:
 
 def _ordered(order: Callable[[float, float], bool], number: Callable[[str], float]) -> Callable[[str, str], bool]:
     def compare(actual: str, wanted: str) -> bool:
-        with suppress(ValueError):  # what is no number or date matches nothing
+        with suppress(ValueError):  # a value that is not a number or a date does not match
             return order(number(actual), number(wanted))
         return False
 

@@ -102,7 +102,7 @@ def _known(name: str, operation: str) -> Mapping[str, Any]:
 
 
 def _filled(template: str, call: Call) -> Iterator[str | None]:
-    """Yield the texts of a template; none when a parameter in it was not sent."""
+    """Yield the texts of a template; an empty iterator if a parameter in it was not sent."""
     if template in ("", "*"):
         yield template or None
         return

@@ -3,12 +3,12 @@
 import json
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any
 
 from slipway.review.changes.resources import Resource
 from slipway.review.wiring.kubernetes_objects import CHART, MANIFEST
 from slipway.review.wiring.resources import Resources
+from tests.review.wiring.network_mistakes import Mistake
 
 Object = dict[str, Any]
 Change = Callable[[Object], Iterator[Object | None]]
@@ -22,15 +22,6 @@ _REFERRED = (
     *("RoleBinding", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
 )
 """Kinds whose objects others need."""
-
-
-@dataclass(frozen=True)
-class Mistake:
-    """An assembly with one mistake."""
-
-    kind: str
-    key: str
-    resources: Resources
 
 
 def mistakes(resources: Resources) -> Iterator[Mistake]:
