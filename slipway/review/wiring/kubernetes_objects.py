@@ -161,7 +161,12 @@ class KubernetesObjects:
         return self._by_key.get((beside.cluster, kind, namespace, name))
 
     def has_others(self, cluster: str, namespace: str) -> bool:
-        """Whether a namespace has objects that no manifest shows: Kubernetes' own, or a chart's."""
+        """Whether a namespace has objects that no manifest shows: Kubernetes' own, or a chart's.
+
+        A chart can make objects without a namespace (the empty text), too.
+        """
+        if not namespace:
+            return any(of == cluster for of, _ in self._chart_namespaces)
         return namespace in BUILT_IN_NAMESPACES or (cluster, namespace) in self._chart_namespaces
 
     @cached_property

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from slipway.assembly.stacks import Stack
-from slipway.review.wiring.kubernetes_objects import quantity
+from slipway.review.wiring.kubernetes_objects import CHART, quantity
 from slipway.review.wiring.registry import Finding
 from slipway.review.wiring.resources import Resources, read_assembly, resources_of
 from slipway.review.wiring.rules import RULES
@@ -92,6 +92,10 @@ SOUND = {
     ),
     "a taint that only asks": cluster(pod(nodeSelector={"team": "a"}), Group=GROUP),
     "a label of every node": cluster(pod(nodeSelector={"kubernetes.io/arch": "amd64"}), Group=GROUP),
+    "a role that a chart makes": cluster(
+        {**BOUND, "roleRef": {"kind": "ClusterRole", "name": "of-a-chart"}},
+        Chart={"Type": CHART, "Properties": {"ClusterName": "own", "Namespace": "charts"}},
+    ),
     "a status, and verbs of all kinds": cluster(role(resources=["pods/status", "pods"], verbs=["*"]), BOUND),
     "text that CloudFormation puts together": resources_of(
         (
