@@ -34,6 +34,7 @@ GROUPS: Sequence[tuple[str, str]] = (
     ("*:role/cdk-*", "the CDK's bootstrap"),
     ("*ClusterProvider*", "ParallelCluster's provider"),
     ("*:role/parallelcluster/*", "ParallelCluster's provider"),
+    ("*ClusterKubectlProvide*", "the CDK's kubectl provider"),
     ("*", "functions"),
 )
 """Patterns of principals, and what their policies are counted as."""
