@@ -2,7 +2,8 @@
 
 import gc
 import os
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
 from fcntl import LOCK_EX, flock
 from functools import cache
 
@@ -35,6 +36,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Begin with what takes long: workers take file after file, and none is left alone with a long one at the end."""
     tests = config.rootpath / "tests"
     items.sort(key=lambda item: not any(item.path.is_relative_to(tests / folder) for folder in _SLOW_FOLDERS))
+
+
+@pytest.fixture
+def heard_ctrl_c() -> Iterator[None]:
+    """Ctrl-C interrupts: a shell's background job, which the tests may be, is born deaf to it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

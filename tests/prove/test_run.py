@@ -175,6 +175,7 @@ def test_without_a_deadline_nothing_is_deployed(laptop: Laptop, error: Exception
     assert laptop.calls == []
 
 
+@pytest.mark.usefixtures("heard_ctrl_c")
 def test_an_interrupt_deletes_everything(laptop: Laptop, monkeypatch: pytest.MonkeyPatch) -> None:
     answers(monkeypatch, {"deploy": (60, 0)})
     threading.Thread(target=interrupt_at, args=(laptop, "deploy"), daemon=True).start()

@@ -254,6 +254,7 @@ def test_an_unknown_revision_is_said_before_anything_is_synthesized(plans: Path)
     assert not (plans / "default" / "head").exists()
 
 
+@pytest.mark.usefixtures("heard_ctrl_c")
 def test_ctrl_c_cleans_up(monkeypatch: pytest.MonkeyPatch) -> None:
     cleaned = []
 
@@ -269,13 +270,8 @@ def test_ctrl_c_cleans_up(monkeypatch: pytest.MonkeyPatch) -> None:
         time.sleep(5)
 
     monkeypatch.setattr(review, "synthesized", synthesized)
-    # A shell's background job, which the tests may be, is born deaf to Ctrl-C.
-    of_the_tests = signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    try:
-        result = run("-e", "default")
-    finally:
-        signal.signal(signal.SIGINT, of_the_tests)
+    result = run("-e", "default")
 
     assert result.exit_code == 130
     assert "nothing was changed" in result.stderr
