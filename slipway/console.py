@@ -46,7 +46,7 @@ class Program(typer.Typer):
 
         Raises:
             SystemExit: always. The code is 2, after one sentence, when the system refuses something; a pipe whose
-                reader has ended needs no sentence.
+                reader has ended needs no sentence. It is 130 on Ctrl-C.
         """
         if shutil.get_terminal_size().columns < _WIDTH_OF_BOXES:
             self.rich_markup_mode = None
@@ -59,6 +59,8 @@ class Program(typer.Typer):
             _discard_output()
             with suppress(OSError):
                 print(f"slipway: {_sentence(error)}", file=sys.stderr, flush=True)
+        except KeyboardInterrupt:  # before a command has begun, or of one that has nothing to say
+            sys.exit(INTERRUPTED)
         sys.exit(FAILED)
 
     def _run(self, *arguments: Any, **keywords: Any) -> NoReturn:
@@ -96,7 +98,8 @@ def reports_errors(interrupted: str = "") -> Callable[[Callable[_P, None]], Call
     """Have a command end with the message and the exit code of its error, and with 130 on Ctrl-C.
 
     Args:
-        interrupted: what to say on Ctrl-C: what goes on, and how to continue.
+        interrupted: what to say on Ctrl-C: what goes on, and how to continue. A `KeyboardInterrupt` that has a text of
+            its own says that.
     """
 
     def decorate(command: Callable[_P, None]) -> Callable[_P, None]:
@@ -108,8 +111,8 @@ def reports_errors(interrupted: str = "") -> Callable[[Callable[_P, None]], Call
                 typer.echo(str(error), err=True)
                 raise typer.Exit(error.exit_code) from error
             except KeyboardInterrupt as interrupt:
-                if interrupted:
-                    typer.echo(f"\n{interrupted}", err=True)
+                if said := str(interrupt) or interrupted:
+                    typer.echo(f"\n{said}", err=True)
                 raise typer.Exit(INTERRUPTED) from interrupt
 
         return reported

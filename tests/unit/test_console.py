@@ -118,6 +118,33 @@ def test_a_cancelled_job_cleans_up_as_ctrl_c_does(monkeypatch: pytest.MonkeyPatc
     assert cleaned == [True]
 
 
+def test_ctrl_c_before_a_command_begins_ends_without_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(console.Program, "_run", interrupted)
+
+    with pytest.raises(SystemExit) as end:
+        console.Program()()
+
+    assert end.value.code == 130
+
+
+@pytest.mark.parametrize(
+    ("interrupt", "said"), [(KeyboardInterrupt(), "as usual"), (KeyboardInterrupt("stop here"), "stop here")]
+)
+def test_ctrl_c_says_how_to_go_on(interrupt: KeyboardInterrupt, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    @console.reports_errors(interrupted="as usual")
+    def work() -> None:
+        raise interrupt
+
+    with pytest.raises(typer.Exit) as end:
+        work()
+
+    assert end.value.exit_code == 130
+    assert capsys.readouterr().err == f"\n{said}\n"
+
+
 @pytest.mark.parametrize("arguments", [["az", "--help"], ["az", "--unknown"]], ids=["help", "error"])
 @pytest.mark.parametrize(
     ("variables", "is_coloured"),

@@ -4,7 +4,7 @@ from slipway.assembly.choice import AssemblyOption, EnvironmentOption
 from slipway.console import reports_errors
 
 
-@reports_errors()
+@reports_errors(interrupted="stopped. Nothing was changed")
 def deploy(*, environment: EnvironmentOption = None, assembly: AssemblyOption = None) -> None:
     """Deploy an environment with the CDK CLI: a line for each stack, time left, cost so far, the first cause.
 

@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import typer
@@ -40,7 +41,7 @@ def run(environment: str | None, given: Path | None) -> None:
     Raises:
         RefusedError: nothing was changed.
         FailedError: a stack failed.
-        KeyboardInterrupt: the user stopped it; what stands is said.
+        KeyboardInterrupt: the user stopped it; its text says what stands.
     """
     cdk = cdk_of(PROJECT)
     if not cdk.exists():
@@ -107,10 +108,9 @@ def _deploy(again: str, cdk: Path, assembly: Path, folder: Path, watch: Watch) -
     try:
         with display.shown():
             code = _watched(group, watch, display)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         group.end()
-        _say_what_stands(again, watch, log)
-        raise
+        raise KeyboardInterrupt("\n".join(_what_stands(again, watch, log))) from interrupt
     if code:
         raise FailedError(_explained(watch, log))
     typer.echo(f"deployed in {display.elapsed}")
@@ -146,16 +146,14 @@ def _explained(watch: Watch, log: Path) -> str:
     return "\n".join((*lines, f"all that the CDK CLI said: {log}"))
 
 
-def _say_what_stands(again: str, watch: Watch, log: Path) -> None:
-    typer.echo("\nstopped; what CloudFormation has begun goes on:", err=True)
+def _what_stands(again: str, watch: Watch, log: Path) -> Iterator[str]:
+    yield "stopped; what CloudFormation has begun goes on:"
     try:
         watch.look()
     except UNANSWERED as error:
-        typer.echo(f"  AWS does not say how far it is: {words_of(error)}", err=True)
-    for stack in watch.stacks:
-        typer.echo(f"  {stack.name}: {stack.status or 'not there'}", err=True)
-    typer.echo(
+        yield f"  AWS does not say how far it is: {words_of(error)}"
+    yield from (f"  {stack.name}: {stack.status or 'not there'}" for stack in watch.stacks)
+    yield (
         f"When no stack is IN_PROGRESS, `{again}` continues. What stands bills; "
-        f"`{again.replace('deploy', 'destroy', 1)}` deletes it. The CDK CLI's output: {log}",
-        err=True,
+        f"`{again.replace('deploy', 'destroy', 1)}` deletes it. The CDK CLI's output: {log}"
     )

@@ -8,7 +8,7 @@ from slipway.assembly.choice import AssemblyOption, EnvironmentOption
 from slipway.console import reports_errors
 
 
-@reports_errors(interrupted="stopped; what CloudFormation has begun goes on. Run this again to finish")
+@reports_errors(interrupted="stopped. Nothing was changed")
 def destroy(
     *,
     environment: EnvironmentOption = None,
@@ -30,7 +30,7 @@ def destroy(
     """Delete an environment: compute fleet and endpoint to zero, wait for hosts, `cdk destroy`, look what is left.
 
     Exit codes: 0 nothing is left but what is documented; 1 something is, run it again; 2 nothing was changed, or it is
-    destroyed and it is unknown whether something is left.
+    destroyed and it is unknown whether something is left; 130 interrupted, CloudFormation goes on.
     """
     # What these import takes seconds that no other command should wait for.
     from slipway.remove.teardown.run import Answers, run  # noqa: PLC0415

@@ -1,6 +1,7 @@
 """One run of `slipway destroy`: synthesize, look, ask, do, look again."""
 
-from dataclasses import dataclass
+import shlex
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import typer
@@ -47,6 +48,7 @@ def run(environment: str | None, assembly: Path | None, answers: Answers, *, nod
         RefusedError: nothing was changed.
         FailedError: something still exists that should not.
         UnprovenError: nothing else does, but AWS did not let everything be looked at.
+        KeyboardInterrupt: the user stopped it; its text says how to go on.
     """
     programs = Programs.of_project(PROJECT)
     try:
@@ -73,6 +75,17 @@ def run(environment: str | None, assembly: Path | None, answers: Answers, *, nod
             _destroy(teardown)
     except UNANSWERED as error:
         raise FailedError(f"AWS does not answer, or refuses: {words_of(error)}. Run this again") from error
+    except KeyboardInterrupt as interrupt:
+        again = shlex.join(_command(environment, assembly, answers))
+        raise KeyboardInterrupt(
+            f"stopped; what CloudFormation has begun goes on. `{again}` finishes it"
+        ) from interrupt
+
+
+def _command(environment: str | None, assembly: Path | None, answers: Answers) -> list[str]:
+    """Return what a user types to go on."""
+    words = ["slipway", "destroy", *(("-e", environment) if environment else ("--assembly", str(assembly)))]
+    return words + [f"--{each.name.replace('_', '-')}" for each in fields(answers) if getattr(answers, each.name)]
 
 
 def _confirm(scope: Scope, found: Inspection, account: Account, answers: Answers) -> None:

@@ -210,7 +210,7 @@ def test_ctrl_c_leaves_what_a_second_run_can_finish(
     result = slipway_destroy(assembly, "--yes")
 
     assert result.exit_code == 130
-    assert "Run this again" in result.output
+    assert f"`slipway destroy --assembly {assembly} --yes` finishes it" in result.output
 
 
 @pytest.mark.parametrize("options", [[], ["--assembly", "somewhere", "-e", "small"]])
