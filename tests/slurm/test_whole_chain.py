@@ -9,8 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,10 +17,11 @@ import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
-from slipway_jobs.run import RUN_FILE, TRAINING_STAGES, TrainingRun
+from slipway_jobs.run import TRAINING_STAGES, TrainingRun
 from tests.slurm.local_slurm import LocalSlurm
 from tests.slurm.test_training_jobs import PARALLEL_COMPILE
-from tests.slurm.training_jobs import KIT, RECIPES, TRAINING_PYTHON, TrainingJobs
+from tests.slurm.training_jobs import RECIPES, TrainingJobs
+from tests.slurm.undisturbed_training import in_training_environment, losses, train_undisturbed
 
 pytestmark = pytest.mark.slurm
 
@@ -65,35 +64,6 @@ def bucket(address: str, name: str) -> Any:
     return resource.create_bucket(Bucket=name)
 
 
-def losses(file: Path) -> dict[int, float]:
-    """The last loss of each step: a resumed run repeats some."""
-    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    return {line["step"]: line["loss"] for line in lines}
-
-
-def in_training_environment(*words: str | Path) -> str:
-    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(KIT), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [TRAINING_PYTHON, *words], env=environment, capture_output=True, text=True, check=False, timeout=300
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-def undisturbed(run: TrainingRun, directory: Path) -> Path:
-    """Train the same recipe on the same samples without Slurm and without a break; return the file of its metrics."""
-    straight = run.model_copy(
-        update={"directory": str(directory), "checkpoint_directory": str(directory / "checkpoints")}
-    )
-    directory.mkdir()
-    (directory / RUN_FILE).write_text(straight.model_dump_json(), encoding="utf-8")
-    torchrun = ("-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(run.world_size))
-    in_training_environment(
-        *torchrun, "-m", "slipway_training", "--run-file", directory / RUN_FILE, "--purpose", "train"
-    )
-    return straight.metrics_file
-
-
 def converted_losses(run: TrainingRun, step: int, *folders: Path) -> list[dict[str, float]]:
     said = in_training_environment(LOSSES_OF_CONVERTED_MODELS, run.file, str(step), *folders)
     result: list[dict[str, float]] = json.loads(said.splitlines()[-1])
@@ -121,7 +91,7 @@ def test_a_killed_worker_changes_nothing_of_the_published_model(jobs: TrainingJo
 
     # It was killed, queued again and resumed, and each step's loss is that of an undisturbed run, to the last bit.
     assert [attempt.outcome for attempt in jobs.attempts(run, "train")] == ["failed", "finished"]
-    straight = undisturbed(run, jobs.directory / "straight")
+    straight = train_undisturbed(run, jobs.directory / "straight")
     disturbed = losses(run.metrics_file)
     assert list(disturbed) == list(range(1, STEPS + 1))
     assert disturbed == losses(straight)

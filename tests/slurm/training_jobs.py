@@ -194,24 +194,25 @@ class TrainingJobs:
     def _ended(self, run: Run, job: str) -> bool:
         """Return whether a job has ended, and let the requeued jobs of its run start."""
         for other in read_chain(run.chain_file).jobs.values():
-            fields = self.cluster.job(other)
-            if fields["JobState"] == "PENDING" and fields["Reason"] == "BeginTime":
-                self._start_requeued(other, fields["Restarts"])
-            if fields["JobState"] not in ENDED:
+            if self.start_if_requeued(other)["JobState"] not in ENDED:
                 # The ones behind it wait for it.
                 return False
             if other == job:
                 break
         return self.cluster.job(job)["JobState"] in ENDED
 
-    def _start_requeued(self, job: str, restart: str) -> None:
-        """Let a requeued job start when its nodes take it; Slurm itself waits for two minutes.
+    def start_if_requeued(self, job: str) -> dict[str, str]:
+        """Let a requeued job start when its nodes take it, and return its fields; Slurm itself waits for two minutes.
 
         A node refuses credentials that are not younger than the end of the job's first run, in whole seconds: "Job
         credential revoked".
         """
-        if time.monotonic() - self._requeued.setdefault((job, restart), time.monotonic()) > 2:
-            self.cluster.start_now(job)
+        fields = self.cluster.job(job)
+        if fields["JobState"] == "PENDING" and fields["Reason"] == "BeginTime":
+            since = self._requeued.setdefault((job, fields["Restarts"]), time.monotonic())
+            if time.monotonic() - since > 2:
+                self.cluster.start_now(job)
+        return fields
 
     def log(self, run: Run, stage: Stage) -> str:
         """Return what a stage has printed so far."""
