@@ -77,9 +77,7 @@ def run(environment: str | None, assembly: Path | None, answers: Answers, *, nod
         raise FailedError(f"AWS does not answer, or refuses: {words_of(error)}. Run this again") from error
     except KeyboardInterrupt as interrupt:
         again = shlex.join(_command(environment, assembly, answers))
-        raise KeyboardInterrupt(
-            f"stopped; what CloudFormation has begun goes on. `{again}` finishes it"
-        ) from interrupt
+        raise KeyboardInterrupt(f"stopped; what CloudFormation has begun goes on. `{again}` finishes it") from interrupt
 
 
 def _command(environment: str | None, assembly: Path | None, answers: Answers) -> list[str]:
