@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 _GRACE_SECONDS = 5
@@ -16,26 +16,28 @@ _RUNNING: set["ProcessGroup"] = set()
 class ProcessGroup:
     """A program and all that it starts. Ctrl-C in a terminal does not reach it: its command ends it."""
 
-    def __init__(self, command: Sequence[str | Path], variables: Mapping[str, str], folder: Path, log: Path) -> None:
+    def __init__(
+        self, command: Sequence[str | Path], variables: Mapping[str, str], folder: Path, log: Path | None
+    ) -> None:
         """Start the program.
 
         Args:
             command: program and arguments.
             variables: its environment variables, all of them.
             folder: its working folder.
-            log: file for all that it prints, written again.
+            log: file for all that it prints, written again; None: its output is shown.
 
         Raises:
             FileNotFoundError: there is no such program.
         """
-        with log.open("w", encoding="utf-8") as output:
+        with log.open("w", encoding="utf-8") if log else nullcontext() as output:
             self._process = subprocess.Popen(
                 command,
                 cwd=folder,
                 env=variables,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
-                stderr=subprocess.STDOUT,
+                stderr=subprocess.STDOUT if log else None,
                 start_new_session=True,
             )
         _RUNNING.add(self)

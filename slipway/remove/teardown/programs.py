@@ -1,10 +1,11 @@
 """The programs of others that a teardown runs."""
 
-import subprocess
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from slipway.assembly.process_groups import ProcessGroup
 from slipway.errors import RefusedError
 from slipway.project import INSTALLATION, cdk_of, parallelcluster_of
 
@@ -38,6 +39,14 @@ class Programs:
         return programs
 
     def destroy(self, assembly: Path) -> bool:
-        """Run `cdk destroy --all`, its output shown as it comes; return whether it succeeded."""
+        """Run `cdk destroy --all`, its output shown as it comes; return whether it succeeded.
+
+        Raises:
+            KeyboardInterrupt: the user stopped it; the CDK CLI has ended.
+        """
         command = [str(self.cdk), "destroy", "--app", str(assembly), "--all", "--force", "--no-notices"]
-        return subprocess.run(command, check=False).returncode == 0
+        group = ProcessGroup(command, os.environ, Path.cwd(), log=None)
+        try:
+            return group.wait() == 0
+        finally:
+            group.end()
