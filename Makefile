@@ -127,9 +127,14 @@ test-slurm: setup .tools/slurm/.installed .tools/training/.installed ## Run heal
 	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) tests/slurm -m slurm --ignore=$(WHOLE_CHAIN)
 	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) --dist load $(WHOLE_CHAIN) -m slurm
 
+.PHONY: removed-statements
+removed-statements: setup ## Take each statement out of the policies that the last rehearsals used, and count what that breaks
+	python -m tests.iam.removed_statements
+
 .PHONY: prove-offline
-prove-offline: setup .tools/slurm/.installed .tools/contracts/.installed .tools/training/.installed ## Break what can break: whole clusters with ParallelCluster's own daemons, and every resource on the emulator
-	$(IN_OWN_TMPDIR) && python -m pytest --numprocesses 4 --dist load --junitxml $(FAULTS) tests/live_cluster -m nightly
+prove-offline: setup .tools/slurm/.installed .tools/contracts/.installed .tools/training/.installed ## Break what can break: whole clusters with ParallelCluster's own daemons, trainings, and every resource on the emulator
+	$(IN_OWN_TMPDIR) && python -m pytest --numprocesses 5 --dist load --maxschedchunk 1 --junitxml $(FAULTS) \
+	  tests/operate tests/live_cluster -m nightly
 	$(IN_OWN_TMPDIR) && python -m pytest --numprocesses 2 --dist load --junitxml $(RESOURCE_FAULTS) tests/emulator -m nightly
 
 .PHONY: cluster-faults

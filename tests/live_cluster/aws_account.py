@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +52,20 @@ class AwsAccount:
         self.hosted_zone = zone["HostedZone"]["Id"].rpartition("/")[2]
         self._create_tables()
         self.set_block("scheduled")
+
+    def create_stack(self, name: str, tags: Mapping[str, str]) -> None:
+        """Create the cluster's stack as far as `pcluster update-compute-fleet` looks at it: name, status, version.
+
+        The version is that of the tags which ParallelCluster gives everything.
+        """
+        template = next(iter(self._launch_templates.values()))
+        of_cluster = {tag["Key"]: tag["Value"] for tag in template["TagSpecifications"][0]["Tags"]}
+        all_tags = {**of_cluster, **tags}
+        self._client("cloudformation").create_stack(
+            StackName=name,
+            TemplateBody=json.dumps({"Resources": {"Topic": {"Type": "AWS::SNS::Topic"}}}),
+            Tags=[{"Key": key, "Value": value} for key, value in all_tags.items() if isinstance(value, str)],
+        )
 
     def replace_image(self, queue: str, image: str) -> None:
         """Give the launch templates of a queue a version with another image, which is their latest one."""

@@ -176,6 +176,8 @@ def _settings(
         "ResumeRate": 0,
         "SuspendRate": 0,
         "Prolog": programs / "prolog",
+        # Ours: a job's programs run without what gives Slurm's their names (private_zone.py).
+        "TaskProlog": programs / "task_prolog",
         "SchedulerParameters": "nohold_on_prolog_fail,batch_sched_delay=0,sched_interval=5",
         "BatchStartTimeout": 180,
         "SlurmctldTimeout": 300,

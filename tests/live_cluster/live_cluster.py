@@ -188,6 +188,9 @@ class LiveCluster(LocalSlurm):
         }.items():
             script = f"#!/bin/bash\n{machine}\nexec $ROOT/{slurm}/{program}\n"
             self.files.script(self.daemons.directory / name, script)
+        # srun needs the names in the batch script; torch cannot listen with libnss-wrapper.
+        unset = '[[ -z "${SLURM_STEP_ID:-}" ]] || echo unset LD_PRELOAD'
+        self.files.script(self.daemons.directory / "task_prolog", f"#!/bin/bash\n{unset}\n")
 
     def _watch_fleet(self) -> None:
         """Carry out requests to stop or start the fleet, as clusterstatusmgtd of the head node does.

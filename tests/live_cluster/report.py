@@ -5,6 +5,7 @@ python -m tests.live_cluster.report JUNIT_FILE...
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from tests.live_cluster.head_node import PARALLELCLUSTER_WAITS, SHORT_WAITS
+from tests.live_cluster.recovery import Recovery, recovery_rows
 
 PAGE = Path(__file__).parents[2] / "docs" / "cluster-faults.md"
 BEGIN, END = "<!-- begin: faults -->", "<!-- end: faults -->"
@@ -25,11 +27,13 @@ class Fault:
         title: what happened.
         seen: what a user sees, in order.
         cost: None where there is no cluster.
+        recoveries: what each failure of a training cost.
     """
 
     title: str
     seen: tuple[str, ...]
     cost: Cost | None
+    recoveries: tuple[Recovery, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,7 @@ def read_faults(*files: Path) -> Iterator[Fault]:
             cost=Cost(float(values["seconds"][0]), int(values["running"][0]), float(values["usd"][0]))
             if "usd" in values
             else None,
+            recoveries=tuple(Recovery(**json.loads(text)) for text in values.get("recovery", ())),
         )
 
 
@@ -76,8 +81,11 @@ def lines_of(fault: Fault) -> Iterator[str]:
     """Yield a fault's part of the page."""
     yield f"### {fault.title.removesuffix('.')}"
     yield ""
-    yield from (f"1. {text}" for text in fault.seen)
-    yield ""
+    if fault.recoveries:
+        yield from recovery_rows(fault.recoveries)
+    else:
+        yield from (f"1. {text}" for text in fault.seen)
+        yield ""
     if cost := fault.cost:
         yield f"After {cost.seconds:.0f} s: {cost.running} instances run, and ${cost.usd:.2f} was spent on instances."
         yield ""
@@ -105,7 +113,8 @@ def with_faults(page: str, faults: Iterator[Fault]) -> str:
 def _both(first: Fault, second: Fault) -> Fault:
     """Two runs of one fault, with other settings or environments."""
     one, other = first.cost, second.cost
-    return Fault(first.title, (*first.seen, *second.seen), one + other if one and other else None)
+    cost = one + other if one and other else None
+    return Fault(first.title, (*first.seen, *second.seen), cost, (*first.recoveries, *second.recoveries))
 
 
 if __name__ == "__main__":

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 import pytest
 
+from slipway.assembly.stacks import ENVIRONMENT_TAG
+from slipway.aws.account import Account
+from slipway.project import PROJECT
+from slipway.rehearse.isolation import only_variables
+from slipway.remove.scope import read_scope
+from slipway.remove.teardown import compute_fleet, compute_nodes
+from slipway.remove.teardown.inspection import inspect
+from slipway.remove.teardown.programs import Programs
+from slipway.remove.teardown.teardown import Teardown
 from slipway_pause.fleet import ComputeFleet
 from tests.live_cluster import fleet_status, head_node
 from tests.live_cluster.conftest import Show, Start
@@ -168,6 +178,34 @@ def test_pause_and_resume(start_cluster: Start, show: Show) -> None:
     cluster.wait_for_state(job, "COMPLETED")
     show("the job runs again")
     cluster.wait_until_nothing_runs()
+
+
+def test_destroy_while_a_job_runs(start_cluster: Start, show: Show, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`slipway destroy` while a job runs, up to the deletion of the stacks."""
+    cluster = start_cluster()
+    scope = read_scope(cluster.cluster.assembly)
+    cluster.account.create_stack(cluster.cluster.name, {ENVIRONMENT_TAG: scope.environment})
+    job = cluster.submit("--nodes=2", "--requeue", "--wrap", "srun sleep 600")
+    cluster.wait_for_state(job, "RUNNING")
+    for module in (compute_fleet, compute_nodes):
+        monkeypatch.setattr(module, "POLL_SECONDS", 1.0)
+
+    with only_variables({**cluster.account.environment, "PATH": os.environ["PATH"]}):
+        account = Account.in_region(scope.region, None)
+        found = inspect(scope, account)
+        assert found.probably_busy == (cluster.cluster.name,)
+        said: list[str] = []
+        programs = Programs.of_project(PROJECT)
+        Teardown(scope, found, account, programs, cluster.cluster.assembly, LONGEST, said.append).empty_clusters()
+
+    assert f"{cluster.cluster.name}: compute fleet STOPPED" in said
+    show("without `--with-running-jobs` it refuses: jobs probably run on the nodes")
+    show("`pcluster update-compute-fleet` stops the fleet, and no node is left before a stack is deleted")
+    cluster.wait("no instance to run", lambda: not cluster.instances.running())
+    show(pending(cluster, job))
+    known = set(cluster.instances.known)
+    time.sleep(2 * head_node.SHORT_WAITS["loop_time"])
+    assert set(cluster.instances.known) == known, "no node starts again"
 
 
 def test_a_queue_is_updated(start_cluster: Start, show: Show) -> None:

@@ -4,14 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.live_cluster import test_faults, test_life
-from tests.live_cluster.report import PAGE, read_faults, wait_rows, with_faults
+from tests.live_cluster import test_faults, test_life, test_recovery
+from tests.live_cluster.recovery import Recovery
+from tests.live_cluster.report import PAGE, Cost, Fault, read_faults, wait_rows, with_faults
 
 TEXT = PAGE.read_text(encoding="utf-8")
 
 TITLES = [
     (value.__doc__ or "").removesuffix(".")
-    for module in (test_life, test_faults)
+    for module in (test_life, test_faults, test_recovery)
     for name, value in vars(module).items()
     if name.startswith("test_")
 ]
@@ -43,6 +44,20 @@ def test_a_run_becomes_the_generated_part(tmp_path: Path) -> None:
     assert "### A node goes\n\n1. it is down\n\nAfter 61 s: 0 instances run, and $0.50 was spent" in page
     assert page.endswith("<!-- end: faults -->\nafter\n")
     assert "old" not in page
+
+
+def test_the_failures_of_trainings_become_one_table() -> None:
+    lost = [Recovery("EC2 takes an instance", seconds, steps_lost=3, usd=1.5) for seconds in (60, 80)]
+    killed = [Recovery("a worker is killed", seconds, steps_lost=1, usd=0.5) for seconds in (20, 20)]
+    faults = (Fault("A training fails", (), Cost(100, 0, 2), tuple(part)) for part in (lost, killed))
+
+    page = with_faults("<!-- begin: faults -->\n<!-- end: faults -->\n", faults)
+
+    assert page.count("### A training fails") == 1
+    assert "| EC2 takes an instance | 2 | 70 | 79 | 3 | 3 | 1.50 |" in page
+    assert "| a worker is killed | 2 | 20 | 20 | 1 | 1 | 0.50 |" in page
+    assert "| all | 4 | 40 | 77 | 2 | 3 | 1.00 |" in page
+    assert "With one such failure an hour, training takes steps for 98.8% of the time" in page
 
 
 def test_a_failed_run_writes_nothing(tmp_path: Path) -> None:
