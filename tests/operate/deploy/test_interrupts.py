@@ -132,9 +132,10 @@ def first_new(session: Session, process: subprocess.Popen[str], status: str, see
 
 
 def wait_until_settled(session: Session) -> None:
-    """Wait until CloudFormation has done what it began; a change set that was not executed stays (REVIEW_IN_PROGRESS)."""
+    """Wait until CloudFormation has done what it began. A change set that nobody executes stays in review."""
     deadline = time.monotonic() + LONGEST
-    while any(stack.is_being_deployed or stack.status.startswith("DELETE_") for stack in stacks(session).values()):
+    busy = "DELETE_IN_PROGRESS"
+    while any(stack.is_being_deployed or stack.status == busy for stack in stacks(session).values()):
         assert time.monotonic() < deadline, stacks(session)
         time.sleep(0.1)
 
