@@ -1,13 +1,24 @@
-"""Runs a function on some processes that meet over gloo, as below torchrun; forked, so that imports are done."""
+"""Runs a function, or a module below torchrun, on processes that meet over gloo; forked, so that imports are done.
+
+A worker that is started as a program imports for ten CPU seconds. tests/slurm starts the same jobs as programs.
+"""
 
 import multiprocessing
 import os
+import runpy
+import signal
 import socket
+import sys
+import threading
 import traceback
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
+import torch._dynamo  # an optimizer imports it at its first step: 6 to 8 CPU seconds in each fork
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from slipway_jobs.recipe.model import Hardware
 from slipway_training.device import Workers, join, leave
@@ -62,3 +73,63 @@ def _work(rank: int, size: int, port: int, function: Callable[[Workers], Any], r
         results.put((rank, None, traceback.format_exc()))
     else:
         results.put((rank, value, None))
+
+
+def run_below_torchrun(
+    size: int, module: str, arguments: Sequence[str], environment: Mapping[str, str]
+) -> tuple[int, str]:
+    """Run a module on `size` workers of torchrun's agent; return torchrun's exit status and all output.
+
+    Raises:
+        WorkerError: it takes longer than `WAIT_SECONDS`; what it printed.
+    """
+    reading, writing = os.pipe()
+    torchrun = multiprocessing.get_context("fork").Process(
+        target=_torchrun, args=(size, module, arguments, environment, writing)
+    )
+    torchrun.start()
+    os.close(writing)
+    overdue = threading.Event()
+
+    def end() -> None:
+        overdue.set()
+        os.killpg(torchrun.pid or 0, signal.SIGKILL)
+
+    timer = threading.Timer(WAIT_SECONDS, end)
+    timer.start()
+    with os.fdopen(reading, encoding="utf-8") as pipe:
+        output = pipe.read()
+    torchrun.join()
+    timer.cancel()
+    if overdue.is_set():
+        raise WorkerError(f"{module} takes too long: {output}")
+    return torchrun.exitcode or 0, output
+
+
+def _torchrun(size: int, module: str, arguments: Sequence[str], environment: Mapping[str, str], output: int) -> None:
+    """Do what `torchrun --standalone` does (PyTorch 2.13.0, torch/distributed/run.py, lines 988-1019), by forks."""
+    os.setsid()
+    for stream in (1, 2):
+        os.dup2(output, stream)
+    sys.stdout, sys.stderr = (os.fdopen(stream, "w", buffering=1, closefd=False) for stream in (1, 2))
+    os.environ.update(environment)
+    config = LaunchConfig(
+        min_nodes=1,
+        max_nodes=1,
+        nproc_per_node=size,
+        run_id=str(uuid.uuid4()),
+        rdzv_backend="c10d",
+        rdzv_endpoint="localhost:0",
+        max_restarts=0,
+        start_method="fork",
+    )
+    try:
+        elastic_launch(config, _run_module)(module, arguments)
+    except ChildFailedError as failure:
+        sys.exit(f"{failure}")
+
+
+def _run_module(module: str, arguments: Sequence[str]) -> None:
+    torch.set_num_threads(1)
+    sys.argv = [module, *arguments]
+    runpy.run_module(module, run_name="__main__", alter_sys=True)

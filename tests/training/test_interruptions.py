@@ -1,4 +1,4 @@
-"""Real processes below torchrun that are killed, told to stop or run out of disk: training goes on as without."""
+"""Processes below torchrun's agent that are killed, told to stop or run out of disk: training goes on as without."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ INTERRUPTED = "tests.training.interrupted_worker"
 def interrupt(run: TrainingRun, event: str, *, rank: int, step: int, **environment: str) -> tuple[int, str]:
     """Train until the event ends it."""
     where = {"TEST_EVENT": event, "TEST_RANK": str(rank), "TEST_STEP": str(step)}
-    return run_training(run, module=INTERRUPTED, **where, **environment)
+    return run_training(run, module=INTERRUPTED, environment=where | environment)
 
 
 def complete_steps(run: TrainingRun) -> list[int | None]:

@@ -1,15 +1,14 @@
 """Runs small enough for a test: a model of a few thousand weights on two processes, and text for it."""
 
 import json
-import os
 import random
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 from slipway_jobs.run import TrainingRun
 from slipway_training.prepare.build import prepare
+from tests.training.gloo_workers import run_below_torchrun
 
 KIT = Path(__file__).parents[2] / "assets" / "jobs"
 BERT = {
@@ -92,28 +91,17 @@ def make_prepared_run(folder: Path, model: dict[str, Any], **sections: Any) -> T
     return run
 
 
-def start_training(
-    run: TrainingRun, *, purpose: str = "train", workers: int = 2, module: str = "slipway_training", **environment: str
-) -> subprocess.Popen[str]:
-    """Start a job's processes with torchrun, in a group of their own; its output is one pipe."""
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(workers)]
-    command += ["-m", module, "--run-file", str(run.file), "--purpose", purpose]
-    variables = {"PYTHONPATH": f"{KIT}:{KIT.parents[1]}", "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
-    return subprocess.Popen(
-        command,
-        env={**os.environ, **variables, **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-
-
-def run_training(run: TrainingRun, **options: Any) -> tuple[int, str]:
-    """Run a job to its end and return exit status and output."""
-    process = start_training(run, **options)
-    output, _ = process.communicate(timeout=120)
-    return process.returncode, output
+def run_training(
+    run: TrainingRun,
+    *,
+    purpose: str = "train",
+    workers: int = 2,
+    module: str = "slipway_training",
+    environment: dict[str, str] | None = None,
+) -> tuple[int, str]:
+    """Run a job to its end below torchrun and return exit status and output."""
+    arguments = ("--run-file", str(run.file), "--purpose", purpose)
+    return run_below_torchrun(workers, module, arguments, {"OMP_NUM_THREADS": "1"} | (environment or {}))
 
 
 def losses(run: TrainingRun) -> dict[int, float]:
