@@ -31,9 +31,9 @@ class Clients:
         self.guard = guard
         self._session = boto3.Session(aws_access_key_id=ACCESS_KEY, aws_secret_access_key=ACCESS_KEY)
         self._session.events.register("before-call", _sign_for)
-        # No retries: an emulator's error is an answer, not weather.
+        # As every SDK does: moto answers 500 where another stack changes what it counts up.
         self._config = Config(
-            retries={"max_attempts": 0},
+            retries={"total_max_attempts": 3, "mode": "standard"},
             read_timeout=120,
             s3={"addressing_style": "path"},
             proxies={},
