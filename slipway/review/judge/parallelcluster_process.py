@@ -10,6 +10,7 @@ from typing import Any
 import slipway_emulator
 from slipway.assembly.process_groups import ProcessGroup
 from slipway.project import INSTALLATION, PROJECT, parallelcluster_of
+from slipway_emulator.functions.packages import jsii_packages
 
 PARALLELCLUSTER_PYTHON = parallelcluster_of(PROJECT) / "python"
 
@@ -69,6 +70,7 @@ def _closed_environment(directory: Path) -> dict[str, str]:
         "HOME": str(home),
         "TMPDIR": str(home),
         "PYTHONPATH": str(packages),
+        **jsii_packages(PARALLELCLUSTER_PYTHON),
         "AWS_ACCESS_KEY_ID": "testing",
         "AWS_SECRET_ACCESS_KEY": "testing",
         "AWS_EC2_METADATA_DISABLED": "true",
