@@ -13,7 +13,6 @@ from functools import cache
 from werkzeug.serving import BaseWSGIServer, make_server
 
 from slipway_emulator.faults import Faults
-from slipway_emulator.functions.processes import Processes
 from slipway_emulator.functions.responses import ResponseServer
 from slipway_emulator.ledger import Ledger
 from slipway_emulator.settings import HOST, Settings
@@ -73,9 +72,8 @@ class Emulator:
         self._ledger = Ledger(settings.ledger_file)
         guard = Guard(settings.permissions_file)
         self._clients = Clients(settings, guard)
-        self._processes = Processes()
         self._responses = ResponseServer()
-        runner = FunctionRunner(settings, self._clients, self._processes, self._responses)
+        self._runner = runner = FunctionRunner(settings, self._clients, self._responses)
         engine = Engine(self._clients, self._ledger, Faults(settings.faults_file))
         self._kubernetes = KubernetesApis(settings.temporary_files)
         fill_catalogue(engine, self._clients, self._ledger, runner, self._responses, kubernetes=self._kubernetes)
@@ -109,7 +107,7 @@ class Emulator:
 
     def stop(self) -> None:
         """End every child process and stop answering."""
-        self._processes.close()
+        self._runner.close()
         self._server.shutdown()
         self._responses.close()
         self._kubernetes.close()

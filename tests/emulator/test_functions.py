@@ -1,7 +1,12 @@
 """Lambda code of a stack, run for custom resources by a started emulator."""
 
+import io
+import json
 import textwrap
+import zipfile
 from typing import Any
+
+import pytest
 
 from tests.emulator.running import RunningEmulator
 
@@ -112,6 +117,50 @@ def test_code_that_does_not_answer_is_reported_at_once(emulator: RunningEmulator
     reason = emulator.reasons("silent")["Echo"]
     assert "without answering" in reason
     assert "broken on purpose" in reason
+
+
+@pytest.mark.parametrize(
+    ("name", "end"), [("leaves", "os._exit(3)"), ("killed", "os.kill(os.getpid(), 9)"), ("exits", "sys.exit('enough')")]
+)
+def test_code_that_ends_its_process_is_reported_at_once(name: str, end: str, emulator: RunningEmulator) -> None:
+    ending = f"import os, sys\n\ndef handler(event, context):\n    print('so far', flush=True)\n    {end}\n"
+    assert emulator.create(name, stack(ending)) == "ROLLBACK_FAILED"
+    assert "so far" in emulator.reasons(name)["Echo"]
+
+
+def test_what_code_changes_is_gone_at_its_next_run(emulator: RunningEmulator) -> None:
+    """Each run is a process of its own, though what they import is shared."""
+    counting = """
+        import boto3, cfnresponse, os
+
+        boto3.runs = getattr(boto3, "runs", 0) + 1
+        os.environ["RUNS"] = os.environ.get("RUNS", "") + "1"
+
+        def handler(event, context):
+            runs = f"{boto3.runs} {os.environ['RUNS']}"
+            cfnresponse.send(event, context, cfnresponse.SUCCESS, {"Said": runs}, "echo")
+    """
+    outputs = {"Said": {"Value": {"Fn::GetAtt": ["Echo", "Said"]}}}
+    assert emulator.create("counting", stack(counting, Say=1), Outputs=outputs) == "CREATE_COMPLETE"
+    assert emulator.update("counting", stack(counting, Say=2), Outputs=outputs) == "UPDATE_COMPLETE"
+    assert emulator.outputs("counting")["Said"] == "1 1"
+
+
+def test_code_that_brings_its_own_boto3_gets_it(emulator: RunningEmulator) -> None:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as content:
+        content.writestr("boto3/__init__.py", "NAME = 'its own'\n")
+        content.writestr("index.py", "import boto3\n\ndef handler(event, context):\n    return boto3.NAME\n")
+    emulator.client("s3").create_bucket(
+        Bucket="code", CreateBucketConfiguration={"LocationConstraint": emulator.client("s3").meta.region_name}
+    )
+    emulator.client("s3").put_object(Bucket="code", Key="own.zip", Body=archive.getvalue())
+    resources = stack("")
+    resources["Function"]["Properties"]["Code"] = {"S3Bucket": "code", "S3Key": "own.zip"}
+    del resources["Echo"]
+    assert emulator.create("own", resources) == "CREATE_COMPLETE"
+    answer = emulator.client("lambda").invoke(FunctionName=emulator.physical_id("own", "Function"), Payload=b"{}")
+    assert json.load(answer["Payload"]) == "its own"
 
 
 def test_code_cannot_leave_this_machine(emulator: RunningEmulator) -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,7 +69,7 @@ class Processes:
         try:
             output, timed_out = self._communicate(process, text, timeout)
         finally:
-            _kill_group(process)  # whatever it left running
+            kill_group(process.pid)  # whatever it left running
             with self._lock:
                 self._running.discard(process)
         return Finished(process.returncode, output.decode(errors="replace"), timed_out)
@@ -78,7 +79,7 @@ class Processes:
         try:
             return process.communicate(text.encode(), timeout)[0], False
         except subprocess.TimeoutExpired:
-            _kill_group(process)
+            kill_group(process.pid)
             return process.communicate()[0], True
 
     def close(self) -> None:
@@ -87,12 +88,11 @@ class Processes:
             self._closed = True
             running = list(self._running)
         for process in running:
-            _kill_group(process)
+            kill_group(process.pid)
             process.wait()
 
 
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        return  # nobody is left in the group
+def kill_group(group: int) -> None:
+    """Kill a process group, if anybody is left in it."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import zipfile
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -18,8 +19,9 @@ from slipway_emulator.clients import Clients
 from slipway_emulator.failures import ProvisioningError
 from slipway_emulator.functions import inline, runtime
 from slipway_emulator.functions.function import LambdaFunction, Layer
-from slipway_emulator.functions.packages import point_at_layers, unpack, use_own_python
+from slipway_emulator.functions.packages import jsii_packages, point_at_layers, unpack, use_own_python
 from slipway_emulator.functions.processes import Finished, Processes
+from slipway_emulator.functions.python_servers import IMPORTED, PythonServers
 from slipway_emulator.functions.responses import ResponseServer
 from slipway_emulator.permissions.account import log_group_exists, session_keys
 from slipway_emulator.permissions.acting import ADMINISTRATOR, acting_for
@@ -44,10 +46,11 @@ _INHERITED = ("PATH", "LANG", "LC_ALL")
 class FunctionRunner:
     """Knows every function and layer that stacks have created, and invokes functions."""
 
-    def __init__(self, settings: Settings, clients: Clients, processes: Processes, responses: ResponseServer) -> None:
+    def __init__(self, settings: Settings, clients: Clients, responses: ResponseServer) -> None:
         self._settings = settings
         self._clients = clients
-        self._processes = processes
+        self._processes = Processes()
+        self._servers = PythonServers()
         self._responses = responses
         self._functions: dict[str, LambdaFunction] = {}
         self._layers: dict[str, Layer] = {}
@@ -87,32 +90,37 @@ class FunctionRunner:
             folder = self._folders[function.arn]
         with TemporaryDirectory(dir=self._settings.temporary_files) as sandbox:
             answer = Path(sandbox) / "answer.json"
-            finished = self._processes.run(
-                self._command(function),
-                folder=folder / "code",
-                environment={
-                    **self._environment(function, folder),
-                    # The CDK's kubectl handler writes to /tmp, which on Lambda is its sandbox's own.
-                    "TEST_OUTDIR": sandbox,
-                    "SLIPWAY_ANSWER": str(answer),
-                },
-                text=event,
-                timeout=function.timeout,
-            )
+            environment = {
+                **self._environment(function, folder),
+                # The CDK's kubectl handler writes to /tmp, which on Lambda is its sandbox's own.
+                "TEST_OUTDIR": sandbox,
+                "SLIPWAY_ANSWER": str(answer),
+            }
+            finished = self._run(function, folder, Path(sandbox), environment, event)
             finished = replace(finished, answer=answer.read_text(encoding="utf-8") if answer.exists() else None)
         with acting_for(function.role), suppress(ClientError):  # Lambda goes on without a log, too
             self._log(function, finished)
         return finished
 
-    def _command(self, function: LambdaFunction) -> list[str]:
+    def _run(
+        self, function: LambdaFunction, folder: Path, sandbox: Path, environment: Mapping[str, str], event: str
+    ) -> Finished:
+        code, timeout = folder / "code", function.timeout
         if function.runtime.startswith("python"):
-            return [self._python(function), str(_RUNTIME / "python_bootstrap.py")]
-        if function.runtime.startswith("nodejs"):
+            python = self._python(function)
+            if not _brings_its_own(folder):
+                return self._servers.run(
+                    python, sandbox, folder=code, environment=environment, text=event, timeout=timeout
+                )
+            command = [python, str(_RUNTIME / "python_bootstrap.py")]
+        elif function.runtime.startswith("nodejs"):
             node = shutil.which("node")
             if node is None:
                 raise ProvisioningError(f"{function.name} needs node, which is not on the PATH")
-            return [node, str(_RUNTIME / "node_bootstrap.js")]
-        raise ProvisioningError(f"The emulator cannot run {function.name}: {function.runtime}")
+            command = [node, str(_RUNTIME / "node_bootstrap.js")]
+        else:
+            raise ProvisioningError(f"The emulator cannot run {function.name}: {function.runtime}")
+        return self._processes.run(command, folder=code, environment=environment, text=event, timeout=timeout)
 
     def _python(self, function: LambdaFunction) -> str:
         layers = [self._layers[arn] for arn in function.layers if arn in self._layers]
@@ -129,6 +137,7 @@ class FunctionRunner:
         node_modules = [layers / "nodejs" / "node_modules", self._settings.node_modules]
         return {
             **{name: os.environ[name] for name in _INHERITED if name in os.environ},
+            **(jsii_packages(python) if (python := self._settings.parallelcluster_python) else {}),
             **function.environment,
             "HOME": str(self._settings.home),
             "TMPDIR": str(self._settings.temporary_files),
@@ -149,6 +158,11 @@ class FunctionRunner:
             "SLIPWAY_RESPONSE_PORT": str(self._responses.port),
             "_HANDLER": function.handler,
         }
+
+    def close(self) -> None:
+        """End every process, and start none any more."""
+        self._processes.close()
+        self._servers.close()
 
     # ---- code ----------------------------------------------------------------------------------------------
 
@@ -191,6 +205,12 @@ class FunctionRunner:
         if lines:
             now = int(time.time() * 1000)
             logs.put_log_events(**stream, logEvents=[{"timestamp": now, "message": line} for line in lines])
+
+
+def _brings_its_own(folder: Path) -> bool:
+    """Whether a function comes with its own version of what the servers have imported."""
+    names = {module.partition(".")[0] for module in IMPORTED} | {"botocore"}
+    return any((path / name).exists() for path in (folder / "code", folder / "opt" / "python") for name in names)
 
 
 def archive_of_inline_code(source: str, language: str) -> bytes:

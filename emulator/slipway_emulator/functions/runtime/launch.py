@@ -12,10 +12,15 @@ import sys
 _PR_SET_PDEATHSIG = 1
 
 
-def main() -> None:
-    """Ask for the parent's death signal, then replace this process by the program."""
+def end_with_parent() -> None:
+    """Ask the kernel for the parent's death signal."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def main() -> None:
+    """Ask for the parent's death signal, then replace this process by the program."""
+    end_with_parent()
     os.execvp(sys.argv[1], sys.argv[1:])
 
 
