@@ -15,7 +15,7 @@ import yaml
 # The same in C saves one of eleven CPU seconds; before ParallelCluster takes the name.
 if yaml.__with_libyaml__:
     yaml.SafeLoader = yaml.CSafeLoader  # type: ignore[misc, assignment]  # a drop-in one
-from slipway.review.judge.inside_parallelcluster.judgement import judge  # noqa: E402
+from slipway.review.judge.inside_parallelcluster.judgement import judge
 
 if __name__ == "__main__":
     # ParallelCluster makes a boto3 session for each call and keeps many objects: both lines save 4 of 13 CPU seconds.
