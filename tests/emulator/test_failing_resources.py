@@ -88,9 +88,21 @@ def fail_creations(emulator: RunningEmulator, assembly: Assembly, stack: str, te
         assert emulator.faults.to_come() == []
         # The CDK CLI does so before it creates the stack again.
         assert emulator.delete(stack) == "DELETE_COMPLETE"
+        delete_node_logs(emulator)
     assert emulator.ledger(action="retain", stack=stack) == []
     assert emulator.create_from(assembly.directory, stack) == "CREATE_COMPLETE", emulator.reasons(stack)
     return len(order)
+
+
+def delete_node_logs(emulator: RunningEmulator) -> None:
+    """Delete what clusters have logged, as `slipway destroy` does.
+
+    It outlives a cluster, under a name with the minute of its creation: a cluster that is created twice in a minute, as
+    only an emulator can, finds the name taken.
+    """
+    logs = emulator.client("logs")
+    for group in logs.describe_log_groups(logGroupNamePrefix="/aws/parallelcluster/")["logGroups"]:
+        logs.delete_log_group(logGroupName=group["logGroupName"])
 
 
 def active(template: Template) -> list[str]:
