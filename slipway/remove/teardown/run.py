@@ -70,7 +70,7 @@ def run(environment: str | None, assembly: Path | None, answers: Answers, *, nod
                 f"nothing of environment {scope.environment} is deployed in account {account.id}, {scope.region}: it "
                 "is destroyed, or these credentials are another account's. Looking for what it left"
             )
-            teardown.verify()
+            _finish(teardown, answers)
         else:
             _destroy(teardown)
     except UNANSWERED as error:
@@ -173,6 +173,20 @@ def _destroy(teardown: Teardown) -> None:
     teardown.delete_stacks()
     teardown.sweep_after_kubernetes()
     teardown.delete_last_backups(backups)
-    teardown.delete_log_groups()
+    teardown.delete_log_groups(teardown.left_log_groups())
     teardown.verify()
     typer.echo(f"environment {teardown.scope.environment} is destroyed")
+
+
+def _finish(teardown: Teardown, answers: Answers) -> None:
+    """Delete the log groups that an interrupted teardown left, and look at the rest."""
+    left = teardown.left_log_groups()
+    for name in left:
+        typer.echo(f"log group {name} is left")
+    try:
+        agreed = bool(left) and (answers.yes or typer.confirm("Delete these log groups?"))
+    except typer.Abort:
+        agreed = False
+    if agreed:
+        teardown.delete_log_groups(left)
+    teardown.verify()

@@ -1,6 +1,6 @@
 """The steps of a teardown, in order. Each can be done again: a second run goes on where the first one stopped."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -160,8 +160,8 @@ class Teardown:
                 except ClientError as error:
                     self.tell(f"last backup {backup.id} of {backup.original} stays: {error}")
 
-    def delete_log_groups(self) -> None:
-        """Delete the log groups that outlived their stacks.
+    def left_log_groups(self) -> list[str]:
+        """Return the names of the log groups that outlived their stacks.
 
         CloudFormation retains those of ParallelCluster, so that a failed creation can be read; and the last words of
         EKS and ECS clusters make theirs again. The history knows the former, the search also those of earlier attempts.
@@ -169,8 +169,11 @@ class Teardown:
         skipped = skipped_resources(self.account.client("cloudformation"), self.found.stack_ids)
         found = search_everywhere(self.scope, self.account).leftovers
         names = {resource.physical_id for resource in skipped if resource.type == LOG_GROUP}
-        names |= {left.id for left in found if left.kind == "log group"}
-        for name in sorted(names):
+        return sorted(names | {left.id for left in found if left.kind == "log group"})
+
+    def delete_log_groups(self, names: Iterable[str]) -> None:
+        """Delete log groups."""
+        for name in names:
             try:
                 self.account.client("logs").delete_log_group(logGroupName=name)
                 self.tell(f"log group {name} deleted")

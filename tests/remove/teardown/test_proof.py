@@ -68,6 +68,27 @@ def test_a_second_run_looks_for_what_the_first_one_left(
     assert programs.attempts == 1
 
 
+def test_a_second_run_deletes_the_log_groups_that_an_interrupted_one_left(
+    deployed: Account, assembly: Path, programs: FakePrograms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = f"/aws/parallelcluster/{CLUSTER}-202611220900"
+    logs = deployed.client("logs")
+    slipway_destroy(assembly, "--yes")
+    logs.create_log_group(logGroupName=left)
+
+    refused = slipway_destroy(assembly)
+    kept = logs.describe_log_groups(logGroupNamePrefix=left)["logGroups"]
+    again = slipway_destroy(assembly, "--yes")
+
+    assert refused.exit_code == 1
+    assert f"log group {left} is left" in refused.output
+    assert f"NOT DELETED: log group {left}" in refused.output
+    assert len(kept) == 1
+    assert again.exit_code == 0, again.output
+    assert f"log group {left} deleted" in again.output
+    assert logs.describe_log_groups(logGroupNamePrefix=left)["logGroups"] == []
+
+
 def test_log_groups_that_outlive_their_stacks_go_last_and_nobody_elses(
     deployed: Account, assembly: Path, programs: FakePrograms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
