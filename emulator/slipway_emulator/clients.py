@@ -31,7 +31,7 @@ class Clients:
         self.guard = guard
         self._session = boto3.Session(aws_access_key_id=ACCESS_KEY, aws_secret_access_key=ACCESS_KEY)
         self._session.events.register("before-call", _sign_for)
-        # As every SDK does: moto answers 500 where another stack changes what it counts up.
+        # As every SDK does: beside other work, moto has answered 500 to a call that succeeds otherwise.
         self._config = Config(
             retries={"total_max_attempts": 3, "mode": "standard"},
             read_timeout=120,

@@ -135,7 +135,7 @@ class Training:
 def test_a_training_survives_what_kills_it(
     seed: int, start_cluster: Start, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    """A training fails fifty times, at random moments."""
+    """Five trainings fail fifty times in all, at random moments."""
     chance = random.Random(seed)
     cluster = start_cluster()
     training = Training(cluster, tmp_path / "u", chance)

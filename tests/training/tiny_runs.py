@@ -94,13 +94,12 @@ def make_prepared_run(folder: Path, model: dict[str, Any], **sections: Any) -> T
 def run_training(
     run: TrainingRun,
     *,
-    purpose: str = "train",
     workers: int = 2,
     module: str = "slipway_training",
     environment: dict[str, str] | None = None,
 ) -> tuple[int, str]:
-    """Run a job to its end below torchrun and return exit status and output."""
-    arguments = ("--run-file", str(run.file), "--purpose", purpose)
+    """Run a train job to its end below torchrun and return exit status and output."""
+    arguments = ("--run-file", str(run.file), "--purpose", "train")
     return run_below_torchrun(workers, module, arguments, {"OMP_NUM_THREADS": "1"} | (environment or {}))
 
 

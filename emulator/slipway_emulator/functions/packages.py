@@ -1,4 +1,4 @@
-"""Unpacks function code and layers into folders of this machine."""
+"""Unpacks function code and layers into folders of this machine, and says where jsii unpacks its own."""
 
 import io
 import sys

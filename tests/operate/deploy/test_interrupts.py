@@ -45,7 +45,8 @@ def test_ctrl_c_at_each_phase(session: Session, record_property: Callable[[str, 
     deployed = interrupt_at_each_stack(session, ("slipway", "deploy", "-e", NAME), "CREATE_IN_PROGRESS")
     changed = change(session)
     updated = interrupt_at_each_stack(session, ("slipway", "deploy", "-e", changed), "UPDATE_IN_PROGRESS")
-    destroyed = interrupt_at_each_stack(session, ("slipway", "destroy", "-e", changed, *flags), "DELETE_IN_PROGRESS", 2)
+    destroy = ("slipway", "destroy", "-e", changed, *flags)
+    destroyed = interrupt_at_each_stack(session, destroy, "DELETE_IN_PROGRESS", exit_code=2)
 
     assert set(deployed) == set(destroyed) == session.assembly.stack_names
     assert updated, "no update was seen"

@@ -58,6 +58,8 @@ def exit_code() -> int:
     try:
         python_bootstrap.main()
     except SystemExit as end:
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:  # the handler's, whatever it is
         traceback.print_exc()
