@@ -113,10 +113,23 @@ override CONTRACTS := tests/contracts/packages.yaml tests/contracts/real_package
 test: setup .tools/checkov/.installed ## Lint, type-check and test everything that needs no emulator
 	ruff check .
 	ruff format --check .
-	mypy
 	PYTHONPATH=assets/jobs lint-imports
+	@+$(MAKE) --no-print-directory --jobs 2 types tests-of-all-folders
+
+# mypy takes minutes of one processor: the tests run beside it.
+.PHONY: types tests-of-all-folders
+types:
+	mypy
+
+tests-of-all-folders:
 	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) --junitxml $(TEST_TIMES) \
-	  -m "not judge and not rehearsal and not slurm and not nightly and not browser and not contract"
+	  -m "not judge and not rehearsal and not slurm and not nightly and not browser and not contract and not combination"
+
+# In the workflow `ci` and not in .ci/run, which has two processors and 90 minutes for everything.
+.PHONY: test-combinations
+test-combinations: setup .tools/checkov/.installed .tools/slurm/.installed .tools/training/.installed ## Lint and judge every combination of choices, and run the remaining recipes on a real Slurm
+	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) tests/gates tests/review/judge -m combination
+	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) --dist load $(WHOLE_CHAIN) -m combination
 
 .PHONY: test-times
 test-times: setup ## Write the slowest tests of the last `make test`, and the time by folder, to tests/durations.md
@@ -124,8 +137,8 @@ test-times: setup ## Write the slowest tests of the last `make test`, and the ti
 
 .PHONY: test-slurm
 test-slurm: setup .tools/slurm/.installed .tools/training/.installed ## Run health check, smoke and training jobs on a real Slurm with fake nodes
-	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) tests/slurm -m slurm --ignore=$(WHOLE_CHAIN)
-	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) --dist load $(WHOLE_CHAIN) -m slurm
+	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) --dist load --maxschedchunk 1 tests/slurm -m slurm --ignore=$(WHOLE_CHAIN)
+	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) --dist load $(WHOLE_CHAIN) -m "slurm and not combination"
 
 .PHONY: removed-statements
 removed-statements: setup ## Take each statement out of the policies that the last rehearsals used, and count what that breaks
@@ -165,7 +178,7 @@ snapshots: setup ## Rewrite the template snapshots after a wanted change (review
 .PHONY: judge
 judge: setup ## Run the real aws-parallelcluster on every environment's cluster configuration
 	slipway judge
-	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) tests/review/judge -m judge
+	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) tests/review/judge -m "judge and not combination"
 
 .PHONY: rehearse
 rehearse: setup ## Deploy and destroy an environment, `default` or ENVIRONMENT, on an emulator with the real CDK CLI

@@ -6,6 +6,7 @@ import signal
 from collections.abc import Callable, Iterator
 from fcntl import LOCK_EX, flock
 from functools import cache
+from pathlib import Path
 
 import botocore.session
 import moto.settings
@@ -35,7 +36,12 @@ AssemblyFactory = Callable[[str], Assembly]
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with what takes long: workers take file after file, and none is left alone with a long one at the end."""
     tests = config.rootpath / "tests"
-    items.sort(key=lambda item: not any(item.path.is_relative_to(tests / folder) for folder in _SLOW_FOLDERS))
+
+    @cache
+    def is_quick(file: Path) -> bool:
+        return not any(file.is_relative_to(tests / folder) for folder in _SLOW_FOLDERS)
+
+    items.sort(key=lambda item: is_quick(item.path))
 
 
 @pytest.fixture

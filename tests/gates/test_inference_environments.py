@@ -61,6 +61,7 @@ def test_the_packs_find_nothing(name: str, directory: Path) -> None:
     assert synthesized(name, directory).findings == []
 
 
+@pytest.mark.combination
 def test_cfn_lint_has_neither_errors_nor_warnings(directory: Path) -> None:
     templates = [str(synthesized(name, directory).template) for name in TEXTS]
     run = subprocess.run(

@@ -95,6 +95,7 @@ def test_the_packs_find_nothing(name: str, directory: Path) -> None:
     assert synthesized(name, directory).findings == []
 
 
+@pytest.mark.combination
 def test_cfn_lint_has_neither_errors_nor_warnings(directory: Path) -> None:
     for region, templates in templates_by_region(directory).items():
         run = subprocess.run(
@@ -108,6 +109,7 @@ def test_cfn_lint_has_neither_errors_nor_warnings(directory: Path) -> None:
         assert run.stderr == ""
 
 
+@pytest.mark.combination
 def test_checkov_fails_nothing(directory: Path) -> None:
     templates = [template for group in templates_by_region(directory).values() for template in group]
     report = run_checkov(*templates)

@@ -36,6 +36,9 @@ SETTINGS: dict[str, dict[str, object]] = {
     "tiny-bert": {"model__hidden_dropout_prob": 0.0, "model__attention_probs_dropout_prob": 0.0},
 }
 
+REMAINING = {"tiny-llama-pipeline", "tiny-llama-native"}
+"""Recipes of `make test-combinations`: a whole chain takes minutes. `make test-slurm` trains the others."""
+
 
 @pytest.fixture(scope="module")
 def s3() -> Iterator[str]:
@@ -77,7 +80,10 @@ def convert(checkpoint: Path, folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("recipe", SETTINGS)
+@pytest.mark.parametrize(
+    "recipe",
+    [pytest.param(name, marks=[pytest.mark.combination] if name in REMAINING else []) for name in SETTINGS],
+)
 def test_a_killed_worker_changes_nothing_of_the_published_model(jobs: TrainingJobs, s3: str, recipe: str) -> None:
     models, _ = bucket(s3, "test-models"), bucket(s3, "test-checkpoints")
 
