@@ -125,7 +125,6 @@ tests-of-all-folders:
 	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) --junitxml $(TEST_TIMES) \
 	  -m "not judge and not rehearsal and not slurm and not nightly and not browser and not contract and not combination"
 
-# In the workflow `ci` and not in .ci/run, which has two processors and 90 minutes for everything.
 .PHONY: test-combinations
 test-combinations: setup .tools/checkov/.installed .tools/slurm/.installed .tools/training/.installed ## Lint and judge every combination of choices, and run the remaining recipes on a real Slurm
 	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) tests/gates tests/review/judge -m combination
