@@ -136,7 +136,7 @@ test-times: setup ## Write the slowest tests of the last `make test`, and the ti
 
 .PHONY: test-slurm
 test-slurm: setup .tools/slurm/.installed .tools/training/.installed ## Run health check, smoke and training jobs on a real Slurm with fake nodes
-	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) --dist load --maxschedchunk 1 tests/slurm -m slurm --ignore=$(WHOLE_CHAIN)
+	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) tests/slurm -m slurm --ignore=$(WHOLE_CHAIN)
 	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) --dist load $(WHOLE_CHAIN) -m "slurm and not combination"
 
 .PHONY: removed-statements
