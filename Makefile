@@ -113,15 +113,8 @@ override CONTRACTS := tests/contracts/packages.yaml tests/contracts/real_package
 test: setup .tools/checkov/.installed ## Lint, type-check and test everything that needs no emulator
 	ruff check .
 	ruff format --check .
-	PYTHONPATH=assets/jobs lint-imports
-	@+$(MAKE) --no-print-directory --jobs 2 types tests-of-all-folders
-
-# mypy takes minutes of one processor: the tests run beside it.
-.PHONY: types tests-of-all-folders
-types:
 	mypy
-
-tests-of-all-folders:
+	PYTHONPATH=assets/jobs lint-imports
 	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) --junitxml $(TEST_TIMES) \
 	  -m "not judge and not rehearsal and not slurm and not nightly and not browser and not contract and not combination"
 
