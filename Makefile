@@ -118,8 +118,9 @@ test: setup .tools/checkov/.installed ## Lint, type-check and test everything th
 	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) --junitxml $(TEST_TIMES) \
 	  -m "not judge and not rehearsal and not slurm and not nightly and not browser and not contract and not combination"
 
+# The workflow `ci` runs it on each push; .ci/run does not.
 .PHONY: test-combinations
-test-combinations: setup .tools/checkov/.installed .tools/slurm/.installed .tools/training/.installed ## Lint and judge every combination of choices, and run the remaining recipes on a real Slurm
+test-combinations: setup .tools/checkov/.installed .tools/slurm/.installed .tools/training/.installed ## Lint and judge every combination of choices, and train the two recipes on a real Slurm that test-slurm leaves out
 	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) tests/gates tests/review/judge -m combination
 	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) --dist load $(WHOLE_CHAIN) -m combination
 
@@ -170,7 +171,7 @@ snapshots: setup ## Rewrite the template snapshots after a wanted change (review
 .PHONY: judge
 judge: setup ## Run the real aws-parallelcluster on every environment's cluster configuration
 	slipway judge
-	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) tests/review/judge -m "judge and not combination"
+	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) tests/review/judge -m judge
 
 .PHONY: rehearse
 rehearse: setup ## Deploy and destroy an environment, `default` or ENVIRONMENT, on an emulator with the real CDK CLI

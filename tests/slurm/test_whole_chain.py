@@ -36,8 +36,8 @@ SETTINGS: dict[str, dict[str, object]] = {
     "tiny-bert": {"model__hidden_dropout_prob": 0.0, "model__attention_probs_dropout_prob": 0.0},
 }
 
-REMAINING = {"tiny-llama-pipeline", "tiny-llama-native"}
-"""Recipes of `make test-combinations`: a whole chain takes minutes. `make test-slurm` trains the others."""
+NOT_IN_TEST_SLURM = {"tiny-llama-pipeline", "tiny-llama-native"}
+"""`make test-combinations` trains them: a whole chain takes minutes."""
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def convert(checkpoint: Path, folder: Path) -> Path:
 
 @pytest.mark.parametrize(
     "recipe",
-    [pytest.param(name, marks=[pytest.mark.combination] if name in REMAINING else []) for name in SETTINGS],
+    [pytest.param(name, marks=[pytest.mark.combination] if name in NOT_IN_TEST_SLURM else []) for name in SETTINGS],
 )
 def test_a_killed_worker_changes_nothing_of_the_published_model(jobs: TrainingJobs, s3: str, recipe: str) -> None:
     models, _ = bucket(s3, "test-models"), bucket(s3, "test-checkpoints")

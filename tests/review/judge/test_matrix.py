@@ -15,7 +15,7 @@ from tests.assembly import synthesize
 from tests.config.files import load
 from tests.review.judge.matrix import Kind, Site, group_arn, placement_group, reservation_id, sites
 
-pytestmark = [pytest.mark.judge, pytest.mark.combination]
+pytestmark = pytest.mark.combination
 
 SITES = sites()
 KINDS = [(site, number, kind) for site in SITES for number, kind in enumerate(site.kinds)]
