@@ -112,8 +112,10 @@ class RunningTask:
         try:
             await asyncio.wait_for(self.process.wait(), seconds)
         except TimeoutError:
-            self.process.kill()
-            self.events.append("SIGKILL")
+            # It can end at the very moment of the time-out.
+            if self.process.returncode is None:
+                self.process.kill()
+                self.events.append("SIGKILL")
             await self.process.wait()
         self.events.append("ended")
 
