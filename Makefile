@@ -96,6 +96,11 @@ node_modules/.installed: package.json package-lock.json .npmrc | $(VENV)/.runtim
 	tests/slurm/install.sh .tools/slurm
 	@touch $@
 
+.tools/kubernetes/.installed: tests/kubernetes/upstream/install.sh tests/kubernetes/upstream/judge.go tests/unpack_packages.sh
+	@echo "set-up: Kubernetes' libraries of Debian into .tools/kubernetes, built (once, minutes)"
+	tests/kubernetes/upstream/install.sh .tools/kubernetes
+	@touch $@
+
 .tools/chromium/.installed: tests/browser/install.sh tests/unpack_packages.sh
 	@echo "set-up: the distribution's Chromium into .tools/chromium (once, a few seconds)"
 	tests/browser/install.sh .tools/chromium
@@ -116,7 +121,7 @@ test: setup .tools/checkov/.installed ## Lint, type-check and test everything th
 	mypy
 	PYTHONPATH=assets/jobs lint-imports
 	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) --junitxml $(TEST_TIMES) \
-	  -m "not judge and not rehearsal and not slurm and not nightly and not browser and not contract and not combination"
+	  -m "not judge and not rehearsal and not slurm and not nightly and not browser and not contract and not combination and not kubernetes"
 
 # The workflow `ci` runs it on each push; .ci/run does not.
 .PHONY: test-combinations
@@ -154,6 +159,10 @@ test-browser: setup .tools/chromium/.installed .tools/docs/.installed ## Open th
 .PHONY: test-contracts
 test-contracts: setup .tools/contracts/.installed .tools/slurm/.installed .tools/training/.installed .tools/mlflow/.installed ## Compare the tests' stand-ins with the real packages of other projects
 	$(IN_OWN_TMPDIR) && python -m pytest $(SIDE_BY_SIDE) tests/contracts -m contract
+
+.PHONY: test-kubernetes
+test-kubernetes: setup .tools/kubernetes/.installed ## Compare admission and scheduling with Kubernetes' own code, which it builds (on Debian; minutes at first)
+	$(IN_OWN_TMPDIR) && python -m pytest tests/kubernetes -m kubernetes
 
 .PHONY: test-xla
 test-xla: .tools/xla/.installed ## Train on PyTorch/XLA's CPU device: compiled graphs, resumption, losses (NEURONX_DISTRIBUTED: a checkout)

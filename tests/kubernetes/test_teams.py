@@ -13,6 +13,7 @@ from tests.jobs.chain_case import run_of
 from tests.kubernetes.admission import ApiServer
 from tests.kubernetes.installed import Installed
 from tests.kubernetes.test_job_manifests import STAGES, SUBMISSION, pods
+from tests.kubernetes.upstream import UpstreamApiServer
 
 NAMESPACES = {"slipway": 1000, "slipway-research": 2001, "slipway-speech": 2002}
 RESEARCH = "slipway-research"
@@ -31,6 +32,13 @@ def teams(assemblies: AssemblyFactory) -> Assembly:
 def api(teams: Assembly) -> ApiServer:
     """The API server with all that the stack installs."""
     return ApiServer(Installed(teams.template("kubernetes")).objects())
+
+
+@pytest.fixture(params=[ApiServer, pytest.param(UpstreamApiServer, marks=pytest.mark.kubernetes)])
+def admission(request: pytest.FixtureRequest, api: ApiServer) -> ApiServer:
+    """The same API server, whose policies Rust's CEL evaluates, or Kubernetes' own plug-in."""
+    server: ApiServer = request.param(api.objects)
+    return server
 
 
 def with_spec(**spec: Any) -> dict[str, Any]:
@@ -64,8 +72,8 @@ def container(**security: Any) -> dict[str, Any]:
         {**POD, "spec": {"containers": [container(**OWN), {"name": "any"}]}},
     ],
 )
-def test_a_pod_as_another_user_is_refused(api: ApiServer, attack: dict[str, Any]) -> None:
-    assert api.refusals(attack, RESEARCH) == ["slipway-own-user"]
+def test_a_pod_as_another_user_is_refused(admission: ApiServer, attack: dict[str, Any]) -> None:
+    assert admission.refusals(attack, RESEARCH) == ["slipway-own-user"]
 
 
 @pytest.mark.parametrize(
@@ -77,8 +85,8 @@ def test_a_pod_as_another_user_is_refused(api: ApiServer, attack: dict[str, Any]
         {**POD, "spec": {"containers": [container(**OWN)]}},
     ],
 )
-def test_a_pod_as_the_teams_user_is_admitted(api: ApiServer, pod: dict[str, Any]) -> None:
-    assert api.refusals(pod, RESEARCH) == []
+def test_a_pod_as_the_teams_user_is_admitted(admission: ApiServer, pod: dict[str, Any]) -> None:
+    assert admission.refusals(pod, RESEARCH) == []
 
 
 def told(teams: Assembly, namespace: str) -> Environment:
@@ -88,21 +96,21 @@ def told(teams: Assembly, namespace: str) -> Environment:
 
 
 @pytest.mark.parametrize("namespace", NAMESPACES)
-def test_the_job_kits_pods_are_admitted(teams: Assembly, api: ApiServer, namespace: str) -> None:
+def test_the_job_kits_pods_are_admitted(teams: Assembly, admission: ApiServer, namespace: str) -> None:
     environment = told(teams, namespace)
     made = job_set(run_of(environment, "llama-2-7b"), environment, STAGES, SUBMISSION)
 
     assert made["metadata"]["namespace"] == namespace
     for pod in pods(made):
-        assert api.refusals({"spec": pod}, namespace) == []
+        assert admission.refusals({"spec": pod}, namespace) == []
 
 
-def test_the_installed_pods_are_admitted(api: ApiServer) -> None:
-    deployments = [each for each in api.of_kind("Deployment") if each["metadata"]["namespace"] in NAMESPACES]
+def test_the_installed_pods_are_admitted(admission: ApiServer) -> None:
+    deployments = [each for each in admission.of_kind("Deployment") if each["metadata"]["namespace"] in NAMESPACES]
 
     assert len(deployments) == 2 * len(NAMESPACES)
     for each in deployments:
-        assert api.refusals({"spec": each["spec"]["template"]["spec"]}, each["metadata"]["namespace"]) == []
+        assert admission.refusals({"spec": each["spec"]["template"]["spec"]}, each["metadata"]["namespace"]) == []
 
 
 def test_the_image_does_not_know_a_teams_user_so_its_pods_bring_home_and_name(teams: Assembly) -> None:
@@ -215,11 +223,11 @@ def test_a_teams_directories_are_its_own(teams: Assembly, api: ApiServer) -> Non
     )
 
 
-def test_the_policy_is_what_refuses(api: ApiServer) -> None:
+def test_the_policy_is_what_refuses(admission: ApiServer) -> None:
     """Without its validations the same pod passes: the judge sees the policy and nothing else."""
-    objects = copy.deepcopy(list(api.objects))
+    objects = copy.deepcopy(list(admission.objects))
     for each in objects:
         if each["metadata"]["name"] == "slipway-own-user" and each["kind"] == "ValidatingAdmissionPolicy":
             each["spec"]["validations"] = []
 
-    assert ApiServer(objects).refusals(with_spec(securityContext=OTHERS), RESEARCH) == []
+    assert type(admission)(objects).refusals(with_spec(securityContext=OTHERS), RESEARCH) == []
