@@ -37,7 +37,7 @@ def run_in_parallelcluster(module: str, question: Any, directory: Path) -> str:
     request.write_text(json.dumps(question), "utf-8")
     try:
         side = ProcessGroup(
-            [PARALLELCLUSTER_PYTHON, "-m", module, request, answer], _closed_environment(directory), directory, log
+            [PARALLELCLUSTER_PYTHON, "-m", module, request, answer], closed_environment(directory), directory, log
         )
     except FileNotFoundError as missing:
         raise JudgeFailedError(f"{PARALLELCLUSTER_PYTHON} is not there; `{INSTALLATION}` installs it") from missing
@@ -52,8 +52,8 @@ def run_in_parallelcluster(module: str, question: Any, directory: Path) -> str:
     return answer.read_text("utf-8")
 
 
-def _closed_environment(directory: Path) -> dict[str, str]:
-    """Nothing of the user's: a HOME of its own, no profile, credentials that open nothing.
+def closed_environment(directory: Path) -> dict[str, str]:
+    """Return variables with nothing of the user's: a HOME of its own, no profile, credentials that open nothing.
 
     Node.js is found beside this process's interpreter or on the PATH.
     """

@@ -111,11 +111,18 @@ def ask_parallelcluster(
     Raises:
         JudgeFailedError: the other side ended without an answer.
     """
+    question = question_about(assembly, reservations)
+    return Answer.from_json(run_in_parallelcluster("slipway.review.judge.inside_parallelcluster", question, directory))
+
+
+def question_about(
+    assembly: Mapping[str, Any], reservations: Sequence[CapacityReservation] | None = None
+) -> dict[str, Any]:
+    """Return what the other side reads: an assembly, and what else the account holds; see `ask_parallelcluster`."""
     held = capacity_reservations() if reservations is None else reservations
-    question = {
+    return {
         **assembly,
         "capacity_reservations": [reservation.model_dump() for reservation in held],
         "node_images": [image.model_dump() for image in images_of_account(assembly["existing"])],
         "image_builder_images": [system.image_builder_image for system in facts.operating_systems().values()],
     }
-    return Answer.from_json(run_in_parallelcluster("slipway.review.judge.inside_parallelcluster", question, directory))

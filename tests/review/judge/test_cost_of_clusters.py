@@ -7,8 +7,8 @@ import pytest
 from slipway.assembly.stacks import CLUSTER_TYPE, read_stacks
 from slipway.review.cost.estimate import estimate
 from slipway.review.judge.assembly import read_assembly
-from slipway.review.judge.proceedings import ask_parallelcluster
 from tests.conftest import AssemblyFactory
+from tests.review.judge.quick_judge import ask_parallelcluster
 
 pytestmark = pytest.mark.judge
 

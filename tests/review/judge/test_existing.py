@@ -6,12 +6,12 @@ import pytest
 
 from slipway.review.judge.assembly import read_assembly
 from slipway.review.judge.inside_parallelcluster.answer import Level
-from slipway.review.judge.proceedings import ask_parallelcluster
 from tests.assembly import synthesize
 from tests.config.files import load
 from tests.conftest import AssemblyFactory
 from tests.covering_array import Row
 from tests.existing_environments import content, rows
+from tests.review.judge.quick_judge import ask_parallelcluster
 from tests.review.judge.test_team_and_directory import judged, open_findings
 
 pytestmark = pytest.mark.judge

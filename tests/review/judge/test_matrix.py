@@ -10,10 +10,10 @@ import pytest
 from slipway import facts
 from slipway.review.judge.assembly import read_assembly
 from slipway.review.judge.inside_parallelcluster.answer import Answer, Level
-from slipway.review.judge.proceedings import ask_parallelcluster
 from tests.assembly import synthesize
 from tests.config.files import load
 from tests.review.judge.matrix import Kind, Site, group_arn, placement_group, reservation_id, sites
+from tests.review.judge.quick_judge import ask_parallelcluster
 
 pytestmark = pytest.mark.combination
 

@@ -11,8 +11,8 @@ import pytest
 
 from slipway.review.judge.assembly import read_assembly
 from slipway.review.judge.inside_parallelcluster.answer import Answer, Level
-from slipway.review.judge.proceedings import ask_parallelcluster
 from tests.conftest import AssemblyFactory
+from tests.review.judge.quick_judge import ask_parallelcluster
 
 pytestmark = pytest.mark.judge
 

@@ -14,10 +14,10 @@ import pytest
 
 from slipway.review.judge.assembly import read_assembly
 from slipway.review.judge.inside_parallelcluster.answer import Finding, Level
-from slipway.review.judge.proceedings import ask_parallelcluster
 from slipway_emulator.capacity_reservations import CapacityReservation
 from tests.assembly import synthesize
 from tests.config.files import changed, load, problems_of, write
+from tests.review.judge.quick_judge import ask_parallelcluster
 from tests.review.judge.update_cases import BASE, configuration_in
 
 pytestmark = pytest.mark.judge

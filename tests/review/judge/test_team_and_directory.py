@@ -8,10 +8,10 @@ import pytest
 from slipway.review.judge.assembly import read_assembly
 from slipway.review.judge.explanations import explanation_of, load_explanations
 from slipway.review.judge.inside_parallelcluster.answer import Answer, Level
-from slipway.review.judge.proceedings import ask_parallelcluster
 from slipway_emulator.capacity_reservations import CapacityReservation
 from tests.assembly import Assembly
 from tests.conftest import AssemblyFactory
+from tests.review.judge.quick_judge import ask_parallelcluster
 
 pytestmark = pytest.mark.judge
 
