@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from fcntl import LOCK_EX, flock
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ PARALLELCLUSTER_PYTHON = parallelcluster_of(PROJECT) / "python"
 
 TIME_LIMIT_SECONDS = 300
 """For one question; the slowest, a whole environment, takes about ten seconds."""
+
+
+_CDK = "import pcluster.templates.cluster_stack, pcluster.templates.imagebuilder_stack"
 
 
 class JudgeFailedError(Exception):
@@ -50,6 +54,35 @@ def run_in_parallelcluster(module: str, question: Any, directory: Path) -> str:
     if failed:
         raise JudgeFailedError(f"aws-parallelcluster's side failed (exit code {failed}); its log: {log}")
     return answer.read_text("utf-8")
+
+
+def unpack_cdk(directory: Path) -> None:
+    """Let jsii unpack ParallelCluster's CDK once, before processes side by side want to.
+
+    Its own lock does not wait: the second process ends with EEXIST (jsii 1.85.0, `lib__program.js`, `lockSync`). A
+    failure is left to the process that comes next, which has a log for it.
+
+    Args:
+        directory: an existing folder for the log and the process's HOME.
+    """
+    variables = closed_environment(directory)
+    packages = Path(variables["JSII_RUNTIME_PACKAGE_CACHE_ROOT"])
+    unpacked = packages.with_name(f"{packages.name}.unpacked")
+    if unpacked.exists() or not PARALLELCLUSTER_PYTHON.exists():
+        return
+    with packages.with_name(f"{packages.name}.lock").open("w") as lock:
+        flock(lock, LOCK_EX)
+        if unpacked.exists():
+            return
+        side = ProcessGroup([PARALLELCLUSTER_PYTHON, "-c", _CDK], variables, directory, directory / "cdk.log")
+        try:
+            failed = side.wait(TIME_LIMIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            return
+        finally:
+            side.end()
+        if not failed:
+            unpacked.touch()
 
 
 def closed_environment(directory: Path) -> dict[str, str]:

@@ -17,6 +17,7 @@ from slipway.review.judge.parallelcluster_process import (
     PARALLELCLUSTER_PYTHON,
     TIME_LIMIT_SECONDS,
     closed_environment,
+    unpack_cdk,
 )
 from slipway.review.judge.proceedings import question_about
 from slipway_emulator.capacity_reservations import CapacityReservation
@@ -48,6 +49,7 @@ def _judge() -> Path:
     folder = TemporaryDirectory(prefix="judge-")
     home = Path(folder.name)
     address, log = home / "socket", home / "log"
+    unpack_cdk(home)
     program = Path(__file__).with_name("forking_judge.py")
     side = ProcessGroup([PARALLELCLUSTER_PYTHON, program, address], closed_environment(home), home, log)
     atexit.register(folder.cleanup)
