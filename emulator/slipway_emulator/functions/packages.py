@@ -1,12 +1,21 @@
 """Unpacks function code and layers into folders of this machine, and says where jsii unpacks its own."""
 
 import io
+import os
+import subprocess
 import sys
 import zipfile
 from collections.abc import Iterable
+from contextlib import suppress
+from fcntl import LOCK_EX, flock
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 _LAYER_ROOT = "/opt/"
+_UNPACK_SECONDS = 300
+"""For the CDK that ParallelCluster needs; it takes about four."""
+
+_IMPORT_CDK = "import pcluster.templates.cluster_stack, pcluster.templates.imagebuilder_stack"
 _SOURCE_SUFFIXES = frozenset({".py", ".js", ".mjs", ".cjs"})
 
 
@@ -54,6 +63,36 @@ def jsii_packages(python: Path) -> dict[str, str]:
         "JSII_RUNTIME_PACKAGE_CACHE": "enabled",
         "JSII_RUNTIME_PACKAGE_CACHE_ROOT": str(python.absolute().parents[1] / "jsii-packages"),
     }
+
+
+def unpack_cdk(python: Path) -> None:
+    """Let jsii unpack ParallelCluster's CDK once, before processes side by side want to.
+
+    jsii's own lock does not wait: the second process ends with EEXIST (jsii 1.85.0, `lib__program.js`, `lockSync`). A
+    failure is left to the process that comes next, which has a log for it.
+
+    Args:
+        python: The interpreter of the virtual environment with aws-parallelcluster.
+    """
+    if not python.exists():
+        return
+    variables = jsii_packages(python)
+    lock_file = Path(f"{variables['JSII_RUNTIME_PACKAGE_CACHE_ROOT']}.lock")
+    with lock_file.open("a") as lock, TemporaryDirectory() as home:
+        flock(lock, LOCK_EX)
+        if lock_file.stat().st_size:
+            return
+        path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
+        with suppress(subprocess.SubprocessError):
+            subprocess.run(
+                [python, "-c", _IMPORT_CDK],
+                cwd=home,
+                env={"PATH": path, "HOME": home, "TMPDIR": home, **variables},
+                capture_output=True,
+                check=True,
+                timeout=_UNPACK_SECONDS,
+            )
+            lock.write("unpacked\n")
 
 
 def _files(folder: Path) -> Iterable[Path]:

@@ -19,7 +19,7 @@ from slipway_emulator.clients import Clients
 from slipway_emulator.failures import ProvisioningError
 from slipway_emulator.functions import inline, runtime
 from slipway_emulator.functions.function import LambdaFunction, Layer
-from slipway_emulator.functions.packages import jsii_packages, point_at_layers, unpack, use_own_python
+from slipway_emulator.functions.packages import jsii_packages, point_at_layers, unpack, unpack_cdk, use_own_python
 from slipway_emulator.functions.processes import Finished, Processes
 from slipway_emulator.functions.python_servers import IMPORTED, PythonServers
 from slipway_emulator.functions.responses import ResponseServer
@@ -108,6 +108,8 @@ class FunctionRunner:
         code, timeout = folder / "code", function.timeout
         if function.runtime.startswith("python"):
             python = self._python(function)
+            if python != sys.executable:
+                unpack_cdk(Path(python))
             if not _brings_its_own(folder):
                 return self._servers.run(
                     python, sandbox, folder=code, environment=environment, text=event, timeout=timeout

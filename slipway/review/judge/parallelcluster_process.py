@@ -4,22 +4,18 @@ import json
 import os
 import subprocess
 import sys
-from fcntl import LOCK_EX, flock
 from pathlib import Path
 from typing import Any
 
 import slipway_emulator
 from slipway.assembly.process_groups import ProcessGroup
 from slipway.project import INSTALLATION, PROJECT, parallelcluster_of
-from slipway_emulator.functions.packages import jsii_packages
+from slipway_emulator.functions.packages import jsii_packages, unpack_cdk
 
 PARALLELCLUSTER_PYTHON = parallelcluster_of(PROJECT) / "python"
 
 TIME_LIMIT_SECONDS = 300
 """For one question; the slowest, a whole environment, takes about ten seconds."""
-
-
-_CDK = "import pcluster.templates.cluster_stack, pcluster.templates.imagebuilder_stack"
 
 
 class JudgeFailedError(Exception):
@@ -56,33 +52,9 @@ def run_in_parallelcluster(module: str, question: Any, directory: Path) -> str:
     return answer.read_text("utf-8")
 
 
-def unpack_cdk(directory: Path) -> None:
-    """Let jsii unpack ParallelCluster's CDK once, before processes side by side want to.
-
-    Its own lock does not wait: the second process ends with EEXIST (jsii 1.85.0, `lib__program.js`, `lockSync`). A
-    failure is left to the process that comes next, which has a log for it.
-
-    Args:
-        directory: an existing folder for the log and the process's HOME.
-    """
-    variables = closed_environment(directory)
-    packages = Path(variables["JSII_RUNTIME_PACKAGE_CACHE_ROOT"])
-    unpacked = packages.with_name(f"{packages.name}.unpacked")
-    if unpacked.exists() or not PARALLELCLUSTER_PYTHON.exists():
-        return
-    with packages.with_name(f"{packages.name}.lock").open("w") as lock:
-        flock(lock, LOCK_EX)
-        if unpacked.exists():
-            return
-        side = ProcessGroup([PARALLELCLUSTER_PYTHON, "-c", _CDK], variables, directory, directory / "cdk.log")
-        try:
-            failed = side.wait(TIME_LIMIT_SECONDS)
-        except subprocess.TimeoutExpired:
-            return
-        finally:
-            side.end()
-        if not failed:
-            unpacked.touch()
+def unpack_packages() -> None:
+    """Make ready what each question about a cluster loads: no two processes may do it at once."""
+    unpack_cdk(PARALLELCLUSTER_PYTHON)
 
 
 def closed_environment(directory: Path) -> dict[str, str]:

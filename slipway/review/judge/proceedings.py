@@ -18,7 +18,7 @@ from slipway.review.judge.assembly import read_assembly
 from slipway.review.judge.explanations import Explanation
 from slipway.review.judge.inside_parallelcluster.answer import Answer
 from slipway.review.judge.node_images import images_of_account
-from slipway.review.judge.parallelcluster_process import JudgeFailedError, run_in_parallelcluster, unpack_cdk
+from slipway.review.judge.parallelcluster_process import JudgeFailedError, run_in_parallelcluster, unpack_packages
 from slipway.review.judge.progress import Progress
 from slipway.review.judge.verdict import Verdict
 from slipway.review.report.wording import count
@@ -112,7 +112,7 @@ def ask_parallelcluster(
         JudgeFailedError: the other side ended without an answer.
     """
     question = question_about(assembly, reservations)
-    unpack_cdk(directory)
+    unpack_packages()
     return Answer.from_json(run_in_parallelcluster("slipway.review.judge.inside_parallelcluster", question, directory))
 
 

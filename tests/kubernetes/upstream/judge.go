@@ -118,7 +118,8 @@ func decode(text json.RawMessage) (runtime.Object, error) {
 }
 
 // setDefaults sets the fields left out that policies see, as the API server does before it asks them. Its own code is no
-// library: k8s.io/kubernetes 1.36, pkg/apis/admissionregistration/v1/defaults.go and pkg/apis/core/v1/defaults.go.
+// library; the defaults are those that k8s.io/api 0.36.4 writes beside the fields: admissionregistration/v1/types.go and
+// core/v1/types.go.
 func setDefaults(object runtime.Object) {
 	fail, equivalent, everywhere := admissionregistration.Fail, admissionregistration.Equivalent, admissionregistration.AllScopes
 	matches := func(match *admissionregistration.MatchResources) {

@@ -5,21 +5,14 @@ whose Node.js cannot be forked, is imported there. It ends with the process that
 """
 
 import gc
-import json
 import os
 import signal
 import socketserver
 import sys
 import traceback
-from functools import cache
 from pathlib import Path
 
-import botocore.session
-import yaml
-
-# As slipway.review.judge.inside_parallelcluster does.
-yaml.SafeLoader = yaml.CSafeLoader  # type: ignore[misc, assignment]
-from slipway.review.judge.inside_parallelcluster.judgement import judge  # noqa: E402
+from slipway.review.judge.inside_parallelcluster.__main__ import answer_request
 
 _PARENT = os.getppid()
 
@@ -36,8 +29,7 @@ class Question(socketserver.StreamRequestHandler):
             os.dup2(log.fileno(), 1)
             os.dup2(log.fileno(), 2)
         try:
-            answer = judge(json.loads((folder / "request.json").read_text("utf-8"))).to_json()
-            (folder / "answer.json").write_text(answer, "utf-8")
+            answer_request(folder / "request.json", folder / "answer.json")
         except BaseException:
             traceback.print_exc()
         self.wfile.write(b"done\n")
@@ -56,9 +48,11 @@ class Judge(socketserver.ForkingMixIn, socketserver.UnixStreamServer):
 
 
 if __name__ == "__main__":
-    botocore.session.create_loader = cache(botocore.session.create_loader)
-    gc.set_threshold(100_000, 20, 100)
     # What is there already belongs to every question: a collection in a fork would copy it.
     gc.freeze()
-    with Judge(sys.argv[1], Question) as server:
+    address = Path(sys.argv[1])
+    unannounced = address.with_suffix(".new")
+    with Judge(str(unannounced), Question) as server:
+        # It listens: a socket file is there before that.
+        unannounced.rename(address)
         server.serve_forever()

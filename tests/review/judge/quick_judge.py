@@ -3,8 +3,9 @@
 import atexit
 import json
 import socket
-import time
+import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +18,7 @@ from slipway.review.judge.parallelcluster_process import (
     PARALLELCLUSTER_PYTHON,
     TIME_LIMIT_SECONDS,
     closed_environment,
-    unpack_cdk,
+    unpack_packages,
 )
 from slipway.review.judge.proceedings import question_about
 from slipway_emulator.capacity_reservations import CapacityReservation
@@ -49,13 +50,15 @@ def _judge() -> Path:
     folder = TemporaryDirectory(prefix="judge-")
     home = Path(folder.name)
     address, log = home / "socket", home / "log"
-    unpack_cdk(home)
+    unpack_packages()
     program = Path(__file__).with_name("forking_judge.py")
     side = ProcessGroup([PARALLELCLUSTER_PYTHON, program, address], closed_environment(home), home, log)
     atexit.register(folder.cleanup)
     atexit.register(side.end)
-    deadline = time.monotonic() + TIME_LIMIT_SECONDS
-    while not address.exists():
-        assert time.monotonic() < deadline, log.read_text("utf-8")
-        time.sleep(0.1)
-    return address
+    for _ in range(10 * TIME_LIMIT_SECONDS):
+        with suppress(subprocess.TimeoutExpired):
+            side.wait(0.1)
+            break
+        if address.exists():
+            return address
+    raise AssertionError(log.read_text("utf-8"))
