@@ -177,6 +177,14 @@ def processes_in(folder: Path) -> list[str]:
     return found
 
 
+def processes_left_in(folder: Path, seconds: float = 5.0) -> list[str]:
+    """What `processes_in` still finds after this time at most: a killed process ends at its next turn, not at once."""
+    deadline = time.monotonic() + seconds
+    while (found := processes_in(folder)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return found
+
+
 def wait_until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
     """Wait for something that another process does."""
     deadline = time.monotonic() + seconds

@@ -19,7 +19,7 @@ from slipway.rehearse.report import Report
 from slipway.rehearse.session import Subject
 from slipway.rehearse.toolchain import Toolchain
 from tests.assembly import environment_path
-from tests.rehearse.fakes import ENVIRONMENT, FakeCdk, assembly_files, processes_in, wait_until
+from tests.rehearse.fakes import ENVIRONMENT, FakeCdk, assembly_files, processes_in, processes_left_in, wait_until
 
 
 def invoke(*arguments: str) -> Result:
@@ -117,7 +117,7 @@ def test_a_stop_signal_ends_the_cli_and_all_that_it_started(tmp_path: Path, numb
         wait_until(lambda: cdk.hangs)
         process.send_signal(number)
         assert process.wait(20) == 128 + number
-    assert processes_in(tmp_path) == []
+    assert processes_left_in(tmp_path) == []
 
 
 def test_a_stop_signal_ends_the_emulator_and_leaves_a_report(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_stop_signal_ends_the_emulator_and_leaves_a_report(tmp_path: Path) -> 
         assert any("emulator.py" in line for line in processes_in(tmp_path))
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 130
-    assert processes_in(tmp_path) == []
+    assert processes_left_in(tmp_path) == []
     report = Report.model_validate_json((tmp_path / "out" / "default" / "report.json").read_text(encoding="utf-8"))
     assert report.outcome == "interrupted"
     assert report.phases[-1].outcome == "interrupted"

@@ -13,7 +13,7 @@ from slipway.rehearse.rehearsal import Rehearsal
 from slipway.rehearse.report import Report
 from slipway.rehearse.session import Session
 from slipway.rehearse.toolchain import Toolchain
-from tests.rehearse.fakes import assembly_files, processes_in, subject
+from tests.rehearse.fakes import assembly_files, processes_left_in, subject
 
 STACK = "slipway-injected-network"
 VPC = {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.40.0.0/16"}}
@@ -69,4 +69,4 @@ def test_what_was_created_before_it_is_rolled_back(report: Report) -> None:
 
 def test_no_process_is_left(report: Report, folder: RunFolder) -> None:
     assert report.outcome == "failed"
-    assert processes_in(folder.root) == []
+    assert processes_left_in(folder.root) == []

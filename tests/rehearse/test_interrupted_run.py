@@ -10,7 +10,7 @@ import pytest
 from slipway.project import PROJECT
 from slipway.rehearse.ledger import Ledger
 from slipway.rehearse.report import Report
-from tests.rehearse.fakes import processes_in, wait_until
+from tests.rehearse.fakes import processes_left_in, wait_until
 
 pytestmark = pytest.mark.rehearsal
 
@@ -32,7 +32,7 @@ def test_ctrl_c_during_a_deployment_leaves_no_process(tmp_path: Path) -> None:
             assert process.wait(60) == 130
         finally:
             process.kill()
-    assert processes_in(folder) == []
+    assert processes_left_in(folder) == []
     report = Report.model_validate_json((folder / "report.json").read_text(encoding="utf-8"))
     assert report.outcome == "interrupted"
     assert report.phases[-1].name == "deploy"

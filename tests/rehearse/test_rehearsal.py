@@ -19,7 +19,7 @@ from tests.rehearse.fakes import (
     NoRoles,
     assembly_files,
     fake_toolchain,
-    processes_in,
+    processes_left_in,
     resource,
     subject,
 )
@@ -294,4 +294,4 @@ def test_an_emulator_that_ends_on_the_way_is_noticed(stage: Stage) -> None:
 def test_everything_that_was_started_is_stopped(stage: Stage) -> None:
     stage.plan_success()
     stage.run()
-    assert processes_in(stage.folder) == []
+    assert processes_left_in(stage.folder) == []
