@@ -1,12 +1,16 @@
 """EC2: instances started from launch templates, and the network interfaces that outlive their owners."""
 
-from typing import Any
+from typing import Any, cast
 
+from moto.core.responses import ActionResult
+from moto.ec2.models.elastic_block_store import Snapshot
 from moto.ec2.models.instances import InstanceBackend
 from moto.ec2.models.nat_gateways import NatGateway, NatGatewayBackend
+from moto.ec2.responses.elastic_block_store import ElasticBlockStore
 from moto.ec2.responses.instances import InstanceResponse
 
 from slipway_emulator.moto_patches.patch import MotoPatch
+from slipway_emulator.settings import ACCOUNT
 
 _IMAGE_SIZE_GIB = 45
 """What a root device gets that names no size; on AWS the image's own size counts (ParallelCluster's: 45 GiB)."""
@@ -72,6 +76,17 @@ def _delete_interfaces_with_nat_gateways() -> None:
     setattr(NatGatewayBackend, delete.__name__, delete_nat_gateway)
 
 
+def _list_snapshots_of_the_asked_owners() -> None:
+    describe = ElasticBlockStore.describe_snapshots
+
+    def describe_snapshots(self: ElasticBlockStore) -> ActionResult:
+        found = cast("dict[str, list[Snapshot]]", describe(self).result)["Snapshots"]
+        owners = {ACCOUNT if owner == "self" else owner for owner in self._get_param("OwnerIds", [])}
+        return ActionResult({"Snapshots": [each for each in found if not owners or each.owner_id in owners]})
+
+    setattr(ElasticBlockStore, describe.__name__, describe_snapshots)
+
+
 DEVIATIONS = (
     MotoPatch(
         "ec2-block-device-mappings",
@@ -93,5 +108,10 @@ DEVIATIONS = (
         "ec2-nat-gateway-network-interfaces",
         "moto keeps a deleted NAT gateway's interface",
         _delete_interfaces_with_nat_gateways,
+    ),
+    MotoPatch(
+        "ec2-snapshot-owners",
+        "moto ignores the owners that a list of snapshots is asked for, and lists those of public images, too",
+        _list_snapshots_of_the_asked_owners,
     ),
 )
