@@ -18,6 +18,8 @@ from slipway_emulator.kubernetes_api.refusal import RefusalError, not_found
 from slipway_emulator.settings import HOST
 
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_POLL_SECONDS = 0.05
+"""How often the server looks whether it is to end: the deletion of a cluster waits for it."""
 _RESOURCE = re.compile(
     r"/(?:api/(?P<core>v1)|apis/(?P<group>[^/]+/[^/]+))"
     r"(?:/namespaces/(?P<namespace>[^/]+)(?=/))?/(?P<plural>[^/]+)(?:/(?P<name>[^/]+))?"
@@ -37,7 +39,9 @@ class ApiServer:
         self._server = ThreadingHTTPServer((HOST, 0), _handler(objects))
         self._server.daemon_threads = True
         self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
-        threading.Thread(target=self._server.serve_forever, name="kubernetes-api", daemon=True).start()
+        threading.Thread(
+            target=self._server.serve_forever, args=(_POLL_SECONDS,), name="kubernetes-api", daemon=True
+        ).start()
 
     @property
     def endpoint(self) -> str:
