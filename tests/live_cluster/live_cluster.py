@@ -225,7 +225,7 @@ class LiveCluster(LocalSlurm):
     # ---- instances -----------------------------------------------------------------------------------------------
 
     def _watch_instances(self) -> None:
-        while not self._stopped.wait(0.5):
+        while not self._stopped.wait(1):
             # The emulated AWS may end before this thread.
             with contextlib.suppress(BotoCoreError, ClientError):
                 self._zone.write(self.account.addresses())
