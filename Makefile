@@ -21,8 +21,8 @@ override SIDE_BY_SIDE := --numprocesses 4 --dist loadfile --no-loadscope-reorder
 # Trains on all processors: beside it the daemons of another test's cluster would miss their time limits.
 override WHOLE_CHAIN := tests/slurm/test_whole_chain.py
 override TEST_TIMES := .plan/test-times.xml
-override FAULTS := .plan/cluster-faults.xml
-override RESOURCE_FAULTS := .plan/resource-faults.xml
+override FAULTS := .plan/faults
+override TRAININGS := tests/live_cluster/test_recovery.py
 override INSTALL := -m pip --quiet --disable-pip-version-check install
 # What is locked with its hashes (`make locks`), as wheels alone: nothing of a package runs while it is installed.
 override LOCKED := --require-hashes --only-binary :all: --requirement
@@ -143,14 +143,28 @@ removed-statements: setup ## Take each statement out of the policies that the la
 	python -m tests.iam.removed_statements
 
 .PHONY: prove-offline
-prove-offline: setup .tools/slurm/.installed .tools/contracts/.installed .tools/training/.installed ## Break what can break: whole clusters with ParallelCluster's own daemons, trainings, and every resource on the emulator
-	$(IN_OWN_TMPDIR) && python -m pytest --numprocesses 5 --dist load --maxschedchunk 1 --junitxml $(FAULTS) \
-	  tests/operate tests/live_cluster -m nightly
-	$(IN_OWN_TMPDIR) && python -m pytest --numprocesses 2 --dist load --junitxml $(RESOURCE_FAULTS) tests/emulator -m nightly
+prove-offline: ## Break what can break; the three parts, one after the other
+	$(MAKE) prove-clusters
+	$(MAKE) prove-trainings
+	$(MAKE) prove-resources
+
+.PHONY: prove-clusters
+prove-clusters: setup .tools/slurm/.installed .tools/contracts/.installed ## Break whole clusters with ParallelCluster's own daemons; Ctrl-C at each phase
+	$(IN_OWN_TMPDIR) && python -m pytest --numprocesses 5 --dist load --maxschedchunk 1 --junitxml $(FAULTS)/clusters.xml \
+	  tests/operate tests/live_cluster --ignore=$(TRAININGS) -m nightly
+
+.PHONY: prove-trainings
+prove-trainings: setup .tools/slurm/.installed .tools/contracts/.installed .tools/training/.installed ## Kill trainings on such clusters 50 times
+	$(IN_OWN_TMPDIR) && python -m pytest --numprocesses 5 --dist load --maxschedchunk 1 --junitxml $(FAULTS)/trainings.xml \
+	  $(TRAININGS) -m nightly
+
+.PHONY: prove-resources
+prove-resources: setup ## Let every resource of the shipped environments fail on the emulator
+	$(IN_OWN_TMPDIR) && python -m pytest --numprocesses 2 --dist load --junitxml $(FAULTS)/resources.xml tests/emulator -m nightly
 
 .PHONY: cluster-faults
 cluster-faults: setup ## Write what the last `make prove-offline` saw to docs/cluster-faults.md
-	python -m tests.live_cluster.report $(FAULTS) $(RESOURCE_FAULTS)
+	python -m tests.live_cluster.report $(FAULTS)/clusters.xml $(FAULTS)/trainings.xml $(FAULTS)/resources.xml
 
 .PHONY: test-browser
 test-browser: setup .tools/chromium/.installed .tools/docs/.installed ## Open the plan's page and the documentation in a real Chromium, on a screen and on a phone

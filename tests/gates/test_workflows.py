@@ -208,7 +208,7 @@ def test_aws_is_reached_after_an_approval_and_never_cancelled(file: Path) -> Non
 
 def test_every_make_target_exists() -> None:
     lines = "\n".join(step.script for step in steps())
-    matrix = workflow(PROJECT / ".github" / "workflows" / "ci.yaml")["jobs"]["others"]["strategy"]["matrix"]["target"]
+    matrix = targets_of("ci", "others") + targets_of("nightly", "prove-offline")
     targets = {word for line in re.findall(r"make (.*)", lines) for word in line.split() if re.match(r"[a-z.]", word)}
     for target in sorted(targets | set(matrix)):
         run = subprocess.run(["make", "--dry-run", target], cwd=PROJECT, capture_output=True, text=True, check=False)
@@ -217,9 +217,22 @@ def test_every_make_target_exists() -> None:
 
 def test_ci_runs_all_that_the_ci_script_runs() -> None:
     wanted = set(re.findall(r"(?<=[ \t\n])(?:test|judge|rehearse|docs)[a-z-]*", (PROJECT / ".ci" / "run").read_text()))
-    jobs = workflow(PROJECT / ".github" / "workflows" / "ci.yaml")["jobs"]
 
-    assert wanted == {"test", *jobs["others"]["strategy"]["matrix"]["target"]}
+    assert wanted == {"test", *targets_of("ci", "others")}
+
+
+def test_the_nightly_run_has_every_part_of_prove_offline() -> None:
+    command = ["make", "--dry-run", "prove-offline"]
+    run = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True)
+
+    assert re.findall(r"^\S*make (prove-\w+)$", run.stdout, re.MULTILINE) == targets_of("nightly", "prove-offline")
+
+
+def targets_of(name: str, job: str) -> list[str]:
+    """The make targets that a job of a workflow runs side by side."""
+    content = workflow(PROJECT / ".github" / "workflows" / f"{name}.yaml")
+    found: list[str] = content["jobs"][job]["strategy"]["matrix"]["target"]
+    return found
 
 
 def test_every_command_and_option_of_slipway_exists() -> None:
