@@ -56,12 +56,12 @@ class Cost:
 
 
 def read_faults(*files: Path) -> Iterator[Fault]:
-    """Yield the faults of a run in the order of its files and their tests.
+    """Yield the faults of a run by file and name: tests that run side by side end in any order.
 
     Raises:
         SystemExit: a test failed or left no record.
     """
-    for case in (case for file in files for case in ElementTree.parse(file).iter("testcase")):
+    for case in (case for file in files for case in sorted(ElementTree.parse(file).iter("testcase"), key=_name)):
         values: dict[str, list[str]] = {}
         for row in case.iter("property"):
             values.setdefault(row.attrib["name"], []).append(row.attrib["value"])
@@ -75,6 +75,10 @@ def read_faults(*files: Path) -> Iterator[Fault]:
             else None,
             recoveries=tuple(Recovery(**json.loads(text)) for text in values.get("recovery", ())),
         )
+
+
+def _name(case: ElementTree.Element) -> tuple[str, str]:
+    return case.get("classname", ""), case.get("name", "")
 
 
 def lines_of(fault: Fault) -> Iterator[str]:
