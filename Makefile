@@ -143,10 +143,7 @@ removed-statements: setup ## Take each statement out of the policies that the la
 	python -m tests.iam.removed_statements
 
 .PHONY: prove-offline
-prove-offline: ## Break what can break; the three parts, one after the other
-	$(MAKE) prove-clusters
-	$(MAKE) prove-trainings
-	$(MAKE) prove-resources
+prove-offline: prove-clusters prove-trainings prove-resources ## Break what can break; the three parts, one after the other
 
 .PHONY: prove-clusters
 prove-clusters: setup .tools/slurm/.installed .tools/contracts/.installed ## Break whole clusters with ParallelCluster's own daemons; Ctrl-C at each phase

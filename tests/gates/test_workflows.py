@@ -222,10 +222,10 @@ def test_ci_runs_all_that_the_ci_script_runs() -> None:
 
 
 def test_the_nightly_run_has_every_part_of_prove_offline() -> None:
-    command = ["make", "--dry-run", "prove-offline"]
-    run = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True)
+    parts = re.search(r"^prove-offline: (.*?) ##", (PROJECT / "Makefile").read_text(), re.MULTILINE)
 
-    assert re.findall(r"^\S*make (prove-\w+)$", run.stdout, re.MULTILINE) == targets_of("nightly", "prove-offline")
+    assert parts
+    assert parts[1].split() == targets_of("nightly", "prove-offline")
 
 
 def targets_of(name: str, job: str) -> list[str]:
