@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
 from operator import attrgetter
@@ -15,6 +16,7 @@ from tests.review.lint.test_rules import CASES
 from tests.review.wiring.alarm_mistakes import CHANGES as ALARM_CHANGES
 from tests.review.wiring.kubernetes_mistakes import KINDS as KUBERNETES_KINDS
 from tests.review.wiring.network_mistakes import CHANGES as NETWORK_CHANGES
+from tests.review.wiring.unseen_mistakes import unseen_mistakes
 
 PAGE = Path(__file__).parents[1] / "docs" / "planted-defects.md"
 BEGIN, END = "<!-- begin: defects -->", "<!-- end: defects -->"
@@ -67,6 +69,21 @@ def _lines() -> Iterator[str]:
         yield "|---|---|"
         yield from (f"| {row.mistake} | {row.noticed_by} |" for row in of_family)
         yield ""
+    yield from _unseen_lines()
+
+
+def _unseen_lines() -> Iterator[str]:
+    mistakes = unseen_mistakes()
+    made = Counter(mistake.family for mistake in mistakes)
+    noticed = Counter(mistake.family for mistake in mistakes if mistake.noticed_by)
+    yield "### By somebody who had seen neither checks nor code"
+    yield ""
+    yield f"{made.total()} single mistakes; the cross-resource rules alone notice {noticed.total()}:"
+    yield ""
+    yield "| family | mistakes | noticed |"
+    yield "|---|---|---|"
+    yield from (f"| {family} | {count} | {noticed[family]} |" for family, count in made.items())
+    yield ""
 
 
 if __name__ == "__main__":
