@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from slipway_emulator.settings import ACCOUNT
 from tests.emulator.running import RunningEmulator
 
 VPC = {"Type": "AWS::EC2::VPC", "Properties": {"CidrBlock": "10.0.0.0/16"}}
@@ -31,6 +32,19 @@ def test_a_snapshot_stays_of_a_volume(emulator: RunningEmulator, way: str) -> No
     assert len(snapshots) == 1
     with pytest.raises(ClientError, match="NotFound"):
         ec2.describe_volumes(VolumeIds=[original])
+
+
+def test_an_account_lists_the_snapshots_that_are_its_own(emulator: RunningEmulator) -> None:
+    ec2 = emulator.client("ec2")
+    volume = ec2.create_volume(AvailabilityZone="us-west-2a", Size=1)["VolumeId"]
+    made = ec2.create_snapshot(VolumeId=volume)["SnapshotId"]
+
+    own = {each["SnapshotId"] for each in ec2.describe_snapshots(OwnerIds=["self"])["Snapshots"]}
+    owners = {each["SnapshotId"]: each["OwnerId"] for each in ec2.describe_snapshots()["Snapshots"]}
+
+    assert own == {snapshot for snapshot, owner in owners.items() if owner == ACCOUNT}
+    assert made in own
+    assert set(owners) > own, "those of public images"
 
 
 DATABASE = {

@@ -76,7 +76,7 @@ def _delete_interfaces_with_nat_gateways() -> None:
     setattr(NatGatewayBackend, delete.__name__, delete_nat_gateway)
 
 
-def _list_snapshots_of_the_asked_owners() -> None:
+def _list_snapshots_by_owner() -> None:
     describe = ElasticBlockStore.describe_snapshots
 
     def describe_snapshots(self: ElasticBlockStore) -> ActionResult:
@@ -111,7 +111,7 @@ DEVIATIONS = (
     ),
     MotoPatch(
         "ec2-snapshot-owners",
-        "moto ignores the owners that a list of snapshots is asked for, and lists those of public images, too",
-        _list_snapshots_of_the_asked_owners,
+        "moto ignores OwnerIds when it lists snapshots, and lists those of public images, too",
+        _list_snapshots_by_owner,
     ),
 )
