@@ -23,6 +23,7 @@ override WHOLE_CHAIN := tests/slurm/test_whole_chain.py
 override TEST_TIMES := .plan/test-times.xml
 override FAULTS := .plan/faults
 override TRAININGS := tests/live_cluster/test_recovery.py
+override NIGHTLY := -m nightly --dist load --maxschedchunk 1 --numprocesses
 override INSTALL := -m pip --quiet --disable-pip-version-check install
 # What is locked with its hashes (`make locks`), as wheels alone: nothing of a package runs while it is installed.
 override LOCKED := --require-hashes --only-binary :all: --requirement
@@ -143,21 +144,19 @@ removed-statements: setup ## Take each statement out of the policies that the la
 	python -m tests.iam.removed_statements
 
 .PHONY: prove-offline
-prove-offline: prove-clusters prove-trainings prove-resources ## Break what can break; the three parts, one after the other
+prove-offline: prove-clusters prove-trainings prove-resources ## Run the three parts below, one after the other
 
 .PHONY: prove-clusters
 prove-clusters: setup .tools/slurm/.installed .tools/contracts/.installed ## Break whole clusters with ParallelCluster's own daemons; Ctrl-C at each phase
-	$(IN_OWN_TMPDIR) && python -m pytest --numprocesses 5 --dist load --maxschedchunk 1 --junitxml $(FAULTS)/clusters.xml \
-	  tests/operate tests/live_cluster --ignore=$(TRAININGS) -m nightly
+	$(IN_OWN_TMPDIR) && python -m pytest $(NIGHTLY) 5 --junitxml $(FAULTS)/clusters.xml tests/operate tests/live_cluster --ignore=$(TRAININGS)
 
 .PHONY: prove-trainings
 prove-trainings: setup .tools/slurm/.installed .tools/contracts/.installed .tools/training/.installed ## Kill trainings on such clusters 50 times
-	$(IN_OWN_TMPDIR) && python -m pytest --numprocesses 5 --dist load --maxschedchunk 1 --junitxml $(FAULTS)/trainings.xml \
-	  $(TRAININGS) -m nightly
+	$(IN_OWN_TMPDIR) && python -m pytest $(NIGHTLY) 5 --junitxml $(FAULTS)/trainings.xml $(TRAININGS)
 
 .PHONY: prove-resources
 prove-resources: setup ## Let every resource of the shipped environments fail on the emulator
-	$(IN_OWN_TMPDIR) && python -m pytest --numprocesses 2 --dist load --junitxml $(FAULTS)/resources.xml tests/emulator -m nightly
+	$(IN_OWN_TMPDIR) && python -m pytest $(NIGHTLY) 2 --junitxml $(FAULTS)/resources.xml tests/emulator
 
 .PHONY: cluster-faults
 cluster-faults: setup ## Write what the last `make prove-offline` saw to docs/cluster-faults.md
