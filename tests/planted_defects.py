@@ -76,9 +76,9 @@ def _unseen_lines() -> Iterator[str]:
     mistakes = unseen_mistakes()
     made = Counter(mistake.family for mistake in mistakes)
     noticed = Counter(mistake.family for mistake in mistakes if mistake.noticed_by)
-    yield "### By somebody who had seen neither checks nor code"
+    yield "### Planted by an independent author"
     yield ""
-    yield f"{made.total()} single mistakes; the cross-resource rules alone notice {noticed.total()}:"
+    yield f"The cross-resource rules alone notice {noticed.total()} of {made.total()} mistakes:"
     yield ""
     yield "| family | mistakes | noticed |"
     yield "|---|---|---|"

@@ -163,7 +163,7 @@ a stand-in plays it. This page lists every stand-in, the source of its behaviour
 
 `make test-contracts` unpacks packages of PyPI and Debian into `.tools/contracts`, in the versions of
 `tests/contracts/packages.yaml`, and compares the stand-ins with them: file layouts, options, messages, exit codes.
-`make test-kubernetes` compares two with Kubernetes' own code, which it builds.
+`make test-kubernetes` builds Kubernetes' own code and compares two stand-ins with it.
 Raise a version there, and the tests show what changed. To add a stand-in, add a row to `tests/contracts/stand_ins.yaml`
 and run `make schema`, which writes this page; a test fails for every stand-in without a row.
 

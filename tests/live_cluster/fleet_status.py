@@ -38,7 +38,7 @@ def replace_status(dynamodb: Any, table: str, old: str, new: str) -> None:
 
 
 def _answer(operation: str, **parameters: Any) -> Any:
-    """Call DynamoDB as an SDK does; what is emulated reads the service in a signature, and checks none."""
+    """Call the emulated DynamoDB, which reads the service from the header and does not verify the signature."""
     scope = f"{os.environ['AWS_ACCESS_KEY_ID']}/20260101/{os.environ['AWS_DEFAULT_REGION']}/dynamodb/aws4_request"
     headers = {
         "Authorization": f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=none",
@@ -52,7 +52,7 @@ def _answer(operation: str, **parameters: Any) -> Any:
 
 def main(table: str, wanted: str | None = None) -> None:
     """Print the status, or set it."""
-    # Not boto3's: its start takes half a second, and clustermgtd asks every six seconds.
+    # Not boto3's client: boto3 takes half a second to start, and clustermgtd runs this every six seconds.
     dynamodb = SimpleNamespace(get_item=partial(_answer, "GetItem"), update_item=partial(_answer, "UpdateItem"))
     if wanted is None:
         print(json.dumps(status(dynamodb, table)))

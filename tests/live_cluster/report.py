@@ -56,7 +56,7 @@ class Cost:
 
 
 def read_faults(*files: Path) -> Iterator[Fault]:
-    """Yield the faults of a run by file and name: tests that run side by side end in any order.
+    """Yield the faults of a run sorted by file and test: tests that run side by side end in any order.
 
     Raises:
         SystemExit: a test failed or left no record.

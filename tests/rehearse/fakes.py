@@ -178,7 +178,7 @@ def processes_in(folder: Path) -> list[str]:
 
 
 def processes_left_in(folder: Path, seconds: float = 5.0) -> list[str]:
-    """What `processes_in` still finds after this time at most: a killed process ends at its next turn, not at once."""
+    """Wait until `processes_in` finds none, and return those that are left: a killed process does not end at once."""
     deadline = time.monotonic() + seconds
     while (found := processes_in(folder)) and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 _LAYER_ROOT = "/opt/"
 _UNPACK_SECONDS = 300
-"""For the CDK that ParallelCluster needs; it takes about four."""
+"""Time limit for unpacking ParallelCluster's CDK, which takes about four seconds."""
 
 _IMPORT_CDK = "import pcluster.templates.cluster_stack, pcluster.templates.imagebuilder_stack"
 _SOURCE_SUFFIXES = frozenset({".py", ".js", ".mjs", ".cjs"})
@@ -66,10 +66,10 @@ def jsii_packages(python: Path) -> dict[str, str]:
 
 
 def unpack_cdk(python: Path) -> None:
-    """Let jsii unpack ParallelCluster's CDK once, before processes side by side want to.
+    """Let jsii unpack ParallelCluster's CDK once, before several processes need it at the same time.
 
-    jsii's own lock does not wait: the second process ends with EEXIST (jsii 1.85.0, `lib__program.js`, `lockSync`). A
-    failure is left to the process that comes next, which has a log for it.
+    jsii's own lock does not wait: the second process ends with EEXIST (jsii 1.85.0, `lib__program.js`, `lockSync`).
+    A failure is not reported here: the next process that needs the CDK fails in the same way, and has a log.
 
     Args:
         python: The interpreter of the virtual environment with aws-parallelcluster.

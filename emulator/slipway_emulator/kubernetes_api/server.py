@@ -19,7 +19,7 @@ from slipway_emulator.settings import HOST
 
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _POLL_SECONDS = 0.05
-"""How often the server looks whether it is to end: the deletion of a cluster waits for it."""
+"""How often the server checks for its shutdown. The deletion of a cluster waits for that."""
 _RESOURCE = re.compile(
     r"/(?:api/(?P<core>v1)|apis/(?P<group>[^/]+/[^/]+))"
     r"(?:/namespaces/(?P<namespace>[^/]+)(?=/))?/(?P<plural>[^/]+)(?:/(?P<name>[^/]+))?"

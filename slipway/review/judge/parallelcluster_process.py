@@ -53,7 +53,7 @@ def run_in_parallelcluster(module: str, question: Any, directory: Path) -> str:
 
 
 def unpack_packages() -> None:
-    """Make ready what each question about a cluster loads: no two processes may do it at once."""
+    """Unpack what the judge's processes load, before several of them start at the same time."""
     unpack_cdk(PARALLELCLUSTER_PYTHON)
 
 

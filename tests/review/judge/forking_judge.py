@@ -53,6 +53,6 @@ if __name__ == "__main__":
     address = Path(sys.argv[1])
     unannounced = address.with_suffix(".new")
     with Judge(str(unannounced), Question) as server:
-        # It listens: a socket file is there before that.
+        # The socket's file is there before anyone can connect to it: show it only now.
         unannounced.rename(address)
         server.serve_forever()

@@ -1,4 +1,4 @@
-"""What the rules notice of mistakes that somebody else made."""
+"""The rules notice exactly those of the independent author's mistakes that are marked as noticed."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.review.wiring.unseen_mistakes import UnseenMistake, unseen_mistakes
 
 
 @pytest.mark.parametrize("mistake", unseen_mistakes(), ids=lambda mistake: mistake.what[:60])
-def test_the_rules_notice_what_is_written_down(mistake: UnseenMistake, assemblies: AssemblyFactory) -> None:
+def test_a_mistake_is_noticed_by_the_rules_that_it_names(mistake: UnseenMistake, assemblies: AssemblyFactory) -> None:
     stacks = read_stacks(assemblies(mistake.environment).directory)
     before = run_rules(resources_of(stacks))
 

@@ -1,7 +1,7 @@
-"""Mistakes in templates by somebody who had seen neither the checks nor this project's code: an outside measure.
+"""Mistakes that an independent author planted: an outside measure of the cross-resource rules.
 
-They were written on 2026-11-29 from the templates of two environments alone, and stay as they are. A rule that learns
-to notice one is added to its `noticed_by`; no mistake is made to fit a rule.
+The author had read only the templates of two environments (2026-11-29), not the rules or this project's code. Keep the
+mistakes as they are. When a rule starts to notice one, add it to `noticed_by`.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ class UnseenMistake:
     """One mistake.
 
     Attributes:
-        what: is wrong, and what that breaks.
+        what: what is wrong, and what that breaks.
         family: alarms, network, kubernetes, permissions, values, lifecycle or order.
-        environment: whose templates it is in.
-        stack: without the environment's prefix, such as `network`.
-        changes: of the template. `at` is a path. `set` is what to put there, `remove` takes it away; of a text, `new`
-            comes in the place of `old`.
-        noticed_by: ids of the cross-resource rules that find it.
+        environment: the environment whose template is changed.
+        stack: the stack's name without the environment's prefix, such as `network`.
+        changes: changes to the template, each at the path `at`: `set` puts a value there, `remove` removes it, and
+            `old` and `new` replace a part of a text.
+        noticed_by: ids of the cross-resource rules that notice it.
     """
 
     what: str
@@ -43,7 +43,7 @@ class UnseenMistake:
         """Return the stacks with the mistake.
 
         Raises:
-            AssertionError, LookupError: the templates are others than those that it was written for.
+            AssertionError, LookupError: the template has changed since the mistake was written.
         """
         name = f"slipway-{self.environment}-{self.stack}"
         (before,) = (stack.template for stack in stacks if stack.name == name)
