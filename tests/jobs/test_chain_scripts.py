@@ -198,3 +198,26 @@ def test_no_variable_is_a_known_trap(name: str) -> None:
 
     assert not given.keys() & {"XLA_USE_BF16", "XLA_DOWNCAST_BF16", "FI_EFA_FORK_SAFE"}
     assert "--cache_dir" not in given.get("NEURON_CC_FLAGS", "")
+
+
+def test_a_status_outlives_a_signal_that_comes_with_a_childs_end() -> None:
+    """With `wait` alone, bash 5.2 loses nearly each of them."""
+    waiting = Path(chain.__file__).parent / "templates" / "await.sh.j2"
+    script = f"""
+        set -euo pipefail
+        source {shlex.quote(str(waiting))}
+        setsid() {{ sleep 0.001; }}
+        trap 'interrupted=yes; signals+=1' TERM
+        signals=''
+        for ((round = 0; round < 50; round++)); do
+          bash -c 'sleep 0.001; kill -s TERM "$PPID"; exit 7' &
+          rc=0
+          await "$!" || rc=$?
+          echo "$rc"
+        done
+        echo "${{#signals}} signals"
+    """
+
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False, timeout=120)
+
+    assert done.stdout.split("\n") == ["7"] * 50 + ["50 signals", ""], done.stderr

@@ -158,7 +158,7 @@ echo "10.0.0.1       STREAM $2"
 """
 SLEEP = """#!/bin/bash
 # Waits are short here. What should not end during a test (1000 s and more) fails after 5 minutes, in this process.
-if (($1 >= 1000)); then
+if ((${1%.*} >= 1000)); then
   read -rt 300 <> <(:)
   exit 1
 fi
