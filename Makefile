@@ -155,8 +155,8 @@ prove-trainings: setup .tools/slurm/.installed .tools/contracts/.installed .tool
 	$(IN_OWN_TMPDIR) && python -m pytest $(NIGHTLY) 5 --junitxml $(FAULTS)/trainings.xml $(TRAININGS)
 
 .PHONY: prove-resources
-prove-resources: setup ## Let every resource of the shipped environments fail on the emulator
-	$(IN_OWN_TMPDIR) && python -m pytest $(NIGHTLY) 2 --junitxml $(FAULTS)/resources.xml tests/emulator
+prove-resources: setup ## Let every resource of the shipped environments fail on the emulator; plant mistakes that tests of templates notice
+	$(IN_OWN_TMPDIR) && python -m pytest $(NIGHTLY) 2 --junitxml $(FAULTS)/resources.xml tests/emulator tests/review/wiring
 
 .PHONY: cluster-faults
 cluster-faults: setup ## Write what the last `make prove-offline` saw to docs/cluster-faults.md

@@ -16,7 +16,7 @@ from tests.review.lint.test_rules import CASES
 from tests.review.wiring.alarm_mistakes import CHANGES as ALARM_CHANGES
 from tests.review.wiring.kubernetes_mistakes import KINDS as KUBERNETES_KINDS
 from tests.review.wiring.network_mistakes import CHANGES as NETWORK_CHANGES
-from tests.review.wiring.unseen_mistakes import unseen_mistakes
+from tests.review.wiring.template_mistakes import UNSEEN, mistakes_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "planted-defects.md"
 BEGIN, END = "<!-- begin: defects -->", "<!-- end: defects -->"
@@ -73,17 +73,28 @@ def _lines() -> Iterator[str]:
 
 
 def _unseen_lines() -> Iterator[str]:
-    mistakes = unseen_mistakes()
-    made = Counter(mistake.family for mistake in mistakes)
-    noticed = Counter(mistake.family for mistake in mistakes if mistake.noticed_by)
-    yield "### Planted by an independent author"
+    yield "### Planted by independent authors"
     yield ""
-    yield f"The cross-resource rules alone notice {noticed.total()} of {made.total()} mistakes:"
-    yield ""
-    yield "| family | mistakes | noticed |"
-    yield "|---|---|---|"
-    yield from (f"| {family} | {count} | {noticed[family]} |" for family, count in made.items())
-    yield ""
+    for author in UNSEEN:
+        mistakes = mistakes_of(author)
+        made = Counter(mistake.family for mistake in mistakes)
+        by_rules = Counter(mistake.family for mistake in mistakes if mistake.noticed_by)
+        by_others = Counter(mistake.family for mistake in mistakes if mistake.also_noticed_by)
+        noticed = by_rules.total() + by_others.total()
+        yield f"{_words(author).capitalize()}: {noticed} of {made.total()} mistakes are noticed."
+        yield ""
+        yield "| family | mistakes | by cross-resource rules | by other checks |"
+        yield "|---|---|---|---|"
+        yield from (
+            f"| {family} | {count} | {by_rules[family]} | {by_others[family]} |" for family, count in made.items()
+        )
+        yield ""
+        yield "Not noticed:"
+        yield ""
+        yield from (
+            f"* {each.what.rstrip('.')}." for each in mistakes if not each.noticed_by and not each.also_noticed_by
+        )
+        yield ""
 
 
 if __name__ == "__main__":

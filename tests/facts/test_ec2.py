@@ -8,6 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 import pytest
+from aws_cdk.region_info import RegionInfo
 
 from slipway import facts
 
@@ -98,3 +99,9 @@ def test_no_region_with_accelerated_types_is_missing() -> None:
         )
     }
     assert found == set(facts.regions())
+
+
+def test_the_accounts_of_load_balancers_logs_are_the_cdks() -> None:
+    assert {name: row.load_balancer_log_account for name, row in facts.regions().items()} == {
+        name: RegionInfo.get(name).elbv2_account for name in facts.regions()
+    }

@@ -1,6 +1,6 @@
 """An alarm can fire, fires on the side of trouble, hears silence, and tells somebody."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import product
 
@@ -10,13 +10,14 @@ from slipway.review.wiring.expressions import UnreadableExpressionError
 from slipway.review.wiring.metric_uses import ALARM, ExpressionUse, MetricUse, Uses, uses_of
 from slipway.review.wiring.metrics import known
 from slipway.review.wiring.registry import Finding, about, rule
-from slipway.review.wiring.resources import Resources
+from slipway.review.wiring.resources import Resources, rows, texts
 
 _ABOVE = {"GreaterThanThreshold", "GreaterThanOrEqualToThreshold"}
 _BELOW = {"LessThanThreshold", "LessThanOrEqualToThreshold"}
 _DAY_SECONDS = 86_400
 _WEEK_SECONDS = 7 * _DAY_SECONDS
 _HOUR_SECONDS = 3600
+_MANY_PERIODS = 5
 _TOO_LITTLE = 0.01
 """Share of a capacity at which an alarm that it is nearly used up comes too late."""
 
@@ -50,6 +51,15 @@ class _Compared:
     def fires_below(self) -> bool:
         return self.operator in _BELOW
 
+    @property
+    def needed_of_periods(self) -> tuple[int, int]:
+        """How many periods must be bad, of how many; 1 of 1 where CloudFormation chooses."""
+        given = self.alarm.properties
+        periods, needed = given.get("EvaluationPeriods", 1), given.get("DatapointsToAlarm")
+        needed = periods if needed is None else needed
+        known_counts = str(periods).isdecimal() and str(needed).isdecimal()
+        return (int(needed), int(periods)) if known_counts else (1, 1)
+
     def fires(self, value: float | None) -> bool:
         threshold = self.threshold
         if value is None or threshold is None:
@@ -64,19 +74,24 @@ class _Compared:
             case _:
                 return value <= threshold
 
-    def outcomes(self) -> list[tuple[dict[str, float], bool]]:
-        """Return whether it fires for values that matter, of each metric all with all of the others."""
+    def outcomes(self, silent: Collection[str] = ()) -> list[tuple[dict[str, float], bool]]:
+        """Return whether it fires for values that matter, of each metric all with all of the others.
+
+        Args:
+            silent: ids of metrics without data.
+        """
         expression = self.expression
         if expression is None:
             return [({"": value}, self.fires(value)) for value in self._values(self.uses.metrics[0], set())]
         math = expression.math()
         assert math
-        ids = sorted(math.ids)
+        ids = sorted(math.ids - set(silent))
         choices = [self._values(expression.metrics[each], math.numbers) for each in ids]
         found = []
         for values in product(*choices):
             named = dict(zip(ids, values, strict=True))
-            found.append((named, self.fires(math.value(named, expression.period))))
+            nothing: dict[str, float | None] = dict.fromkeys(silent)
+            found.append((named, self.fires(math.value({**nothing, **named}, expression.period))))
         return found
 
     def _values(self, use: MetricUse, numbers: set[float]) -> list[float]:
@@ -101,7 +116,7 @@ def _bound(resources: Resources, use: MetricUse, bound: facts.MetricBound | None
     if bound is None or named is None:
         return None
     attributes = {
-        item.get("Key"): item.get("Value") for item in named[0].properties.get("LoadBalancerAttributes") or ()
+        str(item.get("Key")): item.get("Value") for item in rows(named[0].properties.get("LoadBalancerAttributes"))
     }
     found = attributes.get(bound.attribute, named[0].at(bound.attribute))
     try:
@@ -161,7 +176,23 @@ def _too_late(compared: _Compared) -> str | None:
 
 def _condition(compared: _Compared) -> str:
     names = ", ".join(use.name for use in compared.uses.metrics)
-    return f"{names} {compared.operator} {compared.threshold:g}"
+    threshold = "a bound" if compared.threshold is None else f"{compared.threshold:g}"
+    return f"{names} {compared.operator} {threshold}"
+
+
+@rule(
+    reason="The threshold is for the whole and the value is that of a part: it fires much too early.",
+    fix="Take `Sum` in the time of one sample.",
+    source='FSx for Lustre User Guide, "Amazon FSx for Lustre metrics and dimensions"',
+)
+def alarm_adds_up_the_parts(resources: Resources) -> Iterator[Finding]:
+    """An alarm on what is left of a whole adds up the parts that send it."""
+    for compared in _alarms(resources):
+        use = compared.uses.metrics[0]
+        row = known(resources, use)
+        is_of_parts = not compared.expression and row and row.kind == "parts" and row.most_of
+        if is_of_parts and use.statistic != "Sum":
+            yield about(compared.alarm, use.path, f"{_condition(compared)}: {use.statistic} is that of one part")
 
 
 @rule(
@@ -218,8 +249,27 @@ def alarm_hears_silence(resources: Resources) -> Iterator[Finding]:
         told = missing == "breaching" or (
             missing == "missing" and bool(compared.alarm.properties.get("InsufficientDataActions"))
         )
-        if beats and not told and not (math and beats & math.filled):
+        filled = beats & math.filled if math else set()
+        if beats and not told and not filled:
             yield about(compared.alarm, "TreatMissingData", f"{_condition(compared)}: silence is {missing}")
+        if filled and not any(fires for _, fires in compared.outcomes(silent=filled)):
+            yield about(compared.alarm, "Metrics", f"what stands for silence in {_condition(compared)} never fires")
+
+
+@rule(
+    severity="warning",
+    reason="One such event is trouble, and the alarm waits for one in every period.",
+    fix="Write `DatapointsToAlarm: 1`.",
+    source='Amazon CloudWatch User Guide, "Evaluating an alarm"',
+)
+def alarm_tells_of_a_single_event(resources: Resources) -> Iterator[Finding]:
+    """An alarm on more than no events of a kind that means trouble does not wait for one in each of many periods."""
+    for compared in _alarms(resources):
+        row = known(resources, compared.uses.metrics[0])
+        needed, _ = compared.needed_of_periods
+        is_event = row and row.kind == "counter" and row.trouble == "above" and compared.threshold in (0, 1)
+        if is_event and not compared.expression and compared.operator in _ABOVE and needed > _MANY_PERIODS:
+            yield about(compared.alarm, "DatapointsToAlarm", f"{_condition(compared)} in {needed} periods")
 
 
 @rule(
@@ -250,7 +300,7 @@ def alarm_tells_somebody(resources: Resources) -> Iterator[Finding]:
         if not actions:
             yield about(resource, "AlarmActions", "it has no action")
         for path in ("AlarmActions", "InsufficientDataActions", "OKActions"):
-            for action in resource.properties.get(path) or ():
+            for action in texts(resource.properties.get(path)):
                 if not resources.resource(action, "AWS::SNS::Topic") and not str(action).startswith("arn:"):
                     yield about(resource, path, f"{action} is not a topic of these stacks")
         if not str(resource.properties.get("AlarmDescription") or "").strip():
@@ -265,8 +315,7 @@ def alarm_tells_somebody(resources: Resources) -> Iterator[Finding]:
 def alarm_looks_at_a_short_time(resources: Resources) -> Iterator[Finding]:
     """An alarm looks at no more periods than CloudWatch allows, and needs no more of them than it looks at."""
     for compared in _alarms(resources):
-        periods = int(compared.alarm.properties.get("EvaluationPeriods") or 1)
-        needed = int(compared.alarm.properties.get("DatapointsToAlarm") or periods)
+        needed, periods = compared.needed_of_periods
         seconds = max(use.period for use in compared.uses.metrics)
         if needed > periods or needed < 1:
             yield about(compared.alarm, "DatapointsToAlarm", f"{needed} of {periods} periods can never be")
@@ -286,7 +335,7 @@ def resource_is_watched(resources: Resources) -> Iterator[Finding]:
         (use.namespace, use.name, str(value))
         for compared in _alarms(resources)
         for use in compared.uses.metrics
-        if (row := known(resources, use)) and (row.trouble is None or _worse_fires(compared, use.id or "", row.trouble))
+        if (row := known(resources, use)) and (row.trouble is None or _may_fire(compared, use.id or "", row.trouble))
         for value in use.dimensions.values()
     }
     for (namespace, name), row in facts.metrics().items():
@@ -298,6 +347,13 @@ def resource_is_watched(resources: Resources) -> Iterator[Finding]:
                 is_watched = any((namespace, name, each) in watched for each in names)
                 if not is_watched and _can_send(resources, resource, row):
                     yield about(resource, "", f"no alarm looks at its {namespace} {name}")
+
+
+def _may_fire(compared: _Compared, id_: str, side: str) -> bool:
+    try:
+        return compared.threshold is None or _worse_fires(compared, id_, side)
+    except UnreadableExpressionError:
+        return True
 
 
 def _can_send(resources: Resources, resource: Resource, row: facts.Metric) -> bool:

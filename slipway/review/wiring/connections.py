@@ -143,7 +143,7 @@ class Connections:
                     both = (*_tcp(ports), *(Ports("udp", first, last) for first, last in ports))
                     yield Service(each, frozenset({each.resource.key}), both)
                 case "AWS::RDS::DBInstance", _:
-                    engine = facts.database_engines().get(each.resource.at("Engine"))
+                    engine = facts.database_engines().get(str(each.resource.at("Engine")))
                     port = str(each.resource.at("Port") or (engine.port if engine else ""))
                     # A parameter's value is not known.
                     if port.isdecimal():

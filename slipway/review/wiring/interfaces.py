@@ -6,7 +6,7 @@ from typing import Any
 
 from slipway.review.changes.permissions.security_groups import ALL_PORTS, EVERYBODY, Direction, Rule, group_of
 from slipway.review.changes.resources import Resource, value_at
-from slipway.review.wiring.resources import Resources
+from slipway.review.wiring.resources import Resources, mapping, rows
 
 LOAD_BALANCER = "AWS::ElasticLoadBalancingV2::LoadBalancer"
 CLUSTER = "Custom::PclusterCluster"
@@ -92,10 +92,10 @@ def _permissions(resources: Resources, function: Resource) -> Iterator[Any]:
 
 
 def _started(resources: Resources, resource: Resource, subnets: tuple[str, ...]) -> Attached:
-    named = resource.at("LaunchTemplate") or {}
+    named = mapping(resource.at("LaunchTemplate"))
     template = resources.resource(named.get("LaunchTemplateId") or named.get("Id"), _LAUNCH_TEMPLATE)
-    data = (template.at("LaunchTemplateData") if template else None) or {}
-    interfaces = [each for each in data.get("NetworkInterfaces") or () if isinstance(each, Mapping)]
+    data = mapping(template.at("LaunchTemplateData") if template else None)
+    interfaces = rows(data.get("NetworkInterfaces"))
     groups = value_at(interfaces, "0.Groups") if interfaces else data.get("SecurityGroupIds")
     efa = any(str(interface.get("InterfaceType", "")).startswith("efa") for interface in interfaces)
     # What a Kubernetes cluster runs, any of its nodes can run.
@@ -110,21 +110,21 @@ def _nodes(cluster: Resource) -> Iterator[Attached]:
     """Yield the nodes of a cluster of ParallelCluster, which adds a security group of its own unless all are named."""
     path = "ClusterConfiguration"
     parts = [("the head node", f"{path}.HeadNode")]
-    queues = cluster.at(f"{path}.Scheduling.SlurmQueues") or ()
+    queues = rows(cluster.at(f"{path}.Scheduling.SlurmQueues"))
     parts += [(f"queue {queue.get('Name')}", f"{path}.Scheduling.SlurmQueues.{n}") for n, queue in enumerate(queues)]
-    pools = cluster.at(f"{path}.LoginNodes.Pools") or ()
+    pools = rows(cluster.at(f"{path}.LoginNodes.Pools"))
     parts += [(f"login nodes {pool.get('Name')}", f"{path}.LoginNodes.Pools.{n}") for n, pool in enumerate(pools)]
     everywhere = cluster.at(f"{path}.SharedStorage")
     settings = cluster.at(f"{path}.Scheduling.SlurmSettings")
     for name, place in parts:
-        part = cluster.at(place) or {}
-        network = part.get("Networking") or {}
+        section = mapping(cluster.at(place))
+        network = mapping(section.get("Networking"))
         whole = _texts(network.get("SecurityGroups"))
         groups = whole or (own_group(cluster), *_texts(network.get("AdditionalSecurityGroups")))
-        efa = any(value_at(each, "Efa.Enabled") is True for each in part.get("ComputeResources") or ())
+        efa = any(value_at(each, "Efa.Enabled") is True for each in rows(section.get("ComputeResources")))
         subnets = _texts(network.get("SubnetId")) + _texts(network.get("SubnetIds"))
         at = f"{place}.Networking.{'SecurityGroups' if whole else 'AdditionalSecurityGroups'}"
-        definition = [part, everywhere, settings if part is cluster.at(f"{path}.HeadNode") else None]
+        definition = [section, everywhere, settings if section is cluster.at(f"{path}.HeadNode") else None]
         yield Attached(cluster, name, at, subnets, groups, definition, runs_code=True, uses_efa=efa)
 
 

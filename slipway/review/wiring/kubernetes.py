@@ -15,7 +15,7 @@ from slipway.review.wiring.kubernetes_objects import (
     without_account,
 )
 from slipway.review.wiring.registry import Finding, about, rule
-from slipway.review.wiring.resources import Resources
+from slipway.review.wiring.resources import Resources, texts
 
 _BINDINGS = ("RoleBinding", "ClusterRoleBinding")
 _AGGREGATED = ("admin", "cluster-admin", "edit", "view")
@@ -26,6 +26,14 @@ _SUBRESOURCES = ("/status", "/scale", "/finalizers")
 def _api() -> Mapping[str, Any]:
     text = Path(__file__).with_name("kubernetes_api.yaml").read_text(encoding="utf-8")
     return yaml.safe_load(text)  # type: ignore[no-any-return]
+
+
+_LUSTRE_NAMES = {
+    "volumeHandle": "",
+    "volumeAttributes.dnsname": "DNSName",
+    "volumeAttributes.mountname": "LustreMountName",
+}
+"""Which attribute of its file system stands where in a volume; empty for its id."""
 
 
 @rule(
@@ -184,6 +192,21 @@ def volume_is_kept_for_its_claim(resources: Resources) -> Iterator[Finding]:
 
 
 @rule(
+    reason="The driver asks the file system for another name than its own: no pod can mount it.",
+    fix="Write the file system's LustreMountName as `mountname`, its DNSName as `dnsname`, and its id as the handle.",
+    source="kubernetes-sigs/aws-fsx-csi-driver, examples/kubernetes/static_provisioning/README.md",
+)
+def volume_names_its_file_system(resources: Resources) -> Iterator[Finding]:
+    """A volume of FSx for Lustre names one file system in all its attributes."""
+    for volume in KubernetesObjects(resources).of_kind("PersistentVolume"):
+        handle = resources.referred(volume.at("spec.csi.volumeHandle"))
+        for path, attribute in _LUSTRE_NAMES.items() if volume.at("spec.csi.driver") == "fsx.csi.aws.com" else ():
+            found = resources.referred(volume.at(f"spec.csi.{path}"))
+            if found and (found[1] != attribute or (handle and found[0] is not handle[0])):
+                yield finding(volume, f"spec.csi.{path}", f"it is not {attribute or 'the id'} of its file system")
+
+
+@rule(
     reason="An association for an account that is not there gives nobody rights.",
     fix="Write the namespace and the name of a ServiceAccount of a manifest.",
     source='Amazon EKS user guide, "Learn how EKS Pod Identity grants pods access to AWS services"',
@@ -217,6 +240,6 @@ def group_of_an_access_entry_is_bound(resources: Resources) -> Iterator[Finding]
         if subject.get("kind") == "Group"
     }
     for entry in resources.of_type("AWS::EKS::AccessEntry"):
-        for group in entry.at("KubernetesGroups") or ():
+        for group in texts(entry.at("KubernetesGroups")):
             if objects.all and (str(entry.at("ClusterName")), group) not in bound:
                 yield about(entry, "KubernetesGroups", f"no binding has the group {group}")

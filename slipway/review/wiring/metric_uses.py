@@ -7,7 +7,7 @@ from typing import Any
 
 from slipway.review.changes.resources import Resource
 from slipway.review.wiring.expressions import Math, NamedMetric, UnreadableExpressionError, queried
-from slipway.review.wiring.resources import Resources
+from slipway.review.wiring.resources import Resources, mapping, rows
 
 ALARM = "AWS::CloudWatch::Alarm"
 DASHBOARD = "AWS::CloudWatch::Dashboard"
@@ -111,10 +111,10 @@ def _of_alarm(resource: Resource) -> Uses:
         reading = {"Stat": alarm.get("Statistic") or alarm.get("ExtendedStatistic"), **alarm}
         return Uses((_use(resource, "MetricName", alarm, reading),))
     metrics, pending = [], []
-    for index, item in enumerate(resource.properties.get("Metrics") or ()):
-        path, id_ = f"Metrics.{index}", item.get("Id")
-        if stat := item.get("MetricStat"):
-            metrics.append(_use(resource, path, stat.get("Metric", {}), stat, id_))
+    for index, item in enumerate(rows(resource.properties.get("Metrics"))):
+        path, id_ = f"Metrics.{index}", str(item.get("Id") or "") or None
+        if stat := mapping(item.get("MetricStat")):
+            metrics.append(_use(resource, path, mapping(stat.get("Metric")), stat, id_))
         else:
             returned = item.get("ReturnData", True) is not False
             pending.append(_Pending(path, str(item.get("Expression")), item.get("Period"), id_, returned))
@@ -125,16 +125,16 @@ def _use(
     resource: Resource, path: str, metric: Mapping[str, Any], reading: Mapping[str, Any], id_: str | None = None
 ) -> MetricUse:
     """Make a use of a metric and of how it is read: `Stat`, `Period`, `Unit`."""
-    dimensions = {item.get("Name", ""): item.get("Value") for item in metric.get("Dimensions") or ()}
+    dimensions = {str(item.get("Name", "")): str(item.get("Value")) for item in rows(metric.get("Dimensions"))}
     return MetricUse(
         resource,
         path,
         namespace=str(metric.get("Namespace")),
         name=str(metric.get("MetricName")),
         dimensions=dimensions,
-        statistic=reading.get("Stat") or "",
+        statistic=str(reading.get("Stat") or ""),
         period=_seconds(reading.get("Period")),
-        unit=reading.get("Unit"),
+        unit=str(reading.get("Unit") or "") or None,
         id=id_,
     )
 
@@ -201,5 +201,5 @@ def _of_widget(resource: Resource, path: str, properties: Mapping[str, Any]) -> 
 
 def _of_policy(resource: Resource) -> Iterator[MetricUse]:
     path = "TargetTrackingScalingPolicyConfiguration.CustomizedMetricSpecification"
-    if metric := resource.at(path):
+    if metric := mapping(resource.at(path)):
         yield _use(resource, path, metric, {**metric, "Stat": metric.get("Statistic"), "Period": _POLICY_PERIOD})

@@ -9,7 +9,7 @@ from slipway.review.changes.resources import Resource, value_at
 from slipway.review.wiring.expressions import UnreadableExpressionError
 from slipway.review.wiring.metric_uses import MetricUse, all_uses
 from slipway.review.wiring.registry import Finding, about, rule
-from slipway.review.wiring.resources import Resources
+from slipway.review.wiring.resources import Resources, rows
 
 FILTER = "AWS::Logs::MetricFilter"
 
@@ -28,7 +28,7 @@ def filtered(resources: Resources) -> dict[tuple[str, str], Resource]:
     return {
         (str(made.get("MetricNamespace")), str(made.get("MetricName"))): resource
         for resource in resources.of_type(FILTER)
-        for made in resource.properties.get("MetricTransformations") or ()
+        for made in rows(resource.properties.get("MetricTransformations"))
     }
 
 
@@ -238,7 +238,7 @@ def expression_is_whole(resources: Resources) -> Iterator[Finding]:
                 yield about(
                     resource, expression.path, f"the expression uses {', '.join(sorted(missing))}, which is not there"
                 )
-        if items := resource.properties.get("Metrics"):
+        if items := rows(resource.properties.get("Metrics")):
             returned = sum(item.get("ReturnData", True) is not False for item in items)
             if returned != 1:
                 yield about(resource, "Metrics", f"{returned} values are compared with the threshold, not one")

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network, ip_network
 from itertools import combinations
 
+from slipway import facts
 from slipway.review.changes.references import references
 from slipway.review.changes.resources import Resource
 from slipway.review.wiring.connections import Connections
 from slipway.review.wiring.interfaces import LOAD_BALANCER
 from slipway.review.wiring.registry import Finding, about, rule
-from slipway.review.wiring.resources import Resources
+from slipway.review.wiring.resources import Resources, rows
 from slipway.review.wiring.routes import SUBNET, TABLE, VPC, Routes
 
 _GROUP = "AWS::EC2::SecurityGroup"
@@ -141,7 +142,7 @@ def two_zones_where_needed(resources: Resources) -> Iterator[Finding]:
     connections = Connections(resources)
     for each in connections.attached:
         found = [connections.routes.subnet(subnet) for subnet in each.subnets]
-        zones = {subnet.at("AvailabilityZoneId") or subnet.at("AvailabilityZone") for subnet in found if subnet}
+        zones = {_zone(subnet) for subnet in found if subnet}
         is_needed = each.resource.type in _IN_TWO_ZONES and not _is_network_balancer(each.resource)
         if is_needed and found and all(found) and len(zones) == 1:
             yield about(each.resource, each.path, f"the {_IN_TWO_ZONES[each.resource.type]} has subnets in one zone")
@@ -181,7 +182,7 @@ def subnet_is_as_tagged(resources: Resources) -> Iterator[Finding]:
             "Private": routes.reaches_the_internet(subnet),
             "Isolated": gateway is None,
         }
-        kind = next((tag["Value"] for tag in subnet.at("Tags") or () if tag.get("Key") == _SUBNET_TYPE), None)
+        kind = next((str(tag.get("Value")) for tag in rows(subnet.at("Tags")) if tag.get("Key") == _SUBNET_TYPE), None)
         if kind in is_so and not is_so[kind]:
             leads = f"leads to {gateway.logical_id}" if gateway else "does not lead out"
             yield about(subnet, "Tags", f"it is tagged as {kind}, and its default route {leads}")
@@ -196,10 +197,10 @@ def group_is_of_the_vpc(resources: Resources) -> Iterator[Finding]:
     """The security groups of what has addresses in a VPC are of that VPC."""
     connections = Connections(resources)
     for each in connections.attached:
-        vpcs = {found.at("VpcId") for subnet in each.subnets if (found := connections.routes.subnet(subnet))}
+        vpcs = {str(found.at("VpcId")) for subnet in each.subnets if (found := connections.routes.subnet(subnet))}
         for group in each.groups:
             found = resources.resource(group, _GROUP)
-            if found and vpcs and found.at("VpcId") not in vpcs:
+            if found and vpcs and str(found.at("VpcId")) not in vpcs:
                 yield about(each.resource, each.path, f"{found.logical_id} is of another VPC")
 
 
@@ -279,6 +280,25 @@ def nodes_are_near_their_files(resources: Resources) -> Iterator[Finding]:
                 )
 
 
+def _zone(subnet: Resource) -> str:
+    return str(subnet.at("AvailabilityZoneId") or subnet.at("AvailabilityZone"))
+
+
 def _zones(connections: Connections, subnets: tuple[str, ...]) -> set[str]:
     found = [connections.routes.subnet(subnet) for subnet in subnets]
-    return {str(each.at("AvailabilityZoneId") or each.at("AvailabilityZone")) for each in found if each}
+    return {_zone(each) for each in found if each}
+
+
+@rule(
+    reason="AWS refuses the endpoint, or it leads nowhere.",
+    fix="Write `com.amazonaws.REGION.SERVICE` with the stack's Region.",
+    source='AWS PrivateLink guide, "AWS services that integrate with AWS PrivateLink"',
+)
+def endpoint_is_of_the_region(resources: Resources) -> Iterator[Finding]:
+    """A VPC endpoint is for a service of its stack's Region."""
+    of_stack = {stack.name: stack.region for stack in resources.stacks}
+    for endpoint in resources.of_type("AWS::EC2::VPCEndpoint"):
+        name, own = str(endpoint.at("ServiceName")), of_stack[endpoint.stack]
+        region = next((each for each in facts.regions() if f".{each}." in name), own)
+        if own in facts.regions() and region != own:
+            yield about(endpoint, "ServiceName", f"{name} is not a service of {own}")

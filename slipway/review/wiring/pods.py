@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from slipway.review.changes.references import references
 from slipway.review.wiring.kubernetes_objects import (
     DEFAULT_ACCOUNT,
     KubernetesObjects,
@@ -12,10 +13,11 @@ from slipway.review.wiring.kubernetes_objects import (
     without_account,
 )
 from slipway.review.wiring.registry import Finding, rule
-from slipway.review.wiring.resources import Resources
+from slipway.review.wiring.resources import Resources, mapping, rows
 
 _REFERENCE = "Kubernetes API reference 1.35"
 _WORKLOADS = ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet")
+_USER_LABEL = "slipway/user-id"
 _OF_EVERY_NAMESPACE = "kube-root-ca.crt"
 _WELL_KNOWN = (
     "kubernetes.io/",
@@ -135,28 +137,59 @@ def pod_fits_a_node_group(resources: Resources) -> Iterator[Finding]:
         if not groups:
             continue
         selected = {
-            name: value for name, value in pods.spec.get("nodeSelector", {}).items() if not name.startswith(_WELL_KNOWN)
+            name: value
+            for name, value in mapping(pods.spec.get("nodeSelector")).items()
+            if not name.startswith(_WELL_KNOWN)
         }
-        labelled = [group for group in groups if selected.items() <= (group.at("Labels") or {}).items()]
+        labelled = [group for group in groups if selected.items() <= mapping(group.at("Labels")).items()]
         if not labelled:
             shown = ", ".join(f"{name}={value}" for name, value in selected.items())
             yield finding(pods.object, f"{pods.path}.spec.nodeSelector", f"no node group has the labels {shown}")
-        elif all(_repelled(pods, group.at("Taints") or ()) for group in labelled):
+        elif all(_repelled(pods, rows(group.at("Taints"))) for group in labelled):
             names = ", ".join(group.logical_id for group in labelled)
             yield finding(pods.object, f"{pods.path}.spec.tolerations", f"the taints of {names} are not tolerated")
 
 
 def _repelled(pods: PodTemplate, taints: Any) -> bool:
-    tolerations = pods.spec.get("tolerations", ())
-    hard = [taint for taint in taints if taint["Effect"] in ("NO_SCHEDULE", "NO_EXECUTE")]
-    return any(not any(_tolerates(one, taint) for one in tolerations) for taint in hard)
+    return not tolerates_all(pods.spec.get("tolerations", ()), taints)
+
+
+def tolerates_all(tolerations: Any, taints: Any) -> bool:
+    """Return whether pods with some tolerations may run on the nodes of a group with some taints."""
+    hard = [taint for taint in taints if str(taint.get("Effect")) in ("NO_SCHEDULE", "NO_EXECUTE")]
+    return all(any(_tolerates(one, taint) for one in tolerations) for taint in hard)
 
 
 def _tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
-    effect = taint["Effect"].title().replace("_", "")
-    if toleration.get("effect") not in (None, "", effect) or toleration.get("key") not in (None, "", taint["Key"]):
+    effect = str(taint.get("Effect")).title().replace("_", "")
+    if toleration.get("effect") not in (None, "", effect) or toleration.get("key") not in (None, "", taint.get("Key")):
         return False
     return toleration.get("operator") == "Exists" or toleration.get("value", "") == taint.get("Value", "")
+
+
+@rule(
+    severity="warning",
+    reason="Without a token a pod cannot ask the API server, whatever its account may do.",
+    fix="Write `automountServiceAccountToken: true`, or take the account's binding away.",
+    source='Kubernetes documentation, "Configure Service Accounts for Pods"',
+)
+def pods_with_rights_have_a_token(resources: Resources) -> Iterator[Finding]:
+    """Some pods of a service account that a binding gives rights have a token."""
+    objects = KubernetesObjects(resources)
+    bound = {
+        (binding.cluster, str(subject.get("namespace", "")), str(subject.get("name")))
+        for binding in objects.of_kind("RoleBinding", "ClusterRoleBinding")
+        for subject in binding.at("subjects") or ()
+        if subject.get("kind") == "ServiceAccount"
+    }
+    by_account: dict[tuple[str, str, str], list[PodTemplate]] = {}
+    for pods in objects.pod_templates:
+        name = str(pods.spec.get("serviceAccountName") or DEFAULT_ACCOUNT)
+        by_account.setdefault((*pods.object.home, name), []).append(pods)
+    for account, users in by_account.items():
+        if account in bound and all(each.spec.get("automountServiceAccountToken") is False for each in users):
+            path = f"{users[0].path}.spec.automountServiceAccountToken"
+            yield finding(users[0].object, path, f"the account {account[2]} has rights, and its pods have no token")
 
 
 @rule(
@@ -183,3 +216,45 @@ def _is_resource(name: str) -> bool:
         *("cpu", "memory", "ephemeral-storage", "vpc.amazonaws.com/efa"),
         *("aws.amazon.com/neuron", "aws.amazon.com/neuroncore", "aws.amazon.com/neurondevice"),
     ) or name.startswith("hugepages-")
+
+
+@rule(
+    reason="The admission policy of the namespace refuses the pods, or lets them write as somebody else.",
+    fix="Write the same user id into the namespace's label and into the pods.",
+    source="docs/kubernetes.md; the policy slipway-own-user compares them",
+)
+def pods_run_as_their_namespaces_user(resources: Resources) -> Iterator[Finding]:
+    """Pods in a namespace with a user's id run as that user."""
+    objects = KubernetesObjects(resources)
+    for pods in objects.pod_templates:
+        namespace = objects.find(pods.object, "Namespace", pods.object.namespace)
+        wanted = (namespace.at("metadata.labels") or {}).get(_USER_LABEL) if namespace else None
+        places = [(f"{pods.path}.spec", pods.spec), *pods.containers]
+        for path, place in places if wanted is not None else ():
+            user = (place.get("securityContext") or {}).get("runAsUser")
+            if user is not None and str(user) != str(wanted):
+                yield finding(
+                    pods.object, f"{path}.securityContext.runAsUser", f"{user} is not the namespace's {wanted}"
+                )
+
+
+@rule(
+    severity="warning",
+    reason="No node can pull the image: the pods never start.",
+    fix="Ask for the tag that the build pushes.",
+    source="Kubernetes documentation, Images; the build's environment variables",
+)
+def image_is_one_that_a_build_pushes(resources: Resources) -> Iterator[Finding]:
+    """A pod's image from a repository of the stacks has a tag that a build of CodeBuild writes."""
+    pushed: dict[str, set[str]] = {}
+    for build in resources.of_type("AWS::CodeBuild::Project"):
+        variables = rows(build.at("Environment.EnvironmentVariables"))
+        tags = {str(row.get("Value")) for row in variables if "TAG" in str(row.get("Name"))}
+        for key, _ in references(variables) if tags else ():
+            pushed.setdefault(key, set()).update(tags)
+    for pods in KubernetesObjects(resources).pod_templates:
+        for path, container in pods.containers:
+            image = str(container.get("image", ""))
+            tags = {tag for key, _ in references(image) for tag in pushed.get(key, ())}
+            if "@" not in image and tags and image.rpartition(":")[2] not in tags:
+                yield finding(pods.object, f"{path}.image", f"builds push {', '.join(sorted(tags))}")

@@ -8,7 +8,7 @@ from slipway.review.changes.resources import Resource
 from slipway.review.wiring.connections import Connections, Ports
 from slipway.review.wiring.interfaces import FUNCTION, LOAD_BALANCER, Attached
 from slipway.review.wiring.registry import Finding, about, rule
-from slipway.review.wiring.resources import Resources
+from slipway.review.wiring.resources import Resources, rows
 from slipway.review.wiring.routes import SUBNET
 
 _SECURITY_GROUPS = 'Amazon VPC user guide, "Control traffic to your AWS resources using security groups"'
@@ -58,7 +58,7 @@ def target_is_reached(resources: Resources) -> Iterator[Finding]:
     connections = Connections(resources)
     by_key = {each.resource.key: each for each in connections.attached}
     for service in resources.of_type("AWS::ECS::Service"):
-        for row in service.at("LoadBalancers") or ():
+        for row in rows(service.at("LoadBalancers")):
             targets = resources.resource(row.get("TargetGroupArn"), _TARGETS)
             ends = by_key.get(service.key)
             if targets is None or ends is None:

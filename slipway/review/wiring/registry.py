@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from slipway.review.changes.references import references
 from slipway.review.changes.resources import Resource
 from slipway.review.rule import Rule, Severity, rule_of
 from slipway.review.wiring.resources import Resources
@@ -51,8 +52,11 @@ def rule(*, reason: str, fix: str, source: str, severity: Severity = "error") ->
 
 
 def run_rules(resources: Resources) -> tuple[Finding, ...]:
-    """Run every rule on an assembly; each finding once."""
+    """Run every rule on an assembly; each finding once, and none about a parameter: its value is not known."""
     found = (
-        replace(finding, rule=registered.id) for registered in RULES.values() for finding in registered.check(resources)
+        replace(finding, rule=registered.id)
+        for registered in RULES.values()
+        for finding in registered.check(resources)
+        if all(key in resources.by_key for key, _ in references(finding.message))
     )
     return tuple(dict.fromkeys(found))

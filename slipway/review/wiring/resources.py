@@ -13,6 +13,37 @@ from slipway.review.changes.resources import Resource, read_resources
 _WHOLE_REFERENCE = re.compile(r"\$\{([\w-]+/\w+)(?:\.([^}]+))?\}")
 
 
+def rows(value: Any) -> list[Mapping[str, Any]]:
+    """Return the objects of a list in a template; those that CloudFormation chooses are left out."""
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """Return an object in a template; an empty one where there is none, or CloudFormation chooses it."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def literal(value: Any) -> str | None:
+    """Return a text or number that the template has; None where CloudFormation fills something in."""
+    return str(value) if isinstance(value, str | int) and "${" not in str(value) else None
+
+
+def texts(value: Any) -> list[str]:
+    """Return the text of a list in a template, or the one text there."""
+    return [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str)]
+
+
+def values_at(value: Any, steps: list[str], at: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the values at a path, in which `*` is each item of a list, with the path of each."""
+    if not steps:
+        yield at, value
+    elif steps[0] == "*":
+        for index, item in enumerate(value if isinstance(value, list) else ()):
+            yield from values_at(item, steps[1:], f"{at}.{index}")
+    elif isinstance(value, Mapping) and steps[0] in value:
+        yield from values_at(value[steps[0]], steps[1:], f"{at}.{steps[0]}".lstrip("."))
+
+
 class Resources:
     """All resources of an assembly.
 

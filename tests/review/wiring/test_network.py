@@ -84,7 +84,8 @@ OWN_APPS = {
             DefaultActions=[{"Type": "forward", "TargetGroupArn": {"Ref": "Targets"}}],
         ),
         "Targets": resource("AWS::ElasticLoadBalancingV2::TargetGroup", Port=80),
-        "Service": resource(
+        "Service": {"DependsOn": "Listener"}
+        | resource(
             "AWS::ECS::Service",
             LoadBalancers=[{"ContainerName": "a", "ContainerPort": 80, "TargetGroupArn": {"Ref": "Targets"}}],
             NetworkConfiguration={"AwsvpcConfiguration": {"Subnets": ["subnet-1"], "SecurityGroups": ["sg-1"]}},

@@ -139,7 +139,9 @@ def rules_of(resources: Mapping[str, Resource]) -> Iterator[Rule]:
             yield from _read(key, group_of(properties.get("GroupId")), _SEPARATE[resource.type], properties, vpcs)
         elif resource.type == "AWS::EC2::SecurityGroup":
             for name, direction in _INLINE.items():
-                for row, _ in rows(properties.get(name, [])):
+                # A parameter's value is not known.
+                known = (row for row, _ in rows(properties.get(name, [])) if isinstance(row, Mapping))
+                for row in known:
                     yield from _read(key, group, direction, row, vpcs)
             choices = [choice for choice, _ in alternatives(properties.get("SecurityGroupEgress"))]
             if group not in limited and not all(choices):

@@ -1,0 +1,143 @@
+"""What services send to topics, queues and functions, and whether these and their keys let them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from slipway.review.changes.references import references
+from slipway.review.changes.resources import Resource
+from slipway.review.wiring.registry import Finding, about, rule
+from slipway.review.wiring.resources import Resources, texts, values_at
+from slipway.review.wiring.statements import Statement, statements
+
+_FUNCTION, _TOPIC, _QUEUE = "AWS::Lambda::Function", "AWS::SNS::Topic", "AWS::SQS::Queue"
+_KEY, _BUCKET = "AWS::KMS::Key", "AWS::S3::Bucket"
+
+
+class _Message(NamedTuple):
+    """Something that a service sends to a topic, a queue or a function."""
+
+    sender: Resource
+    path: str
+    service: str
+    target: Resource
+
+
+def _messages(resources: Resources) -> Iterator[_Message]:
+    senders = (
+        *(("AWS::CloudWatch::Alarm", f"{name}Actions.*", "cloudwatch") for name in ("Alarm", "OK", "InsufficientData")),
+        ("AWS::CloudWatch::CompositeAlarm", "AlarmActions.*", "cloudwatch"),
+        ("AWS::Budgets::Budget", "NotificationsWithSubscribers.*.Subscribers.*.Address", "budgets"),
+        ("AWS::Events::Rule", "Targets.*.Arn", "events"),
+        ("AWS::SNS::Subscription", "Endpoint", "sns"),
+        ("AWS::S3::Bucket", "NotificationConfiguration.TopicConfigurations.*.Topic", "s3"),
+        ("AWS::S3::Bucket", "NotificationConfiguration.QueueConfigurations.*.Queue", "s3"),
+        ("AWS::S3::Bucket", "NotificationConfiguration.LambdaConfigurations.*.Function", "s3"),
+    )
+    for type_, path, service in senders:
+        for sender in resources.of_type(type_):
+            for at, value in values_at(sender.properties, path.split(".")):
+                if target := resources.resource(value, _TOPIC, _QUEUE, _FUNCTION):
+                    yield _Message(sender, at, f"{service}.amazonaws.com", target)
+
+
+_POLICIES = {_TOPIC: ("AWS::SNS::TopicPolicy", "sns:Publish"), _QUEUE: ("AWS::SQS::QueuePolicy", "sqs:SendMessage")}
+
+
+@rule(
+    reason="The message is dropped: nobody is told, and the sender shows no error.",
+    fix="Allow the service in the policy of the topic or queue, or add an AWS::Lambda::Permission.",
+    source='Amazon SNS developer guide, "Example cases for Amazon SNS access control"; Amazon EventBridge user guide, '
+    '"Using resource-based policies for Amazon EventBridge"',
+)
+def receiver_lets_its_senders_send(resources: Resources) -> Iterator[Finding]:
+    """A topic, a queue and a function let in the services that send to them."""
+    for sender, path, service, target in _messages(resources):
+        if target.type == _FUNCTION:
+            permissions = [
+                each
+                for each in resources.of_type("AWS::Lambda::Permission")
+                if resources.resource(each.at("FunctionName"), _FUNCTION) is target
+            ]
+            if not any(each.at("Principal") == service for each in permissions):
+                yield about(sender, path, f"no permission lets {service} call {target.logical_id}")
+            continue
+        type_, action = _POLICIES[target.type]
+        policies = [each for each in resources.of_type(type_) if _names(each, target)]
+        allowing = (one for each in policies for one in statements(each.at("PolicyDocument")) if one.allows)
+        # Without a policy of its own a topic lets its account in, and alarms act for the account.
+        by_default = target.type == _TOPIC and not policies and service == "cloudwatch.amazonaws.com"
+        if not by_default and not any(one.is_for(service) and one.allows_action(action) for one in allowing):
+            yield about(sender, path, f"no policy lets {service} send to {target.logical_id}")
+
+
+def _names(policy: Resource, target: Resource) -> bool:
+    return any(key == target.key for key, _ in references(policy.properties))
+
+
+@rule(
+    reason="AWS refuses the resource, or drops the messages, because the service cannot use the key.",
+    fix="Allow the service `kms:Decrypt` and `kms:GenerateDataKey*` in the key's policy.",
+    source='Amazon SNS developer guide, "Enable compatibility between event sources from AWS services and encrypted '
+    'topics"; Amazon CloudWatch Logs user guide, "Encrypt log data in CloudWatch Logs using AWS KMS"',
+)
+def key_lets_its_users_use_it(resources: Resources) -> Iterator[Finding]:
+    """A key's policy lets in CloudWatch Logs for encrypted logs, and the senders of messages for encrypted topics."""
+    of_stack = {stack.name: stack.region for stack in resources.stacks}
+    wanted = [
+        (group, "KmsKeyId", f"logs.{of_stack[group.stack]}.amazonaws.com", group.at("KmsKeyId"))
+        for group in resources.of_type("AWS::Logs::LogGroup")
+    ]
+    wanted += [
+        (each.sender, each.path, each.service, each.target.at("KmsMasterKeyId")) for each in _messages(resources)
+    ]
+    for user, path, service, named in wanted:
+        key = resources.resource(named, _KEY)
+        allowing = [one for one in statements(key.at("KeyPolicy")) if one.allows] if key else []
+        if user.type == "AWS::Logs::LogGroup":
+            allowing = [one for one in allowing if _is_about(one, user)]
+        short = f"{service.partition('.')[0]}.amazonaws.com"
+        if key and not any(
+            (one.is_for(service) or one.is_for(short)) and one.allows_action("kms:GenerateDataKey") for one in allowing
+        ):
+            yield about(user, path, f"the policy of {key.logical_id} does not let {service} use the key")
+
+
+def _is_about(statement: Statement, group: Resource) -> bool:
+    """Whether the log groups that a key's statement is for have this one among them."""
+    patterns = statement.condition("ArnLike").get("kms:encryptioncontext:aws:logs:arn", [":log-group:*"])
+    # CloudFormation's own names begin with the stack's.
+    name = str(group.at("LogGroupName") or f"{group.stack}-{group.logical_id}-0")
+    return any(fnmatchcase(name.lower(), pattern.rpartition(":log-group:")[2]) for pattern in patterns)
+
+
+@rule(
+    severity="warning",
+    reason="The rule matches, and nothing happens.",
+    fix="Write `State: ENABLED`, or remove the rule.",
+    source='Amazon EventBridge user guide, "Amazon EventBridge rules"',
+)
+def event_rule_acts(resources: Resources) -> Iterator[Finding]:
+    """A rule of EventBridge is enabled and has a target."""
+    for watcher in resources.of_type("AWS::Events::Rule"):
+        if watcher.at("State") == "DISABLED":
+            yield about(watcher, "State", "it is disabled")
+        if not watcher.at("Targets"):
+            yield about(watcher, "Targets", "it has no target")
+
+
+@rule(
+    reason="The bucket sends no such event: the rule never acts.",
+    fix="Write `EventBridgeEnabled: true` for the bucket, or name the bucket that is meant.",
+    source='Amazon S3 user guide, "Using EventBridge"',
+)
+def bucket_sends_the_events_of_a_rule(resources: Resources) -> Iterator[Finding]:
+    """A bucket whose events a rule of EventBridge is for sends them to EventBridge."""
+    for watcher in resources.of_type("AWS::Events::Rule"):
+        for index, name in enumerate(texts(watcher.at("EventPattern.detail.bucket.name"))):
+            bucket = resources.resource(name, _BUCKET)
+            if bucket and bucket.at("NotificationConfiguration.EventBridgeConfiguration") is None:
+                path = f"EventPattern.detail.bucket.name.{index}"
+                yield about(watcher, path, f"{bucket.logical_id} sends no events to EventBridge")

@@ -1,0 +1,193 @@
+"""Who acts for whom: trust between roles and services, and policies of what receives messages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+from slipway import facts
+from slipway.review.changes.references import references, strings
+from slipway.review.changes.resources import Resource
+from slipway.review.wiring.interfaces import CLUSTER
+from slipway.review.wiring.registry import Finding, about, rule
+from slipway.review.wiring.resources import Resources, rows, values_at
+from slipway.review.wiring.role_uses import MANAGED_POLICIES, ROLE_USES, RoleUse
+from slipway.review.wiring.statements import statements, statements_about
+
+_ROLE = "AWS::IAM::Role"
+_OF_A_REGION = re.compile(r"[\w-]+\.([a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws\.com")
+_ACCOUNT = re.compile(r"arn:[\w-]+:iam::(\d{12}):root")
+_ROLE_OF_CLUSTER = re.compile(r":role/parallelcluster/([^/]+)/")
+_LOGS_OF_CLUSTER = re.compile(r":log-group:/aws/parallelcluster/([^:/]+)")
+_MADE_AT = "202611291200"
+_OBJECT_ACTIONS = ("s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:GetObjectVersion", "s3:AbortMultipartUpload")
+_BUCKET_ACTIONS = ("s3:ListBucket", "s3:GetBucketLocation", "s3:ListBucketMultipartUploads", "s3:GetBucketPolicy")
+_SAFE_WHEN_SENT = ("s3:if-none-match", "s3:if-match")
+"""Headers that make a write refuse to overwrite (Amazon S3 user guide, "Conditional writes")."""
+
+
+@rule(
+    reason="The service cannot take on the role. AWS refuses the resource, or it never works.",
+    fix="Let the role's trust policy allow the service `sts:AssumeRole`, and EKS Pod Identity `sts:TagSession` too.",
+    source='AWS Identity and Access Management user guide, "Create a role to delegate permissions to an AWS service"; '
+    'Amazon EKS user guide, "Create IAM role with trust policy required by EKS Pod Identity"',
+)
+def role_trusts_who_uses_it(resources: Resources) -> Iterator[Finding]:
+    """A role that a resource names for a service trusts that service."""
+    for user, path, use, role in _uses(resources):
+        trusting = [
+            statement
+            for statement in statements(role.at("AssumeRolePolicyDocument"))
+            if any(_is_service(each, use.service) for each in statement.services)
+        ]
+        missing = [action for action in use.actions if not any(one.allows_action(action) for one in trusting)]
+        if missing:
+            message = f"it names {role.logical_id}, which does not let {use.service} do {', '.join(missing)}"
+            yield about(user, path, message)
+
+
+@rule(
+    reason="EKS gives the pods no credentials: the tags of their session are others than the role asks for.",
+    fix="Write the namespace and the service account of the association.",
+    source='Amazon EKS user guide, "Grant Pods access to AWS resources based on tags"',
+)
+def role_asks_for_the_pods_that_it_is_for(resources: Resources) -> Iterator[Finding]:
+    """A role of a Pod Identity that asks for a namespace and a service account asks for the association's."""
+    for association in resources.of_type("AWS::EKS::PodIdentityAssociation"):
+        role = resources.resource(association.at("RoleArn"), _ROLE)
+        for statement in statements(role.at("AssumeRolePolicyDocument")) if role else ():
+            for part, key in (("Namespace", "namespace"), ("ServiceAccount", "service-account")):
+                wanted = statement.condition("StringEquals").get(f"aws:requesttag/kubernetes-{key}")
+                if wanted and str(association.at(part)).lower() not in wanted:
+                    yield about(association, part, f"it is {association.at(part)}, the role is for {', '.join(wanted)}")
+
+
+def _is_service(named: str, wanted: str) -> bool:
+    """Whether a principal is a service; its name can have a Region in it."""
+    return named == wanted or named.startswith(f"{wanted.removesuffix('.amazonaws.com')}.")
+
+
+def _uses(resources: Resources) -> Iterator[tuple[Resource, str, RoleUse, Resource]]:
+    for use in ROLE_USES:
+        for user in resources.of_type(use.type):
+            for path, value in values_at(user.properties, use.path.split(".")):
+                if role := resources.resource(value, _ROLE):
+                    yield user, path, use, role
+
+
+@rule(
+    reason="AWS refuses the resource, or its machines never join.",
+    fix="Attach one of the policies that AWS manages for the service, or acknowledge that your own policy allows it.",
+    source='Amazon EKS user guide, "Amazon EKS cluster IAM role" and "Amazon EKS node IAM role"; AWS Lambda developer '
+    'guide, "Giving Lambda functions access to resources in an Amazon VPC"',
+)
+def role_has_what_its_service_needs(resources: Resources) -> Iterator[Finding]:
+    """The role of a Kubernetes cluster, of its nodes and of a function in a VPC has the policies that AWS asks for."""
+    for user, path, use, role in _uses(resources):
+        for need in MANAGED_POLICIES:
+            if (need.type, need.path) != (use.type, use.path) or (need.when and user.at(need.when) is None):
+                continue
+            arns = " ".join(strings(role.at("ManagedPolicyArns") or []))
+            own = (
+                statement
+                for policy in resources.of_type("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy")
+                if any(key == role.key for key, _ in references(policy.at("Roles")))
+                for statement in statements(policy.at("PolicyDocument"))
+            )
+            inline = (one for policy in rows(role.at("Policies")) for one in statements(policy.get("PolicyDocument")))
+            by_itself = any(statement.allows_action(need.action) for statement in (*own, *inline))
+            # Somebody else's policy can allow it.
+            has_others = any(":iam::aws:policy/" not in arn for arn in arns.split() if not arn.startswith("${"))
+            if not by_itself and not has_others and not any(name in arns for name in need.one_of):
+                yield about(user, path, f"{role.logical_id} has none of {', '.join(need.one_of)}")
+
+
+@rule(
+    reason="The service asks as that of its own Region, and is refused.",
+    fix="Write the stack's Region, or leave the Region out where the service allows it.",
+    source='Amazon CloudWatch Logs user guide, "Encrypt log data in CloudWatch Logs using AWS KMS"; '
+    'Elastic Load Balancing user guide, "Enable access logs for your Application Load Balancer"',
+)
+def service_is_that_of_the_region(resources: Resources) -> Iterator[Finding]:
+    """A policy trusts services, and the account of load balancing's logs, of the stack's own Region."""
+    of_stack = {stack.name: stack.region for stack in resources.stacks}
+    accounts = {row.load_balancer_log_account: name for name, row in facts.regions().items()}
+    for each, path, statement in statements_about(resources):
+        own = of_stack[each.stack]
+        for service in statement.services:
+            found = _OF_A_REGION.fullmatch(service)
+            of_own = f"{service.partition('.')[0]}.{own}.amazonaws.com"
+            if found and own in facts.regions() and of_own not in statement.services:
+                yield about(each, path, f"{service} is not a service of {own}")
+        for arn in statement.accounts:
+            account = _ACCOUNT.fullmatch(arn)
+            of_region = accounts.get(account[1]) if account else None
+            if of_region and own in facts.regions() and of_region != own:
+                yield about(each, path, f"{arn} is load balancing's account of {of_region}, not of {own}")
+
+
+@rule(
+    severity="warning",
+    reason="A condition the wrong way round refuses everybody who should be let in, and lets in the others.",
+    fix="Turn the condition's value round.",
+    source='AWS Identity and Access Management user guide, "IAM JSON policy elements: Condition operators"',
+)
+def denial_is_the_right_way_round(resources: Resources) -> Iterator[Finding]:
+    """A denial spares those whom it should: with TLS, with the header or the principal's tag that it asks for."""
+    tags = {str(tag.get("Key")).lower() for role in resources.of_type(_ROLE) for tag in rows(role.at("Tags"))}
+    for each, path, statement in statements_about(resources):
+        tls = statement.condition("Bool").get("aws:securetransport")
+        if tls and ("true" in tls) is not statement.allows:
+            yield about(each, path, "it is about requests with TLS, not about those without")
+        for key, values in statement.condition("Null").items() if not statement.allows else ():
+            if key in _SAFE_WHEN_SENT and "false" in values:
+                yield about(each, path, f"it refuses requests with {key}, which overwrite nothing")
+            tag = key.removeprefix("aws:principaltag/")
+            if tag not in (key, *tags) and "true" in values:
+                yield about(each, path, f"it refuses everybody without the tag {tag}, and no role has it")
+
+
+@rule(
+    severity="warning",
+    reason="The statement allows, or refuses, nothing: IAM compares an action with the kind of resource it is for.",
+    fix="Name `BUCKET_ARN/*` for actions on objects, and the bucket's ARN alone for actions on buckets.",
+    source='Service Authorization Reference, "Actions, resources, and condition keys for Amazon S3"',
+)
+def actions_name_their_kind_of_resource(resources: Resources) -> Iterator[Finding]:
+    """A statement about objects of a bucket names objects, and one about buckets a bucket."""
+    for each, path, statement in statements_about(resources):
+        named = statement.resources
+        arns = [arn for arn in named if resources.resource(arn, "AWS::S3::Bucket")]
+        objects = [arn for arn in named if "/" in arn.partition(".Arn}")[2] and _bucket_in(resources, arn)]
+        if not named or len(arns) + len(objects) != len(named):
+            continue
+        about_objects = [action for action in statement.actions if action in _OBJECT_ACTIONS]
+        about_buckets = [action for action in statement.actions if action in _BUCKET_ACTIONS]
+        if about_objects and not objects:
+            yield about(each, path, f"{about_objects[0]} is for objects, and only a bucket is named")
+        if about_buckets and not arns:
+            yield about(each, path, f"{about_buckets[0]} is for a bucket, and only objects are named")
+
+
+def _bucket_in(resources: Resources, arn: str) -> bool:
+    return any(resources.by_key[key].type == "AWS::S3::Bucket" for key, _ in references(arn) if key in resources.by_key)
+
+
+@rule(
+    reason="The statement is for the roles or log groups of another cluster.",
+    fix="Write the cluster's `ClusterName`; its log groups end in the time of twelve digits at which they were made.",
+    source="aws-parallelcluster 3.16.1, pcluster/constants.py, IAM_ROLE_PATH and CW_LOG_GROUP_NAME_PREFIX; "
+    "pcluster/templates/cluster_stack.py, _add_cluster_cloudwatch_resources",
+)
+def policy_means_the_stacks_cluster(resources: Resources) -> Iterator[Finding]:
+    """What a policy says of the roles and log groups of ParallelCluster is for a cluster of the stacks."""
+    names = {str(each.at("ClusterName")) for each in resources.of_type(CLUSTER)}
+    groups = [f"{name}-{_MADE_AT}" for name in names]
+    for each, path, statement in statements_about(resources) if names else ():
+        for text in strings(dict(statement.row)):
+            role, group = _ROLE_OF_CLUSTER.search(text), _LOGS_OF_CLUSTER.search(text)
+            if role and not any(fnmatchcase(name, role[1]) for name in names):
+                yield about(each, path, f"the stacks have no cluster {role[1]}")
+            if group and not any(fnmatchcase(name, group[1]) for name in groups):
+                yield about(each, path, f"{group[1]} is no log group of {', '.join(sorted(names))}")
