@@ -35,7 +35,7 @@ def with_rules(text: str, rules: Iterable[Rule[Any]]) -> str:
 
 def _all_rules(rules: Iterable[Rule[Any]]) -> Iterator[str]:
     for topic, of_topic in groupby(rules, key=attrgetter("topic")):
-        yield f"### {topic.capitalize()}"
+        yield f"### {topic.replace('_', ' ').capitalize()}"
         yield ""
         for rule in of_topic:
             yield from _one_rule(rule)

@@ -61,8 +61,8 @@ def receiver_lets_its_senders_send(resources: Resources) -> Iterator[Finding]:
                 for each in resources.of_type("AWS::Lambda::Permission")
                 if resources.resource(each.at("FunctionName"), _FUNCTION) is target
             ]
-            if not any(each.at("Principal") == service for each in permissions):
-                yield about(sender, path, f"no permission lets {service} call {target.logical_id}")
+            if not any(each.at("Principal") == service and _is_of(resources, each, sender) for each in permissions):
+                yield about(sender, path, f"no permission lets {service} call {target.logical_id} for it")
             continue
         type_, action = _POLICIES[target.type]
         policies = [each for each in resources.of_type(type_) if _names(each, target)]
@@ -71,6 +71,13 @@ def receiver_lets_its_senders_send(resources: Resources) -> Iterator[Finding]:
         by_default = target.type == _TOPIC and not policies and service == "cloudwatch.amazonaws.com"
         if not by_default and not any(one.is_for(service) and one.allows_action(action) for one in allowing):
             yield about(sender, path, f"no policy lets {service} send to {target.logical_id}")
+
+
+def _is_of(resources: Resources, permission: Resource, sender: Resource) -> bool:
+    """Whether a permission is for what a sender sends; a subscription sends what its topic does."""
+    named = resources.referred(permission.at("SourceArn"))
+    topic = resources.referred(sender.at("TopicArn"))
+    return named is None or named[0] in (sender, topic[0] if topic else None)
 
 
 def _names(policy: Resource, target: Resource) -> bool:
@@ -141,3 +148,16 @@ def bucket_sends_the_events_of_a_rule(resources: Resources) -> Iterator[Finding]
             if bucket and bucket.at("NotificationConfiguration.EventBridgeConfiguration") is None:
                 path = f"EventPattern.detail.bucket.name.{index}"
                 yield about(watcher, path, f"{bucket.logical_id} sends no events to EventBridge")
+
+
+@rule(
+    reason="No event has this source: the rule never acts.",
+    fix="Write the source as events have it, such as `aws.s3`.",
+    source='Amazon EventBridge user guide, "Events from AWS services"',
+)
+def event_source_is_a_source(resources: Resources) -> Iterator[Finding]:
+    """A rule names sources of events, and not the principals of services."""
+    for watcher in resources.of_type("AWS::Events::Rule"):
+        for source in texts(watcher.at("EventPattern.source")):
+            if source.endswith(".amazonaws.com"):
+                yield about(watcher, "EventPattern.source", f"{source} is the principal of a service")

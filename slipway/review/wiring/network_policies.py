@@ -7,6 +7,7 @@ from ipaddress import ip_address, ip_network
 from typing import Any
 
 from slipway.review.wiring.kubernetes_objects import KubernetesObject, KubernetesObjects, finding
+from slipway.review.wiring.pods import USER_LABEL
 from slipway.review.wiring.registry import Finding, rule
 from slipway.review.wiring.resources import Resources, rows, texts
 
@@ -91,3 +92,18 @@ def _holds(block: Mapping[str, Any], address: str) -> bool:
         return inside and not any(wanted in ip_network(each) for each in texts(block.get("except")))
     except ValueError:
         return False
+
+
+@rule(
+    severity="warning",
+    reason="A pod may take over its node, and with it the pods of others.",
+    fix="Enforce `restricted` or `baseline`.",
+    source='Kubernetes documentation, "Pod Security Standards"',
+)
+def users_pods_are_not_privileged(resources: Resources) -> Iterator[Finding]:
+    """The namespace of a user does not allow privileged pods."""
+    for namespace in KubernetesObjects(resources).of_kind("Namespace"):
+        labels: Mapping[str, str] = namespace.at("metadata.labels") or {}
+        level = labels.get("pod-security.kubernetes.io/enforce", "privileged")
+        if USER_LABEL in labels and level == "privileged":
+            yield finding(namespace, "metadata.labels", "it allows privileged pods")

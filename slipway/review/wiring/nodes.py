@@ -193,3 +193,18 @@ def autoscaler_knows_the_nodes_devices(resources: Resources) -> Iterator[Finding
                 tagged = tags.get(f"{_RESOURCE_TAG}{name}")
                 if str(tagged or 0) != str(count):
                     yield about(group, "Tags", f"its nodes have {count} {name}, and the tag says {tagged or 'nothing'}")
+
+
+@rule(
+    reason="EC2 refuses to start the machines, or the reserved ones are paid and never used.",
+    fix="Write `CAPACITY_BLOCK` for a template with the market type `capacity-block`, and for no other.",
+    source='Amazon EKS user guide, "Create a managed node group with Capacity Blocks for ML"',
+)
+def capacity_is_what_the_template_buys(resources: Resources) -> Iterator[Finding]:
+    """A node group's capacity type is the market type of its launch template."""
+    for group in resources.of_type(NODE_GROUP):
+        template = template_of(resources, group)
+        market = literal(template.at(f"{_DATA}.InstanceMarketOptions.MarketType")) if template else None
+        bought = literal(group.at("CapacityType") or "ON_DEMAND")
+        if template and bought and (market == "capacity-block") is not (bought == "CAPACITY_BLOCK"):
+            yield about(group, "CapacityType", f"it is {bought}, and its template buys {market or 'on demand'}")

@@ -13,6 +13,7 @@ from slipway.review.wiring.resources import Resources, rows
 
 _ATTACHMENT = "AWS::EC2::VPCGatewayAttachment"
 _LISTENERS = ("AWS::ElasticLoadBalancingV2::Listener", "AWS::ElasticLoadBalancingV2::ListenerRule")
+_KINDS_OF_CHARTS = {"kueue": "kueue.x-k8s.io", "jobset": "jobset.x-k8s.io"}
 _ADMIN = "AmazonEKSClusterAdminPolicy"
 
 
@@ -199,3 +200,20 @@ def cluster_waits_for_its_log_group(resources: Resources) -> Iterator[Finding]:
             is_own = group.at("LogGroupName") == name and group.stack == cluster.stack
             if is_own and group.key not in order.before(cluster):
                 yield about(cluster, "", f"it does not wait for {group.logical_id}")
+
+
+@rule(
+    reason="The API server does not know the kind yet: the stack fails now and then.",
+    fix="Let the manifest depend on the chart.",
+    source="https://kueue.sigs.k8s.io/docs/installation/; https://jobset.sigs.k8s.io/docs/installation/",
+)
+def objects_wait_for_their_kinds(resources: Resources) -> Iterator[Finding]:
+    """An object of Kueue or JobSet waits for the chart that brings its kind, where the stacks have it."""
+    order = Order(resources)
+    for chart in resources.of_type(CHART):
+        group = _KINDS_OF_CHARTS.get(str(chart.at("Chart")))
+        for manifest in resources.of_type(MANIFEST) if group else ():
+            is_beside = manifest.stack == chart.stack and manifest.at("ClusterName") == chart.at("ClusterName")
+            named = f'"apiVersion":"{group}/' in str(manifest.at("Manifest"))
+            if is_beside and named and chart.key not in order.before(manifest):
+                yield about(manifest, "", f"it does not wait for {chart.logical_id}")

@@ -23,6 +23,12 @@ _LOGS_OF_CLUSTER = re.compile(r":log-group:/aws/parallelcluster/([^:/]+)")
 _MADE_AT = "202611291200"
 _OBJECT_ACTIONS = ("s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:GetObjectVersion", "s3:AbortMultipartUpload")
 _BUCKET_ACTIONS = ("s3:ListBucket", "s3:GetBucketLocation", "s3:ListBucketMultipartUploads", "s3:GetBucketPolicy")
+_TOGETHER = (
+    ("ecr:InitiateLayerUpload", "ecr:UploadLayerPart", "ecr:CompleteLayerUpload", "ecr:PutImage"),
+    ("ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"),
+    ("logs:CreateLogStream", "logs:PutLogEvents"),
+    tuple(f"ssmmessages:{verb}{kind}Channel" for verb in ("Create", "Open") for kind in ("Control", "Data")),
+)
 _SAFE_WHEN_SENT = ("s3:if-none-match", "s3:if-match")
 """Headers that make a write refuse to overwrite (Amazon S3 user guide, "Conditional writes")."""
 
@@ -185,9 +191,30 @@ def policy_means_the_stacks_cluster(resources: Resources) -> Iterator[Finding]:
     names = {str(each.at("ClusterName")) for each in resources.of_type(CLUSTER)}
     groups = [f"{name}-{_MADE_AT}" for name in names]
     for each, path, statement in statements_about(resources) if names else ():
+        for operator in ("StringEquals", "StringNotEquals"):
+            for value in statement.condition(operator).get("aws:resourcetag/parallelcluster:cluster-name", ()):
+                if value not in {name.lower() for name in names}:
+                    yield about(each, path, f"the stacks have no cluster {value}")
         for text in strings(dict(statement.row)):
             role, group = _ROLE_OF_CLUSTER.search(text), _LOGS_OF_CLUSTER.search(text)
             if role and not any(fnmatchcase(name, role[1]) for name in names):
                 yield about(each, path, f"the stacks have no cluster {role[1]}")
             if group and not any(fnmatchcase(name, group[1]) for name in groups):
                 yield about(each, path, f"{group[1]} is no log group of {', '.join(sorted(names))}")
+
+
+@rule(
+    severity="warning",
+    reason="The service does one thing in several calls: with one of them refused, all were in vain.",
+    fix="Allow them together.",
+    source='Amazon ECR user guide, "IAM permissions for pushing an image" and "Pulling an image"; AWS Systems Manager '
+    'user guide, "Add Session Manager permissions to an existing IAM role"',
+)
+def actions_that_belong_together_are_allowed(resources: Resources) -> Iterator[Finding]:
+    """A policy that allows one of the calls of a push, a pull or a session allows all of them."""
+    for policy in resources.of_type("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy"):
+        found = list(statements(policy.at("PolicyDocument")))
+        for together in _TOGETHER:
+            missing = [action for action in together if not any(one.allows_action(action) for one in found)]
+            if missing and len(missing) < len(together):
+                yield about(policy, "PolicyDocument", f"it lacks {', '.join(missing)}")

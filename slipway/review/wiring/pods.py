@@ -17,7 +17,9 @@ from slipway.review.wiring.resources import Resources, mapping, rows
 
 _REFERENCE = "Kubernetes API reference 1.35"
 _WORKLOADS = ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet")
-_USER_LABEL = "slipway/user-id"
+USER_LABEL = "slipway/user-id"
+"""Label of a namespace whose pods run as one user."""
+
 _OF_EVERY_NAMESPACE = "kube-root-ca.crt"
 _WELL_KNOWN = (
     "kubernetes.io/",
@@ -228,7 +230,7 @@ def pods_run_as_their_namespaces_user(resources: Resources) -> Iterator[Finding]
     objects = KubernetesObjects(resources)
     for pods in objects.pod_templates:
         namespace = objects.find(pods.object, "Namespace", pods.object.namespace)
-        wanted = (namespace.at("metadata.labels") or {}).get(_USER_LABEL) if namespace else None
+        wanted = (namespace.at("metadata.labels") or {}).get(USER_LABEL) if namespace else None
         places = [(f"{pods.path}.spec", pods.spec), *pods.containers]
         for path, place in places if wanted is not None else ():
             user = (place.get("securityContext") or {}).get("runAsUser")

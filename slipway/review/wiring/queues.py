@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from slipway import facts
 from slipway.review.wiring.kubernetes_objects import KubernetesObjects, finding
+from slipway.review.wiring.nodes import instance_types_of
 from slipway.review.wiring.registry import Finding, rule
 from slipway.review.wiring.resources import Resources, mapping
 
@@ -46,3 +48,31 @@ def flavor_is_for_nodes(resources: Resources) -> Iterator[Finding]:
         groups = objects.node_groups(flavor.cluster)
         if wanted and groups and not any(wanted.items() <= mapping(group.at("Labels")).items() for group in groups):
             yield finding(flavor, "spec.nodeLabels", "no node group has these labels")
+
+
+@rule(
+    reason="A job of one node asks for more than the queue ever has: it waits forever.",
+    fix="Write the devices of as many nodes as the queue may use.",
+    source="https://kueue.sigs.k8s.io/docs/concepts/cluster_queue/; slipway/facts/data/instance_types.yaml",
+)
+def quota_is_of_whole_nodes(resources: Resources) -> Iterator[Finding]:
+    """A quota of Neuron devices is 0, or that of whole nodes of its flavor's node groups."""
+    objects = KubernetesObjects(resources)
+    for queue in objects.of_kind("ClusterQueue"):
+        for index, group in enumerate(queue.at("spec.resourceGroups") or ()):
+            for flavor in group.get("flavors", ()):
+                found = objects.find(queue, "ResourceFlavor", flavor["name"])
+                labels: dict[str, str] = (found.at("spec.nodeLabels") if found else None) or {}
+                devices = {
+                    facts.instance_types()[kind].neuron_devices
+                    for nodes in objects.node_groups(queue.cluster)
+                    if labels and labels.items() <= mapping(nodes.at("Labels")).items()
+                    for kind in instance_types_of(resources, nodes)
+                    if kind in facts.instance_types()
+                }
+                for row in flavor.get("resources", ()):
+                    quota = str(row.get("nominalQuota"))
+                    is_neuron = row.get("name") == "aws.amazon.com/neuron" and quota.isdecimal()
+                    if is_neuron and devices and all(count and int(quota) % count for count in devices):
+                        path = f"spec.resourceGroups[{index}].flavors"
+                        yield finding(queue, path, f"{quota} devices are not those of whole nodes ({max(devices)})")

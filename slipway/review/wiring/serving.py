@@ -198,9 +198,12 @@ def task_names_its_own_parts(resources: Resources) -> Iterator[Finding]:
                     path = f"ContainerDefinitions.{index}.MountPoints"
                     yield about(task, path, f"the task has no volume {mount.get('SourceVolume')}")
             for earlier in rows(container.get("DependsOn")):
-                if str(earlier.get("ContainerName")) not in names:
-                    path = f"ContainerDefinitions.{index}.DependsOn"
-                    yield about(task, path, f"the task has no container {earlier.get('ContainerName')}")
+                path, name = f"ContainerDefinitions.{index}.DependsOn", str(earlier.get("ContainerName"))
+                if name not in names:
+                    yield about(task, path, f"the task has no container {name}")
+                unchecked = any(str(one.get("Name")) == name and "HealthCheck" not in one for one in containers)
+                if earlier.get("Condition") == "HEALTHY" and unchecked:
+                    yield about(task, path, f"{name} has no health check, and never becomes healthy")
     for service in resources.of_type(_SERVICE):
         own = resources.resource(service.at("TaskDefinition"), _TASK)
         named = {str(container.get("Name")) for container in (rows(own.at("ContainerDefinitions")) if own else ())}
@@ -283,3 +286,34 @@ def address_in_a_task_is_one_of_its_ports(resources: Resources) -> Iterator[Find
                 if found and ports and found[1] not in ports:
                     path = f"ContainerDefinitions.{index}.Environment"
                     yield about(task, path, f"{variable.get('Name')} names port {found[1]}, which no container has")
+
+
+@rule(
+    severity="warning",
+    reason="Answers that are being generated are cut off when a task ends.",
+    fix="Write at least the seconds in which the engine finishes its requests.",
+    source="slipway/facts/data/inference_engines.yaml; Elastic Load Balancing user guide, deregistration delay",
+)
+def targets_drain_as_long_as_the_engine(resources: Resources) -> Iterator[Finding]:
+    """A target of a known engine gets as long to finish its requests as the engine takes for it."""
+    for each in _served(resources):
+        attributes = {str(row.get("Key")): row.get("Value") for row in rows(each.targets.at("TargetGroupAttributes"))}
+        delay = str(attributes.get("deregistration_delay.timeout_seconds", 300))
+        if each.engine and delay.isdecimal() and int(delay) < each.engine.drain_seconds:
+            path, seconds = "TargetGroupAttributes", each.engine.drain_seconds
+            yield about(each.targets, path, f"{delay} s are less than the {seconds} s of {each.engine.name}")
+
+
+@rule(
+    reason="Elastic Load Balancing refuses the second rule.",
+    fix="Give each rule of a listener its own priority.",
+    source='Elastic Load Balancing user guide, "Listener rules for your Application Load Balancer"',
+)
+def listener_rules_have_their_own_priority(resources: Resources) -> Iterator[Finding]:
+    """No two rules of a listener have the same priority."""
+    seen: dict[tuple[str, str], Resource] = {}
+    for one in resources.of_type(_RULE):
+        key = str(one.at("ListenerArn")), str(one.at("Priority"))
+        if key in seen:
+            yield about(one, "Priority", f"{seen[key].logical_id} has {key[1]}, too")
+        seen[key] = one

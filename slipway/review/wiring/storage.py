@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from ipaddress import IPv4Network
+from itertools import combinations
 
 from slipway import facts
 from slipway.review.changes.references import references
-from slipway.review.changes.resources import Resource
 from slipway.review.wiring.interfaces import CLUSTER
 from slipway.review.wiring.registry import Finding, about, rule
-from slipway.review.wiring.resources import Resources, rows, texts
+from slipway.review.wiring.resources import Resources, literal, rows, texts
 
 _BUCKET, _LINK = "AWS::S3::Bucket", "AWS::FSx::DataRepositoryAssociation"
 
@@ -21,16 +21,16 @@ _BUCKET, _LINK = "AWS::S3::Bucket", "AWS::FSx::DataRepositoryAssociation"
     source='FSx for Lustre user guide, "Linking your file system to an Amazon S3 bucket"',
 )
 def links_do_not_overlap(resources: Resources) -> Iterator[Finding]:
-    """Two links of a file system have neither a directory nor a part of a bucket in common."""
-    seen: list[tuple[Resource, str, str]] = []
-    for link in resources.of_type(_LINK):
-        for path in ("DataRepositoryPath", "FileSystemPath"):
-            own = f"{str(link.at(path)).rstrip('/')}/"
-            for other, of_other, name in seen:
-                is_same = name == path and other.at("FileSystemId") == link.at("FileSystemId")
-                if is_same and (own.startswith(of_other) or of_other.startswith(own)):
-                    yield about(link, path, f"{other.logical_id} has the same, or a part of it")
-            seen.append((link, own, path))
+    """Two links of a file system have neither a bucket or prefix in common nor a directory, or a part of one."""
+    for one, other in combinations(resources.of_type(_LINK), 2):
+        if one.at("FileSystemId") != other.at("FileSystemId"):
+            continue
+        mine, others = (f"{str(each.at('FileSystemPath')).rstrip('/')}/" for each in (one, other))
+        if mine.startswith(others) or others.startswith(mine):
+            yield about(other, "FileSystemPath", f"{one.logical_id} has the same directory, or a part of it")
+        mine, others = (str(each.at("DataRepositoryPath")).rstrip("/") for each in (one, other))
+        if mine == others:
+            yield about(other, "DataRepositoryPath", f"{one.logical_id} has the same bucket or prefix")
 
 
 @rule(
@@ -111,3 +111,20 @@ def cluster_logs_in_as_the_databases_user(resources: Resources) -> Iterator[Find
             one, other = database.at("MasterUsername"), cluster.at(f"{path}.UserName")
             if database.key in named and one and other and one != other:
                 yield about(cluster, f"{path}.UserName", f"it is {other}, and {database.logical_id} has {one}")
+
+
+@rule(
+    reason="RDS refuses the database.",
+    fix="Write the family of the engine's version.",
+    source='Amazon RDS user guide, "Overview of parameter groups"',
+)
+def parameter_group_is_of_the_version(resources: Resources) -> Iterator[Finding]:
+    """A database's parameter group is of the engine and version of the database."""
+    for database in resources.of_type("AWS::RDS::DBInstance"):
+        group = resources.resource(database.at("DBParameterGroupName"), "AWS::RDS::DBParameterGroup")
+        engine, version = literal(database.at("Engine")), literal(database.at("EngineVersion"))
+        family = literal(group.at("Family")) if group else None
+        if engine and version and family and not f"{engine}{version}.".startswith(f"{family}."):
+            yield about(
+                database, "DBParameterGroupName", f"the group is of {family}, the database of {engine}{version}"
+            )
