@@ -32,8 +32,8 @@ def budget_counts_the_stacks_costs(resources: Resources) -> Iterator[Finding]:
 
 @rule(
     severity="warning",
-    reason="An alarm below the time after which idle nodes end fires for each of them; far above it, nodes run for "
-    "hours before somebody is told.",
+    reason="An alarm below the time after which idle nodes end fires for each of them; far above it, idle nodes cost "
+    "hours before it fires.",
     fix="Write seconds: somewhat more than `ScaledownIdletime`, which is in minutes.",
     source='AWS ParallelCluster user guide, "SlurmSettings", ScaledownIdletime; the metric is of its clustermgtd',
 )

@@ -253,23 +253,6 @@ def machine_that_hangs_is_given_up(resources: Resources) -> Iterator[Finding]:
 
 @rule(
     severity="warning",
-    reason="One file system or database goes with its stack, the others stay: its files are lost.",
-    fix="Write the same policy for all, or say why this one has nothing to keep.",
-    source='AWS CloudFormation user guide, "DeletionPolicy attribute"',
-)
-def file_systems_are_kept_alike(resources: Resources) -> Iterator[Finding]:
-    """If a file system or a database of the stacks is kept at the end, all are, those of Lustre aside."""
-    types = ("AWS::FSx::FileSystem", "AWS::RDS::DBInstance", "AWS::EFS::FileSystem")
-    found = list(resources.of_type(*types))
-    kept = [each for each in found if each.template.get("DeletionPolicy") in (*_KEEPS, "Snapshot")]
-    for each in found if kept else ():
-        # Lustre can be no more than a fast copy of buckets.
-        if each not in kept and each.at("FileSystemType") != "LUSTRE":
-            yield about(each, "", f"it goes with its stack, and {kept[0].logical_id} stays")
-
-
-@rule(
-    severity="warning",
     reason="A file that is written again is not in its bucket: after a loss the old one comes back.",
     fix="Write `NEW` and `CHANGED`.",
     source='FSx for Lustre user guide, "Automatically export updates to your S3 bucket"',

@@ -47,7 +47,7 @@ _POLICIES = {_TOPIC: ("AWS::SNS::TopicPolicy", "sns:Publish"), _QUEUE: ("AWS::SQ
 
 
 @rule(
-    reason="The message is dropped: nobody is told, and the sender shows no error.",
+    reason="The message is dropped, and the sender shows no error.",
     fix="Allow the service in the policy of the topic or queue, or add an AWS::Lambda::Permission.",
     source='Amazon SNS developer guide, "Example cases for Amazon SNS access control"; Amazon EventBridge user guide, '
     '"Using resource-based policies for Amazon EventBridge"',

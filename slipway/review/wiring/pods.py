@@ -223,7 +223,7 @@ def _is_resource(name: str) -> bool:
 @rule(
     reason="The admission policy of the namespace refuses the pods, or lets them write as somebody else.",
     fix="Write the same user id into the namespace's label and into the pods.",
-    source="docs/kubernetes.md; the policy slipway-own-user compares them",
+    source="the admission policy slipway-own-user, which compares them",
 )
 def pods_run_as_their_namespaces_user(resources: Resources) -> Iterator[Finding]:
     """Pods in a namespace with a user's id run as that user."""
