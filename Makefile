@@ -155,7 +155,7 @@ prove-trainings: setup .tools/slurm/.installed .tools/contracts/.installed .tool
 	$(IN_OWN_TMPDIR) && python -m pytest $(NIGHTLY) 5 --junitxml $(FAULTS)/trainings.xml $(TRAININGS)
 
 .PHONY: prove-resources
-prove-resources: setup ## Let every resource of the shipped environments fail on the emulator; plant mistakes that tests of templates notice
+prove-resources: setup ## Let every resource of the shipped environments fail on the emulator; plant mistakes for tests of templates
 	$(IN_OWN_TMPDIR) && python -m pytest $(NIGHTLY) 2 --junitxml $(FAULTS)/resources.xml tests/emulator tests/review/wiring
 
 .PHONY: cluster-faults

@@ -23,8 +23,8 @@ class Region(Row):
         availability_zone_ids: Its zone ids, sorted.
         without_eks: Those in which EKS puts no control plane: it refuses a cluster with a subnet there (Amazon EKS User
             Guide, "Subnet requirements for clusters", 2026-08).
-        load_balancer_log_account: The account of AWS that writes access logs of load balancers; younger Regions have a
-            service principal instead.
+        load_balancer_log_account: AWS account that writes access logs of load balancers; None for newer Regions, which
+            have a service principal instead.
     """
 
     name: Text

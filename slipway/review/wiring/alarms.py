@@ -1,142 +1,22 @@
 """An alarm can fire, fires on the side of trouble, hears silence, and tells somebody."""
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
-from itertools import product
+from collections.abc import Iterator
 
 from slipway import facts
 from slipway.review.changes.resources import Resource
+from slipway.review.wiring.alarm_values import ABOVE, Compared, alarms_of, bounds
 from slipway.review.wiring.expressions import UnreadableExpressionError
-from slipway.review.wiring.metric_uses import ALARM, ExpressionUse, MetricUse, Uses, uses_of
+from slipway.review.wiring.metric_uses import ALARM
 from slipway.review.wiring.metrics import known
 from slipway.review.wiring.registry import Finding, about, rule
-from slipway.review.wiring.resources import Resources, rows, texts
+from slipway.review.wiring.resources import Resources, texts
 
-_ABOVE = {"GreaterThanThreshold", "GreaterThanOrEqualToThreshold"}
-_BELOW = {"LessThanThreshold", "LessThanOrEqualToThreshold"}
 _DAY_SECONDS = 86_400
 _WEEK_SECONDS = 7 * _DAY_SECONDS
 _HOUR_SECONDS = 3600
 _MANY_PERIODS = 5
 _TOO_LITTLE = 0.01
 """Share of a capacity at which an alarm that it is nearly used up comes too late."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Compared:
-    """What an alarm compares with its threshold."""
-
-    alarm: Resource
-    uses: Uses
-    resources: Resources
-
-    @property
-    def operator(self) -> str:
-        return str(self.alarm.properties.get("ComparisonOperator"))
-
-    @property
-    def threshold(self) -> float | None:
-        found = self.alarm.properties.get("Threshold")
-        return float(found) if isinstance(found, int | float) else None
-
-    @property
-    def expression(self) -> ExpressionUse | None:
-        """The metric math that is compared; None where a metric or a query is."""
-        for expression in self.uses.expressions:
-            if expression.returned and expression.math():
-                return expression
-        return None
-
-    @property
-    def fires_below(self) -> bool:
-        return self.operator in _BELOW
-
-    @property
-    def needed_of_periods(self) -> tuple[int, int]:
-        """How many periods must be bad, of how many; 1 of 1 where CloudFormation chooses."""
-        given = self.alarm.properties
-        periods, needed = given.get("EvaluationPeriods", 1), given.get("DatapointsToAlarm")
-        needed = periods if needed is None else needed
-        known_counts = str(periods).isdecimal() and str(needed).isdecimal()
-        return (int(needed), int(periods)) if known_counts else (1, 1)
-
-    def fires(self, value: float | None) -> bool:
-        threshold = self.threshold
-        if value is None or threshold is None:
-            return False
-        match self.operator:
-            case "GreaterThanThreshold":
-                return value > threshold
-            case "GreaterThanOrEqualToThreshold":
-                return value >= threshold
-            case "LessThanThreshold":
-                return value < threshold
-            case _:
-                return value <= threshold
-
-    def outcomes(self, silent: Collection[str] = ()) -> list[tuple[dict[str, float], bool]]:
-        """Return whether it fires for values that matter, of each metric all with all of the others.
-
-        Args:
-            silent: ids of metrics without data.
-        """
-        expression = self.expression
-        if expression is None:
-            return [({"": value}, self.fires(value)) for value in self._values(self.uses.metrics[0], set())]
-        math = expression.math()
-        assert math
-        ids = sorted(math.ids - set(silent))
-        choices = [self._values(expression.metrics[each], math.numbers) for each in ids]
-        found = []
-        for values in product(*choices):
-            named = dict(zip(ids, values, strict=True))
-            nothing: dict[str, float | None] = dict.fromkeys(silent)
-            found.append((named, self.fires(math.value({**nothing, **named}, expression.period))))
-        return found
-
-    def _values(self, use: MetricUse, numbers: set[float]) -> list[float]:
-        row = known(self.resources, use)
-        least, most = bounds(self.resources, use, row) if row else (0.0, None)
-        around = {
-            number + step for number in {0.0, *numbers, self.threshold or 0.0} for step in (-1.0, -1e-3, 0.0, 1e-3, 1.0)
-        }
-        wanted = {*around, least, most if most is not None else 1e18}
-        return sorted(value for value in wanted if value >= least and (most is None or value <= most))
-
-
-def bounds(resources: Resources, use: MetricUse, row: facts.Metric) -> tuple[float, float | None]:
-    """Return the smallest and the largest value that a metric can have; None when there is none."""
-    least = _bound(resources, use, row.least_of)
-    most = _bound(resources, use, row.most_of)
-    return (0.0 if least is None else least), (row.greatest if most is None else most)
-
-
-def _bound(resources: Resources, use: MetricUse, bound: facts.MetricBound | None) -> float | None:
-    named = resources.referred(use.dimensions.get(bound.dimension)) if bound else None
-    if bound is None or named is None:
-        return None
-    attributes = {
-        str(item.get("Key")): item.get("Value") for item in rows(named[0].properties.get("LoadBalancerAttributes"))
-    }
-    found = attributes.get(bound.attribute, named[0].at(bound.attribute))
-    try:
-        return float(found) * bound.factor if isinstance(found, int | float | str) else None
-    except ValueError:
-        return None
-
-
-def _alarms(resources: Resources) -> Iterator[_Compared]:
-    """Yield the alarms whose metrics can be read: the rules of metrics report the others."""
-    for resource in resources.of_type(ALARM):
-        uses = uses_of(resource)
-        compared = _Compared(resource, uses, resources)
-        try:
-            readable = bool(uses.metrics) and not uses.unreadable
-            math = compared.expression.math() if readable and compared.expression else None
-            if readable and (math is None or math.ids <= {use.id for use in uses.metrics}):
-                yield compared
-        except UnreadableExpressionError:
-            continue
 
 
 @rule(
@@ -146,7 +26,7 @@ def _alarms(resources: Resources) -> Iterator[_Compared]:
 )
 def alarm_can_fire(resources: Resources) -> Iterator[Finding]:
     """There are values of an alarm's metrics for which it fires, and values for which it does not."""
-    for compared in _alarms(resources):
+    for compared in alarms_of(resources):
         if compared.threshold is None:
             continue
         try:
@@ -160,7 +40,7 @@ def alarm_can_fire(resources: Resources) -> Iterator[Finding]:
             yield about(compared.alarm, "Threshold", too_late)
 
 
-def _too_late(compared: _Compared) -> str | None:
+def _too_late(compared: Compared) -> str | None:
     """Say that a capacity is as good as used up when an alarm fires on what is left of it."""
     if compared.expression or not compared.fires_below:
         return None
@@ -174,20 +54,20 @@ def _too_late(compared: _Compared) -> str | None:
     return None
 
 
-def _condition(compared: _Compared) -> str:
+def _condition(compared: Compared) -> str:
     names = ", ".join(use.name for use in compared.uses.metrics)
     threshold = "a bound" if compared.threshold is None else f"{compared.threshold:g}"
     return f"{names} {compared.operator} {threshold}"
 
 
 @rule(
-    reason="The threshold is for the whole and the value is that of a part: it fires much too early.",
-    fix="Take `Sum` in the time of one sample.",
+    reason="The threshold is for the whole, and the value is that of one part: the alarm fires much too early.",
+    fix="Write `Sum` with the period of one sample.",
     source='FSx for Lustre User Guide, "Amazon FSx for Lustre metrics and dimensions"',
 )
 def alarm_adds_up_the_parts(resources: Resources) -> Iterator[Finding]:
-    """An alarm on what is left of a whole adds up the parts that send it."""
-    for compared in _alarms(resources):
+    """An alarm on a metric that each part sends, with a threshold for the whole, uses `Sum`."""
+    for compared in alarms_of(resources):
         use = compared.uses.metrics[0]
         row = known(resources, use)
         is_of_parts = not compared.expression and row and row.kind == "parts" and row.most_of
@@ -202,7 +82,7 @@ def alarm_adds_up_the_parts(resources: Resources) -> Iterator[Finding]:
 )
 def alarm_fires_in_trouble(resources: Resources) -> Iterator[Finding]:
     """An alarm fires on the side of its metrics that means trouble."""
-    for compared in _alarms(resources):
+    for compared in alarms_of(resources):
         sides = {
             use.id or "": row.trouble for use in compared.uses.metrics if (row := known(resources, use)) and row.trouble
         }
@@ -216,7 +96,7 @@ def alarm_fires_in_trouble(resources: Resources) -> Iterator[Finding]:
             yield about(compared.alarm, "ComparisonOperator", f"no worse value makes it fire: {_condition(compared)}")
 
 
-def _worse_fires(compared: _Compared, id_: str, side: str) -> bool:
+def _worse_fires(compared: Compared, id_: str, side: str) -> bool:
     """Whether it fires for a worse value of a metric, and not for a better one beside the same others."""
     if compared.threshold is None:
         return False
@@ -239,7 +119,7 @@ def _worse_fires(compared: _Compared, id_: str, side: str) -> bool:
 )
 def alarm_hears_silence(resources: Resources) -> Iterator[Finding]:
     """An alarm on too little of what is sent as long as a thing lives fires, or tells, when nothing is sent."""
-    for compared in _alarms(resources):
+    for compared in alarms_of(resources):
         if not compared.fires_below:
             continue
         rows = {use.id or "": row for use in compared.uses.metrics if (row := known(resources, use))}
@@ -253,22 +133,26 @@ def alarm_hears_silence(resources: Resources) -> Iterator[Finding]:
         if beats and not told and not filled:
             yield about(compared.alarm, "TreatMissingData", f"{_condition(compared)}: silence is {missing}")
         if filled and not any(fires for _, fires in compared.outcomes(silent=filled)):
-            yield about(compared.alarm, "Metrics", f"what stands for silence in {_condition(compared)} never fires")
+            yield about(
+                compared.alarm,
+                "Metrics",
+                f"the value that FILL writes for missing data in {_condition(compared)} never makes it fire",
+            )
 
 
 @rule(
     severity="warning",
-    reason="One such event is trouble, and the alarm waits for one in every period.",
+    reason="A single event means trouble, and the alarm fires only after one in every period.",
     fix="Write `DatapointsToAlarm: 1`.",
     source='Amazon CloudWatch User Guide, "Evaluating an alarm"',
 )
 def alarm_tells_of_a_single_event(resources: Resources) -> Iterator[Finding]:
-    """An alarm on more than no events of a kind that means trouble does not wait for one in each of many periods."""
-    for compared in _alarms(resources):
+    """An alarm on events that mean trouble does not need one in each of many periods."""
+    for compared in alarms_of(resources):
         row = known(resources, compared.uses.metrics[0])
-        needed, _ = compared.needed_of_periods
+        needed, _ = compared.datapoints_of_periods
         is_event = row and row.kind == "counter" and row.trouble == "above" and compared.threshold in (0, 1)
-        if is_event and not compared.expression and compared.operator in _ABOVE and needed > _MANY_PERIODS:
+        if is_event and not compared.expression and compared.operator in ABOVE and needed > _MANY_PERIODS:
             yield about(compared.alarm, "DatapointsToAlarm", f"{_condition(compared)} in {needed} periods")
 
 
@@ -279,9 +163,9 @@ def alarm_tells_of_a_single_event(resources: Resources) -> Iterator[Finding]:
 )
 def alarm_is_quiet_without_data(resources: Resources) -> Iterator[Finding]:
     """An alarm on too much takes silence for nothing, not for trouble."""
-    for compared in _alarms(resources):
+    for compared in alarms_of(resources):
         missing = compared.alarm.properties.get("TreatMissingData", "missing")
-        if compared.operator in _ABOVE and missing in ("breaching", "ignore"):
+        if compared.operator in ABOVE and missing in ("breaching", "ignore"):
             yield about(compared.alarm, "TreatMissingData", f"{_condition(compared)}: silence is {missing}")
 
 
@@ -314,8 +198,8 @@ def alarm_tells_somebody(resources: Resources) -> Iterator[Finding]:
 )
 def alarm_looks_at_a_short_time(resources: Resources) -> Iterator[Finding]:
     """An alarm looks at no more periods than CloudWatch allows, and needs no more of them than it looks at."""
-    for compared in _alarms(resources):
-        needed, periods = compared.needed_of_periods
+    for compared in alarms_of(resources):
+        needed, periods = compared.datapoints_of_periods
         seconds = max(use.period for use in compared.uses.metrics)
         if needed > periods or needed < 1:
             yield about(compared.alarm, "DatapointsToAlarm", f"{needed} of {periods} periods can never be")
@@ -333,7 +217,7 @@ def resource_is_watched(resources: Resources) -> Iterator[Finding]:
     """A resource whose metrics show that it is broken or full has an alarm that fires on each of them."""
     watched = {
         (use.namespace, use.name, str(value))
-        for compared in _alarms(resources)
+        for compared in alarms_of(resources)
         for use in compared.uses.metrics
         if (row := known(resources, use)) and (row.trouble is None or _may_fire(compared, use.id or "", row.trouble))
         for value in use.dimensions.values()
@@ -349,7 +233,7 @@ def resource_is_watched(resources: Resources) -> Iterator[Finding]:
                     yield about(resource, "", f"no alarm looks at its {namespace} {name}")
 
 
-def _may_fire(compared: _Compared, id_: str, side: str) -> bool:
+def _may_fire(compared: Compared, id_: str, side: str) -> bool:
     try:
         return compared.threshold is None or _worse_fires(compared, id_, side)
     except UnreadableExpressionError:
@@ -360,3 +244,22 @@ def _can_send(resources: Resources, resource: Resource, row: facts.Metric) -> bo
     return all(resource.at(path) == value for path, value in row.alarmed_where.items()) and (
         row.needs is None or any(each.at(row.needs.property) is not None for each in resources.of_type(row.needs.type))
     )
+
+
+@rule(
+    severity="warning",
+    reason="Without the alarm, you notice a failed export when you need the file from the bucket.",
+    fix="Add an alarm on AgeOfOldestQueuedMessage with the publisher `AutoExport`.",
+    source='FSx for Lustre User Guide, "Amazon FSx for Lustre metrics and dimensions", AgeOfOldestQueuedMessage',
+)
+def exports_are_watched(resources: Resources) -> Iterator[Finding]:
+    """If an alarm watches the import or export queue of a file system, one watches the export queue."""
+    looked_at = {
+        use.dimensions.get("Publisher")
+        for compared in alarms_of(resources)
+        for use in compared.uses.metrics
+        if use.name == "AgeOfOldestQueuedMessage"
+    }
+    for link in resources.of_type("AWS::FSx::DataRepositoryAssociation"):
+        if link.at("S3.AutoExportPolicy") and looked_at and "AutoExport" not in looked_at:
+            yield about(link, "S3.AutoExportPolicy", "alarms watch only imports")

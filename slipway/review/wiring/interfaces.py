@@ -12,7 +12,7 @@ LOAD_BALANCER = "AWS::ElasticLoadBalancingV2::LoadBalancer"
 CLUSTER = "Custom::PclusterCluster"
 FUNCTION = "AWS::Lambda::Function"
 _CONTROL_PLANE = "AWS::EKS::Cluster"
-_LAUNCH_TEMPLATE = "AWS::EC2::LaunchTemplate"
+LAUNCH_TEMPLATE = "AWS::EC2::LaunchTemplate"
 _MANIFEST = "Custom::AWSCDK-EKS-KubernetesResource"
 
 # Dotted paths of subnets and security groups.
@@ -91,13 +91,24 @@ def _permissions(resources: Resources, function: Resource) -> Iterator[Any]:
             yield policy.properties
 
 
+def launch_template(resources: Resources, group: Resource) -> Resource | None:
+    """Return the launch template of an Auto Scaling group or a managed node group, if it is in the stacks."""
+    named = mapping(group.at("LaunchTemplate"))
+    return resources.resource(named.get("LaunchTemplateId") or named.get("Id"), LAUNCH_TEMPLATE)
+
+
+def efa_interfaces(template: Resource | None) -> list[Mapping[str, Any]]:
+    """Return the Elastic Fabric Adapter interfaces of a launch template."""
+    interfaces = rows(template.at("LaunchTemplateData.NetworkInterfaces")) if template else []
+    return [each for each in interfaces if str(each.get("InterfaceType", "")).startswith("efa")]
+
+
 def _started(resources: Resources, resource: Resource, subnets: tuple[str, ...]) -> Attached:
-    named = mapping(resource.at("LaunchTemplate"))
-    template = resources.resource(named.get("LaunchTemplateId") or named.get("Id"), _LAUNCH_TEMPLATE)
+    template = launch_template(resources, resource)
     data = mapping(template.at("LaunchTemplateData") if template else None)
     interfaces = rows(data.get("NetworkInterfaces"))
     groups = value_at(interfaces, "0.Groups") if interfaces else data.get("SecurityGroupIds")
-    efa = any(str(interface.get("InterfaceType", "")).startswith("efa") for interface in interfaces)
+    efa = bool(efa_interfaces(template))
     # What a Kubernetes cluster runs, any of its nodes can run.
     cluster = resource.at("ClusterName")
     manifests = [each.properties for each in resources.of_type(_MANIFEST) if each.at("ClusterName") == cluster]

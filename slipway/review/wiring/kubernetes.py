@@ -7,7 +7,10 @@ from typing import Any
 
 import yaml
 
+from slipway.review.changes.resources import Resource
 from slipway.review.wiring.kubernetes_objects import (
+    CHART,
+    MANIFEST,
     KubernetesObject,
     KubernetesObjects,
     finding,
@@ -15,7 +18,7 @@ from slipway.review.wiring.kubernetes_objects import (
     without_account,
 )
 from slipway.review.wiring.registry import Finding, about, rule
-from slipway.review.wiring.resources import Resources, texts
+from slipway.review.wiring.resources import Resources, mapping, rows, texts
 
 _BINDINGS = ("RoleBinding", "ClusterRoleBinding")
 _AGGREGATED = ("admin", "cluster-admin", "edit", "view")
@@ -33,7 +36,7 @@ _LUSTRE_NAMES = {
     "volumeAttributes.dnsname": "DNSName",
     "volumeAttributes.mountname": "LustreMountName",
 }
-"""Which attribute of its file system stands where in a volume; empty for its id."""
+"""Where a PersistentVolume has which attribute of its file system; empty for the id."""
 
 
 @rule(
@@ -192,18 +195,18 @@ def volume_is_kept_for_its_claim(resources: Resources) -> Iterator[Finding]:
 
 
 @rule(
-    reason="The driver asks the file system for another name than its own: no pod can mount it.",
-    fix="Write the file system's LustreMountName as `mountname`, its DNSName as `dnsname`, and its id as the handle.",
+    reason="The CSI driver mounts a name that the file system does not have: no pod can mount it.",
+    fix="Write the file system's id as `volumeHandle`, its DNSName as `dnsname`, its LustreMountName as `mountname`.",
     source="kubernetes-sigs/aws-fsx-csi-driver, examples/kubernetes/static_provisioning/README.md",
 )
 def volume_names_its_file_system(resources: Resources) -> Iterator[Finding]:
-    """A volume of FSx for Lustre names one file system in all its attributes."""
+    """The handle, DNS name and mount name of a PersistentVolume are those of one file system."""
     for volume in KubernetesObjects(resources).of_kind("PersistentVolume"):
         handle = resources.referred(volume.at("spec.csi.volumeHandle"))
         for path, attribute in _LUSTRE_NAMES.items() if volume.at("spec.csi.driver") == "fsx.csi.aws.com" else ():
             found = resources.referred(volume.at(f"spec.csi.{path}"))
             if found and (found[1] != attribute or (handle and found[0] is not handle[0])):
-                yield finding(volume, f"spec.csi.{path}", f"it is not {attribute or 'the id'} of its file system")
+                yield finding(volume, f"spec.csi.{path}", f"it is not the {attribute or 'id'} of the file system")
 
 
 @rule(
@@ -243,3 +246,42 @@ def group_of_an_access_entry_is_bound(resources: Resources) -> Iterator[Finding]
         for group in texts(entry.at("KubernetesGroups")):
             if objects.all and (str(entry.at("ClusterName")), group) not in bound:
                 yield about(entry, "KubernetesGroups", f"no binding has the group {group}")
+
+
+@rule(
+    reason="The API server refuses cluster-wide objects: the stack fails.",
+    fix="Give the role that applies manifests AmazonEKSClusterAdminPolicy with the scope `cluster`.",
+    source='Amazon EKS user guide, "Review access policy permissions"',
+)
+def kubectl_is_an_administrator(resources: Resources) -> Iterator[Finding]:
+    """If the creator of a cluster is no administrator, a role of the stacks has an administrator's access entry."""
+    for cluster in resources.of_type("AWS::EKS::Cluster"):
+        named = f"${{{cluster.key}}}"
+        applied = any(each.at("ClusterName") == named for each in resources.of_type(MANIFEST, CHART))
+        creator = cluster.at("AccessConfig.BootstrapClusterCreatorAdminPermissions")
+        entries = [each for each in resources.of_type("AWS::EKS::AccessEntry") if each.at("ClusterName") == named]
+        roles = [each for each in entries if resources.resource(each.at("PrincipalArn"), "AWS::IAM::Role")]
+        if applied and creator is False and roles and not any(is_administrator(each) for each in roles):
+            yield about(roles[0], "AccessPolicies", "no role of the stacks may apply cluster-wide objects")
+
+
+def is_administrator(entry: Resource) -> bool:
+    """Return whether an access entry gives its principal all rights in the whole cluster."""
+    return any(
+        "AmazonEKSClusterAdminPolicy" in str(policy.get("PolicyArn"))
+        and mapping(policy.get("AccessScope")).get("Type") == "cluster"
+        for policy in rows(entry.at("AccessPolicies"))
+    )
+
+
+@rule(
+    reason="EKS refuses access entries: neither kubectl nor nodes have access.",
+    fix="Write `AuthenticationMode: API`.",
+    source='Amazon EKS user guide, "Change authentication mode to use access entries"',
+)
+def cluster_takes_access_entries(resources: Resources) -> Iterator[Finding]:
+    """A cluster with access entries has an authentication mode that allows them."""
+    for entry in resources.of_type("AWS::EKS::AccessEntry"):
+        cluster = resources.resource(entry.at("ClusterName"), "AWS::EKS::Cluster")
+        if cluster and "API" not in str(cluster.at("AccessConfig.AuthenticationMode")):
+            yield about(cluster, "AccessConfig.AuthenticationMode", f"{entry.logical_id} needs the mode API")

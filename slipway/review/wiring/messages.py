@@ -1,4 +1,4 @@
-"""What services send to topics, queues and functions, and whether these and their keys let them."""
+"""Messages from services to topics, queues and functions: who may send them, and who may use the keys."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from slipway.review.changes.references import references
 from slipway.review.changes.resources import Resource
 from slipway.review.wiring.registry import Finding, about, rule
-from slipway.review.wiring.resources import Resources, texts, values_at
+from slipway.review.wiring.resources import Resources, refers_to, texts, values_at
 from slipway.review.wiring.statements import Statement, statements
 
 _FUNCTION, _TOPIC, _QUEUE = "AWS::Lambda::Function", "AWS::SNS::Topic", "AWS::SQS::Queue"
@@ -17,7 +16,7 @@ _KEY, _BUCKET = "AWS::KMS::Key", "AWS::S3::Bucket"
 
 
 class _Message(NamedTuple):
-    """Something that a service sends to a topic, a queue or a function."""
+    """A message from a service to a topic, a queue or a function."""
 
     sender: Resource
     path: str
@@ -38,7 +37,7 @@ def _messages(resources: Resources) -> Iterator[_Message]:
     )
     for type_, path, service in senders:
         for sender in resources.of_type(type_):
-            for at, value in values_at(sender.properties, path.split(".")):
+            for at, value in values_at(sender.properties, path):
                 if target := resources.resource(value, _TOPIC, _QUEUE, _FUNCTION):
                     yield _Message(sender, at, f"{service}.amazonaws.com", target)
 
@@ -53,7 +52,7 @@ _POLICIES = {_TOPIC: ("AWS::SNS::TopicPolicy", "sns:Publish"), _QUEUE: ("AWS::SQ
     '"Using resource-based policies for Amazon EventBridge"',
 )
 def receiver_lets_its_senders_send(resources: Resources) -> Iterator[Finding]:
-    """A topic, a queue and a function let in the services that send to them."""
+    """Topics, queues and functions allow the services that send to them."""
     for sender, path, service, target in _messages(resources):
         if target.type == _FUNCTION:
             permissions = [
@@ -65,36 +64,31 @@ def receiver_lets_its_senders_send(resources: Resources) -> Iterator[Finding]:
                 yield about(sender, path, f"no permission lets {service} call {target.logical_id} for it")
             continue
         type_, action = _POLICIES[target.type]
-        policies = [each for each in resources.of_type(type_) if _names(each, target)]
+        policies = [each for each in resources.of_type(type_) if refers_to(each, target)]
         allowing = (one for each in policies for one in statements(each.at("PolicyDocument")) if one.allows)
-        # Without a policy of its own a topic lets its account in, and alarms act for the account.
+        # A topic's default policy allows its own account, and so CloudWatch alarms of that account.
         by_default = target.type == _TOPIC and not policies and service == "cloudwatch.amazonaws.com"
         if not by_default and not any(one.is_for(service) and one.allows_action(action) for one in allowing):
             yield about(sender, path, f"no policy lets {service} send to {target.logical_id}")
 
 
 def _is_of(resources: Resources, permission: Resource, sender: Resource) -> bool:
-    """Whether a permission is for what a sender sends; a subscription sends what its topic does."""
+    """Whether a permission covers a sender; the source of a subscription is its topic."""
     named = resources.referred(permission.at("SourceArn"))
     topic = resources.referred(sender.at("TopicArn"))
     return named is None or named[0] in (sender, topic[0] if topic else None)
 
 
-def _names(policy: Resource, target: Resource) -> bool:
-    return any(key == target.key for key, _ in references(policy.properties))
-
-
 @rule(
-    reason="AWS refuses the resource, or drops the messages, because the service cannot use the key.",
+    reason="The service cannot use the key: AWS refuses the resource, or drops the messages.",
     fix="Allow the service `kms:Decrypt` and `kms:GenerateDataKey*` in the key's policy.",
     source='Amazon SNS developer guide, "Enable compatibility between event sources from AWS services and encrypted '
     'topics"; Amazon CloudWatch Logs user guide, "Encrypt log data in CloudWatch Logs using AWS KMS"',
 )
 def key_lets_its_users_use_it(resources: Resources) -> Iterator[Finding]:
-    """A key's policy lets in CloudWatch Logs for encrypted logs, and the senders of messages for encrypted topics."""
-    of_stack = {stack.name: stack.region for stack in resources.stacks}
+    """A key's policy allows CloudWatch Logs for encrypted log groups, and senders for encrypted topics and queues."""
     wanted = [
-        (group, "KmsKeyId", f"logs.{of_stack[group.stack]}.amazonaws.com", group.at("KmsKeyId"))
+        (group, "KmsKeyId", f"logs.{resources.region_of(group)}.amazonaws.com", group.at("KmsKeyId"))
         for group in resources.of_type("AWS::Logs::LogGroup")
     ]
     wanted += [
@@ -113,21 +107,21 @@ def key_lets_its_users_use_it(resources: Resources) -> Iterator[Finding]:
 
 
 def _is_about(statement: Statement, group: Resource) -> bool:
-    """Whether the log groups that a key's statement is for have this one among them."""
+    """Whether a statement of a key's policy covers a log group."""
     patterns = statement.condition("ArnLike").get("kms:encryptioncontext:aws:logs:arn", [":log-group:*"])
-    # CloudFormation's own names begin with the stack's.
+    # Names that CloudFormation generates begin with the stack's name.
     name = str(group.at("LogGroupName") or f"{group.stack}-{group.logical_id}-0")
     return any(fnmatchcase(name.lower(), pattern.rpartition(":log-group:")[2]) for pattern in patterns)
 
 
 @rule(
     severity="warning",
-    reason="The rule matches, and nothing happens.",
+    reason="Events match the rule, and nothing happens.",
     fix="Write `State: ENABLED`, or remove the rule.",
     source='Amazon EventBridge user guide, "Amazon EventBridge rules"',
 )
 def event_rule_acts(resources: Resources) -> Iterator[Finding]:
-    """A rule of EventBridge is enabled and has a target."""
+    """An EventBridge rule is enabled and has a target."""
     for watcher in resources.of_type("AWS::Events::Rule"):
         if watcher.at("State") == "DISABLED":
             yield about(watcher, "State", "it is disabled")
@@ -136,12 +130,12 @@ def event_rule_acts(resources: Resources) -> Iterator[Finding]:
 
 
 @rule(
-    reason="The bucket sends no such event: the rule never acts.",
-    fix="Write `EventBridgeEnabled: true` for the bucket, or name the bucket that is meant.",
+    reason="The bucket sends no events to EventBridge: the rule never matches.",
+    fix="Write `EventBridgeEnabled: true` for the bucket, or name the right bucket.",
     source='Amazon S3 user guide, "Using EventBridge"',
 )
 def bucket_sends_the_events_of_a_rule(resources: Resources) -> Iterator[Finding]:
-    """A bucket whose events a rule of EventBridge is for sends them to EventBridge."""
+    """A bucket that an EventBridge rule names sends its events to EventBridge."""
     for watcher in resources.of_type("AWS::Events::Rule"):
         for index, name in enumerate(texts(watcher.at("EventPattern.detail.bucket.name"))):
             bucket = resources.resource(name, _BUCKET)
@@ -151,13 +145,13 @@ def bucket_sends_the_events_of_a_rule(resources: Resources) -> Iterator[Finding]
 
 
 @rule(
-    reason="No event has this source: the rule never acts.",
+    reason="No event has this source: the rule never matches.",
     fix="Write the source as events have it, such as `aws.s3`.",
     source='Amazon EventBridge user guide, "Events from AWS services"',
 )
 def event_source_is_a_source(resources: Resources) -> Iterator[Finding]:
-    """A rule names sources of events, and not the principals of services."""
+    """The source in an event pattern is an event source such as `aws.s3`, not a service principal."""
     for watcher in resources.of_type("AWS::Events::Rule"):
         for source in texts(watcher.at("EventPattern.source")):
             if source.endswith(".amazonaws.com"):
-                yield about(watcher, "EventPattern.source", f"{source} is the principal of a service")
+                yield about(watcher, "EventPattern.source", f"{source} is a service principal")

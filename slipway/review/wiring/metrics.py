@@ -7,7 +7,7 @@ from datetime import date
 from slipway import facts
 from slipway.review.changes.resources import Resource, value_at
 from slipway.review.wiring.expressions import UnreadableExpressionError
-from slipway.review.wiring.metric_uses import ALARM, MetricUse, all_uses
+from slipway.review.wiring.metric_uses import MetricUse, all_uses
 from slipway.review.wiring.registry import Finding, about, rule
 from slipway.review.wiring.resources import Resources, literal, rows
 
@@ -267,28 +267,13 @@ def metric_filter_is_read(resources: Resources) -> Iterator[Finding]:
 
 @rule(
     severity="warning",
-    reason="Between quotation marks an asterisk is an asterisk: the filter matches no line.",
-    fix="Leave out the asterisk, or write a regular expression between percent signs.",
+    reason="In a quoted term an asterisk is no wildcard: the filter matches nothing.",
+    fix="Remove the asterisk, or write a regular expression between percent signs.",
     source='Amazon CloudWatch Logs user guide, "Filter pattern syntax for metric filters"',
 )
 def filter_pattern_can_match(resources: Resources) -> Iterator[Finding]:
-    """A quoted term of a metric filter's pattern has no asterisk."""
+    """Quoted terms in a metric filter's pattern contain no asterisk."""
     for metric_filter in resources.of_type(FILTER):
         pattern = literal(metric_filter.at("FilterPattern")) or ""
         if not pattern.startswith(("{", "[")) and any("*" in term for term in _QUOTED.findall(pattern)):
-            yield about(metric_filter, "FilterPattern", f"{pattern} looks for an asterisk")
-
-
-@rule(
-    severity="warning",
-    reason="Files that do not get into their bucket are noticed when they are needed.",
-    fix="Look at the age of the oldest message of the publisher `AutoExport`.",
-    source='FSx for Lustre User Guide, "Amazon FSx for Lustre metrics and dimensions", AgeOfOldestQueuedMessage',
-)
-def exports_are_watched(resources: Resources) -> Iterator[Finding]:
-    """If an alarm looks at what waits between a file system and its buckets, one looks at what is exported."""
-    alarms = [use for _, uses in all_uses(resources) for use in uses.metrics if use.name == "AgeOfOldestQueuedMessage"]
-    looked_at = {use.dimensions.get("Publisher") for use in alarms if use.resource.type == ALARM}
-    for link in resources.of_type("AWS::FSx::DataRepositoryAssociation"):
-        if link.at("S3.AutoExportPolicy") and looked_at and "AutoExport" not in looked_at:
-            yield about(link, "S3.AutoExportPolicy", "alarms look at imports alone")
+            yield about(metric_filter, "FilterPattern", f"{pattern} matches only text with an asterisk")

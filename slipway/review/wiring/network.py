@@ -1,11 +1,9 @@
 """A VPC is whole: its subnets, routes, gateways, names and security groups fit together."""
 
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 from ipaddress import IPv4Network, ip_network
 from itertools import combinations
 
-from slipway import facts
 from slipway.review.changes.references import references
 from slipway.review.changes.resources import Resource
 from slipway.review.wiring.connections import Connections
@@ -13,10 +11,8 @@ from slipway.review.wiring.interfaces import LOAD_BALANCER
 from slipway.review.wiring.registry import Finding, about, rule
 from slipway.review.wiring.resources import Resources, rows
 from slipway.review.wiring.routes import SUBNET, TABLE, VPC, Routes
-from slipway.review.wiring.statements import statements
 
 _GROUP = "AWS::EC2::SecurityGroup"
-_LAYERS = "prod-{region}-starport-layer-bucket"
 _SUBNET_TYPE = "aws-cdk:subnet-type"
 _RULES = ("AWS::EC2::SecurityGroupIngress", "AWS::EC2::SecurityGroupEgress")
 _IN_TWO_ZONES = {
@@ -290,40 +286,3 @@ def _zone(subnet: Resource) -> str:
 def _zones(connections: Connections, subnets: tuple[str, ...]) -> set[str]:
     found = [connections.routes.subnet(subnet) for subnet in subnets]
     return {_zone(each) for each in found if each}
-
-
-@rule(
-    reason="AWS refuses the endpoint, or it leads nowhere.",
-    fix="Write `com.amazonaws.REGION.SERVICE` with the stack's Region.",
-    source='AWS PrivateLink guide, "AWS services that integrate with AWS PrivateLink"',
-)
-def endpoint_is_of_the_region(resources: Resources) -> Iterator[Finding]:
-    """A VPC endpoint is for a service of its stack's Region."""
-    of_stack = {stack.name: stack.region for stack in resources.stacks}
-    for endpoint in resources.of_type("AWS::EC2::VPCEndpoint"):
-        name, own = str(endpoint.at("ServiceName")), of_stack[endpoint.stack]
-        region = next((each for each in facts.regions() if f".{each}." in name), own)
-        if own in facts.regions() and region != own:
-            yield about(endpoint, "ServiceName", f"{name} is not a service of {own}")
-
-
-@rule(
-    severity="warning",
-    reason="Machines get no layers of images or no packages: their set-up fails after minutes.",
-    fix="Let the endpoint's policy allow reading AWS's own buckets of the Region.",
-    source='Amazon ECR user guide, "Minimum Amazon S3 bucket permissions for Amazon ECR"',
-)
-def endpoint_lets_image_layers_through(resources: Resources) -> Iterator[Finding]:
-    """The policy of an S3 endpoint lets everybody read the layers of images in ECR."""
-    of_stack = {stack.name: stack.region for stack in resources.stacks}
-    for endpoint in resources.of_type("AWS::EC2::VPCEndpoint"):
-        is_s3 = str(endpoint.at("ServiceName")).endswith(".s3")
-        layer = f"arn:aws:s3:::{_LAYERS.format(region=of_stack[endpoint.stack])}/layer"
-        allowing = [
-            statement
-            for statement in statements(endpoint.at("PolicyDocument"))
-            if statement.is_for("") and statement.allows_action("s3:GetObject") and "Condition" not in statement.row
-        ]
-        named = [text.replace("${AWS::Partition}", "aws") for statement in allowing for text in statement.resources]
-        if is_s3 and endpoint.at("PolicyDocument") and not any(fnmatchcase(layer, text) for text in named):
-            yield about(endpoint, "PolicyDocument", f"it does not let {layer.rpartition('/')[0]} be read")

@@ -1,4 +1,4 @@
-"""Network policies: what pods reach, and who reaches them."""
+"""Network policies: what pods may reach, and what may reach them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from ipaddress import ip_address, ip_network
 from typing import Any
 
+from slipway.review.wiring.charts import chart_values
 from slipway.review.wiring.kubernetes_objects import KubernetesObject, KubernetesObjects, finding
-from slipway.review.wiring.pods import USER_LABEL
-from slipway.review.wiring.registry import Finding, rule
+from slipway.review.wiring.registry import Finding, about, rule
 from slipway.review.wiring.resources import Resources, rows, texts
 
 _METADATA_SERVICE, _POD_IDENTITY_AGENT = "169.254.169.254", "169.254.170.23"
@@ -16,12 +16,12 @@ _METADATA_SERVICE, _POD_IDENTITY_AGENT = "169.254.169.254", "169.254.170.23"
 
 @rule(
     severity="warning",
-    reason="The service answers nobody: the pods behind it take no connection.",
-    fix="Write an ingress rule for those who should reach the pods.",
+    reason="The pods behind the service accept no connections.",
+    fix="Add an ingress rule for the clients of the service.",
     source='Kubernetes documentation, "Network Policies"',
 )
 def service_lets_somebody_in(resources: Resources) -> Iterator[Finding]:
-    """If network policies choose the pods of a service, one of them has an ingress rule."""
+    """If network policies select the pods of a service, at least one of them has an ingress rule."""
     objects = KubernetesObjects(resources)
     policies = _policies(objects, "Ingress")
     for service in objects.of_kind("Service"):
@@ -32,7 +32,7 @@ def service_lets_somebody_in(resources: Resources) -> Iterator[Finding]:
             if policy.home == service.home and _chooses(policy.at("spec.podSelector"), wanted)
         ]
         if wanted and chosen and not any(policy.at("spec.ingress") for policy in chosen):
-            yield finding(chosen[0], "spec.ingress", f"nobody may reach the pods of {service.title}")
+            yield finding(chosen[0], "spec.ingress", f"no client may reach the pods of {service.title}")
 
 
 def _chooses(selector: Any, labels: Mapping[str, str]) -> bool:
@@ -46,12 +46,12 @@ def _policies(objects: KubernetesObjects, kind: str) -> list[KubernetesObject]:
 
 @rule(
     severity="warning",
-    reason="A job can take the credentials of its node.",
-    fix="Except 169.254.169.254/32 from the ranges that pods may reach.",
+    reason="A job can read the credentials of its node.",
+    fix="Add 169.254.169.254/32 to `except`.",
     source='Amazon EKS user guide, "Restrict access to the instance profile assigned to the worker node"',
 )
 def pods_do_not_reach_the_metadata_service(resources: Resources) -> Iterator[Finding]:
-    """No range of addresses that a network policy lets pods reach has EC2's metadata service in it."""
+    """No network policy allows pods to reach the instance metadata service."""
     objects = KubernetesObjects(resources)
     for policy in _policies(objects, "Egress"):
         if any(_holds(block, _METADATA_SERVICE) for block in _blocks(policy)):
@@ -59,12 +59,12 @@ def pods_do_not_reach_the_metadata_service(resources: Resources) -> Iterator[Fin
 
 
 @rule(
-    reason="Pods get no credentials for AWS.",
-    fix="Let the pods reach 169.254.170.23, at port 80.",
+    reason="Pods get no AWS credentials.",
+    fix="Allow egress to 169.254.170.23, port 80.",
     source='Amazon EKS user guide, "Learn how EKS Pod Identity grants pods access to AWS services"',
 )
 def pods_reach_their_credentials(resources: Resources) -> Iterator[Finding]:
-    """Where pods have a Pod Identity, a network policy that limits what they reach lets them reach its agent."""
+    """Network policies of namespaces with Pod Identities allow pods to reach the Pod Identity agent."""
     objects = KubernetesObjects(resources)
     homes = {
         (str(each.at("ClusterName")), str(each.at("Namespace")))
@@ -96,14 +96,14 @@ def _holds(block: Mapping[str, Any], address: str) -> bool:
 
 @rule(
     severity="warning",
-    reason="A pod may take over its node, and with it the pods of others.",
-    fix="Enforce `restricted` or `baseline`.",
-    source='Kubernetes documentation, "Pod Security Standards"',
+    reason="Network policies have no effect: every pod can reach every other.",
+    fix='Write `enableNetworkPolicy: "true"` into the values of the add-on vpc-cni.',
+    source='Amazon EKS user guide, "Limit Pod traffic with Kubernetes network policies"',
 )
-def users_pods_are_not_privileged(resources: Resources) -> Iterator[Finding]:
-    """The namespace of a user does not allow privileged pods."""
-    for namespace in KubernetesObjects(resources).of_kind("Namespace"):
-        labels: Mapping[str, str] = namespace.at("metadata.labels") or {}
-        level = labels.get("pod-security.kubernetes.io/enforce", "privileged")
-        if USER_LABEL in labels and level == "privileged":
-            yield finding(namespace, "metadata.labels", "it allows privileged pods")
+def network_policies_are_enforced(resources: Resources) -> Iterator[Finding]:
+    """The vpc-cni add-on of a cluster with network policies enforces them."""
+    with_policies = {each.cluster for each in KubernetesObjects(resources).of_kind("NetworkPolicy")}
+    for add_on in resources.of_type("AWS::EKS::Addon"):
+        is_on = str(chart_values(add_on).get("enableNetworkPolicy")).lower() == "true"
+        if add_on.at("AddonName") == "vpc-cni" and str(add_on.at("ClusterName")) in with_policies and not is_on:
+            yield about(add_on, "ConfigurationValues", "it does not enforce network policies")

@@ -1,4 +1,4 @@
-"""Who acts for whom: trust between roles and services, and policies of what receives messages."""
+"""IAM: which service may assume which role, and what policies allow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from slipway.review.wiring.resources import Resources, rows, values_at
 from slipway.review.wiring.role_uses import MANAGED_POLICIES, ROLE_USES, RoleUse
 from slipway.review.wiring.statements import statements, statements_about
 
-_ROLE = "AWS::IAM::Role"
+_ROLE, _BUCKET = "AWS::IAM::Role", "AWS::S3::Bucket"
 _OF_A_REGION = re.compile(r"[\w-]+\.([a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws\.com")
 _ACCOUNT = re.compile(r"arn:[\w-]+:iam::(\d{12}):root")
 _ROLE_OF_CLUSTER = re.compile(r":role/parallelcluster/([^/]+)/")
@@ -34,13 +34,13 @@ _SAFE_WHEN_SENT = ("s3:if-none-match", "s3:if-match")
 
 
 @rule(
-    reason="The service cannot take on the role. AWS refuses the resource, or it never works.",
+    reason="The service cannot assume the role: AWS refuses the resource, or it never works.",
     fix="Let the role's trust policy allow the service `sts:AssumeRole`, and EKS Pod Identity `sts:TagSession` too.",
     source='AWS Identity and Access Management user guide, "Create a role to delegate permissions to an AWS service"; '
     'Amazon EKS user guide, "Create IAM role with trust policy required by EKS Pod Identity"',
 )
 def role_trusts_who_uses_it(resources: Resources) -> Iterator[Finding]:
-    """A role that a resource names for a service trusts that service."""
+    """A role trusts the service that assumes it for a resource."""
     for user, path, use, role in _uses(resources):
         trusting = [
             statement
@@ -54,19 +54,21 @@ def role_trusts_who_uses_it(resources: Resources) -> Iterator[Finding]:
 
 
 @rule(
-    reason="EKS gives the pods no credentials: the tags of their session are others than the role asks for.",
+    reason="EKS gives the pods no credentials: the trust policy requires other session tags.",
     fix="Write the namespace and the service account of the association.",
     source='Amazon EKS user guide, "Grant Pods access to AWS resources based on tags"',
 )
 def role_asks_for_the_pods_that_it_is_for(resources: Resources) -> Iterator[Finding]:
-    """A role of a Pod Identity that asks for a namespace and a service account asks for the association's."""
+    """A Pod Identity role whose trust policy requires a namespace or service account requires the association's."""
     for association in resources.of_type("AWS::EKS::PodIdentityAssociation"):
         role = resources.resource(association.at("RoleArn"), _ROLE)
         for statement in statements(role.at("AssumeRolePolicyDocument")) if role else ():
             for part, key in (("Namespace", "namespace"), ("ServiceAccount", "service-account")):
                 wanted = statement.condition("StringEquals").get(f"aws:requesttag/kubernetes-{key}")
                 if wanted and str(association.at(part)).lower() not in wanted:
-                    yield about(association, part, f"it is {association.at(part)}, the role is for {', '.join(wanted)}")
+                    yield about(
+                        association, part, f"it is {association.at(part)}, and the role requires {', '.join(wanted)}"
+                    )
 
 
 def _is_service(named: str, wanted: str) -> bool:
@@ -77,19 +79,19 @@ def _is_service(named: str, wanted: str) -> bool:
 def _uses(resources: Resources) -> Iterator[tuple[Resource, str, RoleUse, Resource]]:
     for use in ROLE_USES:
         for user in resources.of_type(use.type):
-            for path, value in values_at(user.properties, use.path.split(".")):
+            for path, value in values_at(user.properties, use.path):
                 if role := resources.resource(value, _ROLE):
                     yield user, path, use, role
 
 
 @rule(
-    reason="AWS refuses the resource, or its machines never join.",
-    fix="Attach one of the policies that AWS manages for the service, or acknowledge that your own policy allows it.",
+    reason="AWS refuses the resource, or its nodes never join.",
+    fix="Attach the AWS managed policy, or acknowledge the finding if your own policy allows the same.",
     source='Amazon EKS user guide, "Amazon EKS cluster IAM role" and "Amazon EKS node IAM role"; AWS Lambda developer '
     'guide, "Giving Lambda functions access to resources in an Amazon VPC"',
 )
 def role_has_what_its_service_needs(resources: Resources) -> Iterator[Finding]:
-    """The role of a Kubernetes cluster, of its nodes and of a function in a VPC has the policies that AWS asks for."""
+    """Roles of EKS clusters, their nodes and functions in a VPC have the policies that AWS requires."""
     for user, path, use, role in _uses(resources):
         for need in MANAGED_POLICIES:
             if (need.type, need.path) != (use.type, use.path) or (need.when and user.at(need.when) is None):
@@ -103,24 +105,23 @@ def role_has_what_its_service_needs(resources: Resources) -> Iterator[Finding]:
             )
             inline = (one for policy in rows(role.at("Policies")) for one in statements(policy.get("PolicyDocument")))
             by_itself = any(statement.allows_action(need.action) for statement in (*own, *inline))
-            # Somebody else's policy can allow it.
+            # A customer managed policy outside of the stacks can allow it.
             has_others = any(":iam::aws:policy/" not in arn for arn in arns.split() if not arn.startswith("${"))
             if not by_itself and not has_others and not any(name in arns for name in need.one_of):
                 yield about(user, path, f"{role.logical_id} has none of {', '.join(need.one_of)}")
 
 
 @rule(
-    reason="The service asks as that of its own Region, and is refused.",
-    fix="Write the stack's Region, or leave the Region out where the service allows it.",
+    reason="The service of the stack's Region is another principal, and AWS denies its requests.",
+    fix="Write the stack's Region, or the principal without a Region if the service has one.",
     source='Amazon CloudWatch Logs user guide, "Encrypt log data in CloudWatch Logs using AWS KMS"; '
     'Elastic Load Balancing user guide, "Enable access logs for your Application Load Balancer"',
 )
 def service_is_that_of_the_region(resources: Resources) -> Iterator[Finding]:
-    """A policy trusts services, and the account of load balancing's logs, of the stack's own Region."""
-    of_stack = {stack.name: stack.region for stack in resources.stacks}
+    """Service principals, and the account that writes load balancer logs, are those of the stack's Region."""
     accounts = {row.load_balancer_log_account: name for name, row in facts.regions().items()}
     for each, path, statement in statements_about(resources):
-        own = of_stack[each.stack]
+        own = resources.region_of(each)
         for service in statement.services:
             found = _OF_A_REGION.fullmatch(service)
             of_own = f"{service.partition('.')[0]}.{own}.amazonaws.com"
@@ -130,64 +131,64 @@ def service_is_that_of_the_region(resources: Resources) -> Iterator[Finding]:
             account = _ACCOUNT.fullmatch(arn)
             of_region = accounts.get(account[1]) if account else None
             if of_region and own in facts.regions() and of_region != own:
-                yield about(each, path, f"{arn} is load balancing's account of {of_region}, not of {own}")
+                yield about(each, path, f"{arn} writes load balancer logs in {of_region}, not in {own}")
 
 
 @rule(
     severity="warning",
-    reason="A condition the wrong way round refuses everybody who should be let in, and lets in the others.",
-    fix="Turn the condition's value round.",
+    reason="An inverted condition denies the requests that it should allow, and allows the others.",
+    fix="Invert the condition's value.",
     source='AWS Identity and Access Management user guide, "IAM JSON policy elements: Condition operators"',
 )
 def denial_is_the_right_way_round(resources: Resources) -> Iterator[Finding]:
-    """A denial spares those whom it should: with TLS, with the header or the principal's tag that it asks for."""
+    """A `Deny` statement that checks TLS, a safe header or a principal's tag denies the requests without it."""
     tags = {str(tag.get("Key")).lower() for role in resources.of_type(_ROLE) for tag in rows(role.at("Tags"))}
     for each, path, statement in statements_about(resources):
         tls = statement.condition("Bool").get("aws:securetransport")
         if tls and ("true" in tls) is not statement.allows:
-            yield about(each, path, "it is about requests with TLS, not about those without")
+            yield about(each, path, "it applies to requests with TLS, not to those without")
         for key, values in statement.condition("Null").items() if not statement.allows else ():
             if key in _SAFE_WHEN_SENT and "false" in values:
-                yield about(each, path, f"it refuses requests with {key}, which overwrite nothing")
+                yield about(each, path, f"it denies requests with {key}, which overwrite nothing")
             tag = key.removeprefix("aws:principaltag/")
             if tag not in (key, *tags) and "true" in values:
-                yield about(each, path, f"it refuses everybody without the tag {tag}, and no role has it")
+                yield about(each, path, f"it denies every principal without the tag {tag}, and no role has that tag")
 
 
 @rule(
     severity="warning",
-    reason="The statement allows, or refuses, nothing: IAM compares an action with the kind of resource it is for.",
+    reason="The statement has no effect: an action on objects does not match a bucket's ARN, and the reverse.",
     fix="Name `BUCKET_ARN/*` for actions on objects, and the bucket's ARN alone for actions on buckets.",
     source='Service Authorization Reference, "Actions, resources, and condition keys for Amazon S3"',
 )
 def actions_name_their_kind_of_resource(resources: Resources) -> Iterator[Finding]:
-    """A statement about objects of a bucket names objects, and one about buckets a bucket."""
+    """Statements with actions on S3 objects name objects; statements with actions on buckets name buckets."""
     for each, path, statement in statements_about(resources):
         named = statement.resources
-        arns = [arn for arn in named if resources.resource(arn, "AWS::S3::Bucket")]
+        arns = [arn for arn in named if resources.resource(arn, _BUCKET)]
         objects = [arn for arn in named if "/" in arn.partition(".Arn}")[2] and _bucket_in(resources, arn)]
         if not named or len(arns) + len(objects) != len(named):
             continue
         about_objects = [action for action in statement.actions if action in _OBJECT_ACTIONS]
         about_buckets = [action for action in statement.actions if action in _BUCKET_ACTIONS]
         if about_objects and not objects:
-            yield about(each, path, f"{about_objects[0]} is for objects, and only a bucket is named")
+            yield about(each, path, f"{about_objects[0]} applies to objects, and the statement names only a bucket")
         if about_buckets and not arns:
-            yield about(each, path, f"{about_buckets[0]} is for a bucket, and only objects are named")
+            yield about(each, path, f"{about_buckets[0]} applies to a bucket, and the statement names only objects")
 
 
 def _bucket_in(resources: Resources, arn: str) -> bool:
-    return any(resources.by_key[key].type == "AWS::S3::Bucket" for key, _ in references(arn) if key in resources.by_key)
+    return any(resources.by_key[key].type == _BUCKET for key, _ in references(arn) if key in resources.by_key)
 
 
 @rule(
-    reason="The statement is for the roles or log groups of another cluster.",
-    fix="Write the cluster's `ClusterName`; its log groups end in the time of twelve digits at which they were made.",
+    reason="The statement applies to the roles or log groups of another cluster.",
+    fix="Write the cluster's `ClusterName`. Names of its log groups end in the creation time, 12 digits.",
     source="aws-parallelcluster 3.16.1, pcluster/constants.py, IAM_ROLE_PATH and CW_LOG_GROUP_NAME_PREFIX; "
     "pcluster/templates/cluster_stack.py, _add_cluster_cloudwatch_resources",
 )
 def policy_means_the_stacks_cluster(resources: Resources) -> Iterator[Finding]:
-    """What a policy says of the roles and log groups of ParallelCluster is for a cluster of the stacks."""
+    """ARNs of ParallelCluster's roles and log groups in a policy are those of a cluster in the stacks."""
     names = {str(each.at("ClusterName")) for each in resources.of_type(CLUSTER)}
     groups = [f"{name}-{_MADE_AT}" for name in names]
     for each, path, statement in statements_about(resources) if names else ():
@@ -200,12 +201,12 @@ def policy_means_the_stacks_cluster(resources: Resources) -> Iterator[Finding]:
             if role and not any(fnmatchcase(name, role[1]) for name in names):
                 yield about(each, path, f"the stacks have no cluster {role[1]}")
             if group and not any(fnmatchcase(name, group[1]) for name in groups):
-                yield about(each, path, f"{group[1]} is no log group of {', '.join(sorted(names))}")
+                yield about(each, path, f"{group[1]} matches no log group of {', '.join(sorted(names))}")
 
 
 @rule(
     severity="warning",
-    reason="The service does one thing in several calls: with one of them refused, all were in vain.",
+    reason="A push, a pull or a session needs all of these calls: if one is denied, it fails.",
     fix="Allow them together.",
     source='Amazon ECR user guide, "IAM permissions for pushing an image" and "Pulling an image"; AWS Systems Manager '
     'user guide, "Add Session Manager permissions to an existing IAM role"',
@@ -218,3 +219,20 @@ def actions_that_belong_together_are_allowed(resources: Resources) -> Iterator[F
             missing = [action for action in together if not any(one.allows_action(action) for one in found)]
             if missing and len(missing) < len(together):
                 yield about(policy, "PolicyDocument", f"it lacks {', '.join(missing)}")
+
+
+@rule(
+    reason="AWS refuses the policy, or nobody gets the permission.",
+    fix="Write the policy's own bucket into its statements.",
+    source='Amazon S3 user guide, "Bucket policies for Amazon S3"',
+)
+def bucket_policy_is_about_its_bucket(resources: Resources) -> Iterator[Finding]:
+    """The resources in a bucket's policy are the bucket and its objects."""
+    for policy in resources.of_type("AWS::S3::BucketPolicy"):
+        bucket = resources.resource(policy.at("Bucket"), _BUCKET)
+        for statement in statements(policy.at("PolicyDocument")):
+            for arn in statement.resources:
+                found = resources.referred(arn.partition("/*")[0])
+                if bucket and found and found[0] is not bucket:
+                    message = f"it is the policy of {bucket.logical_id}, not of {found[0].logical_id}"
+                    yield about(policy, "PolicyDocument", message)

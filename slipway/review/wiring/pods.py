@@ -17,7 +17,7 @@ from slipway.review.wiring.resources import Resources, mapping, rows
 
 _REFERENCE = "Kubernetes API reference 1.35"
 _WORKLOADS = ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet")
-USER_LABEL = "slipway/user-id"
+USER_ID_LABEL = "slipway/user-id"
 """Label of a namespace whose pods run as one user."""
 
 _OF_EVERY_NAMESPACE = "kube-root-ca.crt"
@@ -157,7 +157,7 @@ def _repelled(pods: PodTemplate, taints: Any) -> bool:
 
 
 def tolerates_all(tolerations: Any, taints: Any) -> bool:
-    """Return whether pods with some tolerations may run on the nodes of a group with some taints."""
+    """Return whether tolerations allow pods to run on nodes with these taints."""
     hard = [taint for taint in taints if str(taint.get("Effect")) in ("NO_SCHEDULE", "NO_EXECUTE")]
     return all(any(_tolerates(one, taint) for one in tolerations) for taint in hard)
 
@@ -171,12 +171,12 @@ def _tolerates(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
 
 @rule(
     severity="warning",
-    reason="Without a token a pod cannot ask the API server, whatever its account may do.",
-    fix="Write `automountServiceAccountToken: true`, or take the account's binding away.",
+    reason="Without a token a pod cannot use the Kubernetes API, whatever its service account may do.",
+    fix="Write `automountServiceAccountToken: true`, or remove the binding.",
     source='Kubernetes documentation, "Configure Service Accounts for Pods"',
 )
 def pods_with_rights_have_a_token(resources: Resources) -> Iterator[Finding]:
-    """Some pods of a service account that a binding gives rights have a token."""
+    """If a binding names a service account, at least some of its pods mount a token."""
     objects = KubernetesObjects(resources)
     bound = {
         (binding.cluster, str(subject.get("namespace", "")), str(subject.get("name")))
@@ -191,7 +191,9 @@ def pods_with_rights_have_a_token(resources: Resources) -> Iterator[Finding]:
     for account, users in by_account.items():
         if account in bound and all(each.spec.get("automountServiceAccountToken") is False for each in users):
             path = f"{users[0].path}.spec.automountServiceAccountToken"
-            yield finding(users[0].object, path, f"the account {account[2]} has rights, and its pods have no token")
+            yield finding(
+                users[0].object, path, f"a binding names the service account {account[2]}, and its pods mount no token"
+            )
 
 
 @rule(
@@ -221,16 +223,16 @@ def _is_resource(name: str) -> bool:
 
 
 @rule(
-    reason="The admission policy of the namespace refuses the pods, or lets them write as somebody else.",
+    reason="The namespace's admission policy refuses the pods, or they write files as another user.",
     fix="Write the same user id into the namespace's label and into the pods.",
     source="the admission policy slipway-own-user, which compares them",
 )
 def pods_run_as_their_namespaces_user(resources: Resources) -> Iterator[Finding]:
-    """Pods in a namespace with a user's id run as that user."""
+    """Pods in a namespace with the label slipway/user-id run as that user."""
     objects = KubernetesObjects(resources)
     for pods in objects.pod_templates:
         namespace = objects.find(pods.object, "Namespace", pods.object.namespace)
-        wanted = (namespace.at("metadata.labels") or {}).get(USER_LABEL) if namespace else None
+        wanted = (namespace.at("metadata.labels") or {}).get(USER_ID_LABEL) if namespace else None
         places = [(f"{pods.path}.spec", pods.spec), *pods.containers]
         for path, place in places if wanted is not None else ():
             user = (place.get("securityContext") or {}).get("runAsUser")
@@ -242,12 +244,12 @@ def pods_run_as_their_namespaces_user(resources: Resources) -> Iterator[Finding]
 
 @rule(
     severity="warning",
-    reason="No node can pull the image: the pods never start.",
-    fix="Ask for the tag that the build pushes.",
+    reason="The image does not exist: the pods never start.",
+    fix="Use the tag that the build pushes.",
     source="Kubernetes documentation, Images; the build's environment variables",
 )
 def image_is_one_that_a_build_pushes(resources: Resources) -> Iterator[Finding]:
-    """A pod's image from a repository of the stacks has a tag that a build of CodeBuild writes."""
+    """A pod's image from a repository of the stacks has a tag that a CodeBuild project pushes."""
     pushed: dict[str, set[str]] = {}
     for build in resources.of_type("AWS::CodeBuild::Project"):
         variables = rows(build.at("Environment.EnvironmentVariables"))
@@ -260,3 +262,18 @@ def image_is_one_that_a_build_pushes(resources: Resources) -> Iterator[Finding]:
             tags = {tag for key, _ in references(image) for tag in pushed.get(key, ())}
             if "@" not in image and tags and image.rpartition(":")[2] not in tags:
                 yield finding(pods.object, f"{path}.image", f"builds push {', '.join(sorted(tags))}")
+
+
+@rule(
+    severity="warning",
+    reason="A privileged pod can take over its node, and with it the pods of other users.",
+    fix="Enforce `restricted` or `baseline`.",
+    source='Kubernetes documentation, "Pod Security Standards"',
+)
+def users_pods_are_not_privileged(resources: Resources) -> Iterator[Finding]:
+    """Namespaces of users do not allow privileged pods."""
+    for namespace in KubernetesObjects(resources).of_kind("Namespace"):
+        labels: Mapping[str, str] = namespace.at("metadata.labels") or {}
+        level = labels.get("pod-security.kubernetes.io/enforce", "privileged")
+        if USER_ID_LABEL in labels and level == "privileged":
+            yield finding(namespace, "metadata.labels", "it allows privileged pods")

@@ -52,7 +52,11 @@ def rule(*, reason: str, fix: str, source: str, severity: Severity = "error") ->
 
 
 def run_rules(resources: Resources) -> tuple[Finding, ...]:
-    """Run every rule on an assembly; each finding once, and none about a parameter: its value is not known."""
+    """Run every rule on an assembly.
+
+    Returns:
+        Each finding once, without those about a parameter, whose value is unknown.
+    """
     found = (
         replace(finding, rule=registered.id)
         for registered in RULES.values()

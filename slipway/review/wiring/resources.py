@@ -8,40 +8,50 @@ from typing import Any
 
 from slipway.assembly.existing import ExistingResource, existing_in
 from slipway.assembly.stacks import Stack, read_stacks
+from slipway.review.changes.references import references
 from slipway.review.changes.resources import Resource, read_resources
 
 _WHOLE_REFERENCE = re.compile(r"\$\{([\w-]+/\w+)(?:\.([^}]+))?\}")
 
 
 def rows(value: Any) -> list[Mapping[str, Any]]:
-    """Return the objects of a list in a template; those that CloudFormation chooses are left out."""
+    """Return the objects of a list in a template, without those that a condition chooses."""
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
-    """Return an object in a template; an empty one where there is none, or CloudFormation chooses it."""
+    """Return an object of a template; an empty one if there is none or a condition chooses it."""
     return value if isinstance(value, Mapping) else {}
 
 
 def literal(value: Any) -> str | None:
-    """Return a text or number that the template has; None where CloudFormation fills something in."""
+    """Return a text or number of a template; None if a parameter or another resource decides it."""
     return str(value) if isinstance(value, str | int) and "${" not in str(value) else None
 
 
 def texts(value: Any) -> list[str]:
-    """Return the text of a list in a template, or the one text there."""
+    """Return the strings of a list in a template, or the one string in its place."""
     return [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str)]
 
 
-def values_at(value: Any, steps: list[str], at: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the values at a path, in which `*` is each item of a list, with the path of each."""
+def values_at(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Yield the values at a dotted path, in which `*` is each item of a list, each with its own path."""
+    yield from _values(value, path.split("."), "")
+
+
+def _values(value: Any, steps: list[str], at: str) -> Iterator[tuple[str, Any]]:
     if not steps:
         yield at, value
     elif steps[0] == "*":
         for index, item in enumerate(value if isinstance(value, list) else ()):
-            yield from values_at(item, steps[1:], f"{at}.{index}")
+            yield from _values(item, steps[1:], f"{at}.{index}")
     elif isinstance(value, Mapping) and steps[0] in value:
-        yield from values_at(value[steps[0]], steps[1:], f"{at}.{steps[0]}".lstrip("."))
+        yield from _values(value[steps[0]], steps[1:], f"{at}.{steps[0]}".lstrip("."))
+
+
+def refers_to(resource: Resource, other: Resource) -> bool:
+    """Return whether the properties of a resource refer to another one."""
+    return any(key == other.key for key, _ in references(resource.properties))
 
 
 class Resources:
@@ -63,6 +73,10 @@ class Resources:
     def existing(self) -> tuple[ExistingResource, ...]:
         """What the environment uses and does not own."""
         return existing_in(self.stacks)
+
+    def region_of(self, resource: Resource) -> str:
+        """Return the AWS Region of a resource's stack; `unknown-region` when the app leaves it open."""
+        return next(stack.region for stack in self.stacks if stack.name == resource.stack)
 
     def of_type(self, *types: str) -> Iterator[Resource]:
         """Yield the resources of some types."""

@@ -1,4 +1,4 @@
-"""Which service takes on the role that a resource names, and what it needs."""
+"""Which service assumes the role of a resource, and which permissions it needs."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ _POD = ("sts:AssumeRole", "sts:TagSession")
 
 
 class RoleUse(NamedTuple):
-    """A property with a role.
+    """A property that names a role.
 
     Attributes:
         type: CloudFormation type of the resource that names the role.
         path: dotted path of the property; `*` is each item of a list.
-        service: who takes it on.
-        actions: what its trust policy must allow the service.
+        service: service principal that assumes the role.
+        actions: what the trust policy must allow the service.
     """
 
     type: str
@@ -44,18 +44,18 @@ ROLE_USES = (
     RoleUse("AWS::Scheduler::Schedule", "Target.RoleArn", "scheduler.amazonaws.com"),
     RoleUse("AWS::StepFunctions::StateMachine", "RoleArn", "states.amazonaws.com"),
 )
-"""The user guide of each service, "IAM role" or "service role" (2026-11-29)."""
+"""Source: each service's user guide, "service role" (2026-11-29)."""
 
 
 class ManagedPolicyNeed(NamedTuple):
-    """What the role of a service must allow.
+    """A permission that a service needs from its role.
 
     Attributes:
         type: CloudFormation type of the resource that names the role.
         path: dotted path of the property with the role.
-        one_of: policies of AWS that allow it.
-        action: an action that stands for them in a policy of one's own.
-        when: path of a property without which it is not needed; empty for always.
+        one_of: AWS managed policies that allow it.
+        action: an action by which a customer policy with the same permissions is recognized.
+        when: path of a property that makes it necessary; empty if it always is.
     """
 
     type: str

@@ -4,6 +4,7 @@ from slipway.review.wiring import (
     alarms,
     charts,
     cost,
+    endpoints,
     kubernetes,
     lifecycle,
     messages,
@@ -18,6 +19,7 @@ from slipway.review.wiring import (
     reachability,
     serving,
     storage,
+    tasks,
 )
 from slipway.review.wiring.registry import RULES, Finding, run_rules
 
@@ -27,6 +29,7 @@ __all__ = [
     "alarms",
     "charts",
     "cost",
+    "endpoints",
     "kubernetes",
     "lifecycle",
     "messages",
@@ -42,4 +45,5 @@ __all__ = [
     "run_rules",
     "serving",
     "storage",
+    "tasks",
 ]

@@ -26,38 +26,38 @@ class Statement:
 
     @property
     def actions(self) -> list[str]:
-        """Its actions; none for one that names all others (`NotAction`)."""
+        """Its actions; empty for a statement with `NotAction`."""
         return texts(self.row.get("Action"))
 
     @property
     def services(self) -> list[str]:
-        """The services that it names as principals."""
+        """Its service principals."""
         return self._principals("Service")
 
     @property
     def accounts(self) -> list[str]:
-        """The accounts and roles that it names as principals."""
+        """Its AWS principals: accounts, roles and users."""
         return self._principals("AWS")
 
     @property
     def resources(self) -> list[str]:
-        """The resources that it names."""
+        """Its resources; empty for a statement with `NotResource`."""
         return texts(self.row.get("Resource"))
 
     def condition(self, operator: str) -> dict[str, list[str]]:
-        """Return the keys of a condition operator such as `Null`, each with its values, in small letters."""
+        """Return the keys and values of a condition operator such as `Null`, in lower case."""
         found = mapping(mapping(self.row.get("Condition")).get(operator))
         values = {key: value if isinstance(value, list) else [value] for key, value in found.items()}
         return {key.lower(): [str(one).lower() for one in of_key] for key, of_key in values.items()}
 
     def is_for(self, service: str) -> bool:
-        """Whether it names a service as principal, or everybody."""
+        """Whether a service, or everyone, is its principal."""
         principal = self.row.get("Principal")
         everybody = principal == "*" or (isinstance(principal, Mapping) and principal.get("AWS") == "*")
         return everybody or service in self.services
 
     def allows_action(self, action: str) -> bool:
-        """Whether it allows an action on something."""
+        """Whether it allows an action, on any resource."""
         patterns = [pattern.lower() for pattern in self.actions]
         return self.allows and any(fnmatchcase(action.lower(), pattern) for pattern in patterns)
 
@@ -74,7 +74,7 @@ def statements(document: Any) -> Iterator[Statement]:
 
 
 def statements_about(resources: Resources) -> Iterator[tuple[Resource, str, Statement]]:
-    """Yield each statement of each resource's own policies, with the path of the policy."""
+    """Yield the statements of all policies, each with its resource and the path of the policy."""
     for each in resources.by_key.values():
         for path in _DOCUMENTS:
             for statement in statements(each.properties.get(path)):

@@ -1,4 +1,4 @@
-"""Buckets and file systems: their links, and what AWS takes."""
+"""File systems, their links to buckets, and databases."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ _BUCKET, _LINK = "AWS::S3::Bucket", "AWS::FSx::DataRepositoryAssociation"
 
 
 @rule(
-    reason="FSx refuses the second link after the file system was made, and files miss their bucket.",
-    fix="Give each link a bucket, or a prefix, and a directory of its own.",
+    reason="FSx refuses the second association after it has created the file system.",
+    fix="Give each association its own bucket or prefix, and its own directory.",
     source='FSx for Lustre user guide, "Linking your file system to an Amazon S3 bucket"',
 )
 def links_do_not_overlap(resources: Resources) -> Iterator[Finding]:
-    """Two links of a file system have neither a bucket or prefix in common nor a directory, or a part of one."""
+    """Data repository associations of a file system have different buckets or prefixes, and separate directories."""
     for one, other in combinations(resources.of_type(_LINK), 2):
         if one.at("FileSystemId") != other.at("FileSystemId"):
             continue
         mine, others = (f"{str(each.at('FileSystemPath')).rstrip('/')}/" for each in (one, other))
         if mine.startswith(others) or others.startswith(mine):
-            yield about(other, "FileSystemPath", f"{one.logical_id} has the same directory, or a part of it")
+            yield about(other, "FileSystemPath", f"the directory overlaps that of {one.logical_id}")
         mine, others = (str(each.at("DataRepositoryPath")).rstrip("/") for each in (one, other))
         if mine == others:
-            yield about(other, "DataRepositoryPath", f"{one.logical_id} has the same bucket or prefix")
+            yield about(other, "DataRepositoryPath", f"the bucket or prefix is that of {one.logical_id}")
 
 
 @rule(
     reason="FSx refuses the file system.",
-    fix="Write a value of the deployment type.",
+    fix="Write a value that the deployment type allows.",
     source="FSx API reference, CreateFileSystemLustreConfiguration",
 )
 def file_system_has_a_size_that_exists(resources: Resources) -> Iterator[Finding]:
-    """A Lustre file system has a throughput, a capacity and a version of its deployment type."""
+    """The throughput, capacity and version of a Lustre file system are ones that its deployment type allows."""
     for system in resources.of_type("AWS::FSx::FileSystem"):
         kind = facts.lustre_deployments().get(str(system.at("LustreConfiguration.DeploymentType")))
         if kind is None:
@@ -47,39 +47,21 @@ def file_system_has_a_size_that_exists(resources: Resources) -> Iterator[Finding
         path = "LustreConfiguration.PerUnitStorageThroughput"
         throughput, version = system.at(path), system.at("FileSystemTypeVersion")
         if isinstance(throughput, int) and throughput not in kind.throughputs:
-            yield about(system, path, f"{kind.name} has {', '.join(map(str, kind.throughputs))}, not {throughput}")
+            yield about(system, path, f"{kind.name} allows {', '.join(map(str, kind.throughputs))}, not {throughput}")
         capacity = system.at("StorageCapacity")
         if isinstance(capacity, int) and not kind.allows_capacity(capacity):
-            yield about(system, "StorageCapacity", f"{kind.name} has no size of {capacity} GiB")
+            yield about(system, "StorageCapacity", f"{kind.name} does not allow {capacity} GiB")
         if isinstance(version, str) and version not in kind.lustre_versions:
-            yield about(system, "FileSystemTypeVersion", f"{kind.name} has no Lustre {version}")
-
-
-@rule(
-    reason="The policy of another bucket's objects is not that bucket's: AWS refuses it, or nobody has the permission.",
-    fix="Write the bucket of the policy into its statements.",
-    source='Amazon S3 user guide, "Bucket policies for Amazon S3"',
-)
-def bucket_policy_is_about_its_bucket(resources: Resources) -> Iterator[Finding]:
-    """The resources of a bucket's policy are the bucket and its objects."""
-    for policy in resources.of_type("AWS::S3::BucketPolicy"):
-        bucket = resources.resource(policy.at("Bucket"), _BUCKET)
-        for index, statement in enumerate(rows(policy.at("PolicyDocument.Statement"))):
-            named = statement.get("Resource")
-            for text in named if isinstance(named, list) else [named]:
-                found = resources.referred(str(text).partition("/*")[0]) if isinstance(text, str) else None
-                if bucket and found and found[0] is not bucket:
-                    path = f"PolicyDocument.Statement.{index}.Resource"
-                    yield about(policy, path, f"it is the policy of {bucket.logical_id}, not of {found[0].logical_id}")
+            yield about(system, "FileSystemTypeVersion", f"{kind.name} does not allow Lustre {version}")
 
 
 @rule(
     reason="The file system refuses every mount.",
-    fix="Write the range of the VPC.",
+    fix="Write the CIDR block of the VPC.",
     source='FSx for OpenZFS user guide, "Volume properties", NFS exports',
 )
 def file_system_is_exported_to_its_vpc(resources: Resources) -> Iterator[Finding]:
-    """The addresses to which a file system is exported have its subnets among them."""
+    """A file system is exported to addresses that include its own subnet."""
     for system in resources.of_type("AWS::FSx::FileSystem"):
         subnets = [resources.resource(value, "AWS::EC2::Subnet") for value in texts(system.at("SubnetIds"))]
         own = [found for subnet in subnets if subnet and (found := _range(subnet.at("CidrBlock")))]
@@ -98,12 +80,12 @@ def _range(value: object) -> IPv4Network | None:
 
 
 @rule(
-    reason="The database refuses the cluster's daemon: the head node is not set up.",
-    fix="Write the database's `MasterUsername` as `UserName`.",
+    reason="The database refuses slurmdbd: the set-up of the head node fails.",
+    fix="Write the database's `MasterUsername` as the cluster's `UserName`.",
     source='AWS ParallelCluster user guide, "SlurmSettings", Database',
 )
 def cluster_logs_in_as_the_databases_user(resources: Resources) -> Iterator[Finding]:
-    """A cluster of ParallelCluster logs in to a database of the stacks as the user that the database has."""
+    """A ParallelCluster cluster logs in to its accounting database as that database's user."""
     for cluster in resources.of_type(CLUSTER):
         path = "ClusterConfiguration.Scheduling.SlurmSettings.Database"
         named = {key for key, _ in references(cluster.at(f"{path}.Uri"))}
@@ -115,16 +97,16 @@ def cluster_logs_in_as_the_databases_user(resources: Resources) -> Iterator[Find
 
 @rule(
     reason="RDS refuses the database.",
-    fix="Write the family of the engine's version.",
+    fix="Write the parameter group family of the engine version.",
     source='Amazon RDS user guide, "Overview of parameter groups"',
 )
 def parameter_group_is_of_the_version(resources: Resources) -> Iterator[Finding]:
-    """A database's parameter group is of the engine and version of the database."""
+    """The family of a database's parameter group matches the engine version."""
     for database in resources.of_type("AWS::RDS::DBInstance"):
         group = resources.resource(database.at("DBParameterGroupName"), "AWS::RDS::DBParameterGroup")
         engine, version = literal(database.at("Engine")), literal(database.at("EngineVersion"))
         family = literal(group.at("Family")) if group else None
         if engine and version and family and not f"{engine}{version}.".startswith(f"{family}."):
             yield about(
-                database, "DBParameterGroupName", f"the group is of {family}, the database of {engine}{version}"
+                database, "DBParameterGroupName", f"the family is {family}, and the database is {engine}{version}"
             )

@@ -1,6 +1,6 @@
-"""A plugin of pytest that plants one mistake of an independent author into the environment that it is for.
+"""A pytest plugin that plants one mistake in the templates of its environment, so that a test of them fails.
 
-`SLIPWAY_PLANTED` is the number of the mistake. Tests then read templates with it, so a test that looks there fails.
+`SLIPWAY_PLANTED` is the index of the mistake in `unseen_mistakes()`.
 """
 
 import json
@@ -31,5 +31,5 @@ def _plant() -> None:
     pytest.MonkeyPatch().setattr(assembly, "synthesize", with_mistake)
 
 
-# While pytest loads its plugins: it imports conftest.py, which imports this function, before it configures them.
+# At import: pytest imports conftest.py, and with it `synthesize`, before it calls `pytest_configure`.
 _plant()

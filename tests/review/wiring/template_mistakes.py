@@ -1,8 +1,8 @@
-"""Mistakes in templates. Three authors planted them who had not seen the rules: an outside measure.
+"""Mistakes in templates.
 
-They had read templates (2026-11-29): the first those of two environments, the second those of the five shipped ones and
-their files, the third those of ten. The rules grew after each of them. Keep their mistakes as they are. `own.yaml` has
-mistakes of the rules' authors, for rules that no other notices.
+Three independent authors, who had seen only templates and not the rules, planted 80 mistakes each (2026-11-29): the
+first in two environments, the second in the five shipped ones, the third in ten. After each author, rules were added.
+Keep their mistakes as they are. `own.yaml` has mistakes for rules that no other mistake covers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from slipway.assembly.stacks import Stack
 _FOLDER = Path(__file__).with_name("mistakes")
 
 UNSEEN = ("first_author", "second_author", "third_author")
-"""Files of the authors who had not seen the rules."""
+"""Files of the independent authors."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class TemplateMistake:
         changes: changes to the template, each at the path `at`: `set` puts a value there, `remove` removes it, and
             `old` and `new` replace a part of a text.
         noticed_by: ids of the cross-resource rules that notice it.
-        also_noticed_by: who else does, where no such rule does: `calls` are the programs' calls of tests/iam, `cluster
-            rules` those of docs/cluster-rules.md, anything else is a test of templates.
+        also_noticed_by: another check that notices it, if no cross-resource rule does: `calls` (tests/iam, calls of
+            programs), `cluster rules` (docs/cluster-rules.md), or the id of a test of templates.
     """
 
     what: str
@@ -68,7 +68,7 @@ def mistakes_of(author: str) -> list[TemplateMistake]:
 
 
 def unseen_mistakes() -> list[TemplateMistake]:
-    """Return the mistakes of the authors who had not seen the rules."""
+    """Return the mistakes of the independent authors."""
     return [mistake for author in UNSEEN for mistake in mistakes_of(author)]
 
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from neuron_constructs.kubernetes import names
 from slipway.assembly.stacks import Stack
 from slipway.review.wiring.kubernetes_objects import CHART, quantity
+from slipway.review.wiring.pods import USER_ID_LABEL
 from slipway.review.wiring.registry import Finding
 from slipway.review.wiring.resources import Resources, read_assembly, resources_of
 from slipway.review.wiring.rules import RULES
@@ -128,3 +130,7 @@ def test_a_sound_manifest_of_ones_own_passes(name: str) -> None:
 )
 def test_quantities(text: str, number: float | None) -> None:
     assert quantity(text) == number
+
+
+def test_the_label_of_a_users_namespace_is_the_constructs() -> None:
+    assert USER_ID_LABEL == names.USER_ID_LABEL

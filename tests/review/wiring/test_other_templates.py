@@ -1,4 +1,4 @@
-"""The rules read templates that CloudFormation fills in, and with parts that they do not know."""
+"""The rules accept templates with parameters, conditions and missing properties."""
 
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
@@ -18,7 +18,7 @@ TIMES, AT_ONCE = 25, 12
 
 
 def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Yield the path of each part of a resource's properties that is not CloudFormation's own function."""
+    """Yield the path of each value in a resource's properties, without those inside of intrinsic functions."""
     if path:
         yield path
     if isinstance(value, Mapping) and not (len(value) == 1 and next(iter(value)).startswith(("Fn::", "Ref"))):
@@ -30,7 +30,7 @@ def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
 
 
 def change_one_place(random: Random, template: dict[str, Any]) -> None:
-    """Take a part of a resource away, make it a parameter, or let a condition choose it."""
+    """Remove a value of a resource, or replace it with a parameter or a condition."""
     properties = random.choice(list(template["Resources"].values())).get("Properties", {})
     depth = random.choice((1, 2, 3, 4, 6))
     paths = [path for path in places(properties) if len(path) <= depth]
@@ -49,7 +49,7 @@ def change_one_place(random: Random, template: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", ["default", "teams", "ultracluster"])
-def test_every_rule_reads_what_cloudformation_fills_in(assemblies: AssemblyFactory, name: str) -> None:
+def test_every_rule_reads_parameters_and_conditions(assemblies: AssemblyFactory, name: str) -> None:
     random = Random(name)
     stacks = read_stacks(assemblies(name).directory)
     for _ in range(TIMES):

@@ -1,4 +1,4 @@
-"""The rules notice exactly those of the planted mistakes that are marked so; so do the other checks of templates."""
+"""Each planted mistake is noticed by exactly the rules, or by the other check, that its row names."""
 
 import json
 import os
@@ -22,7 +22,7 @@ from tests.review.wiring.template_mistakes import UNSEEN, TemplateMistake, mista
 
 MISTAKES = [mistake for author in (*UNSEEN, "own") for mistake in mistakes_of(author)]
 CHANGED_ONE_BY_ONE = ("metrics", "alarms", "network", "reachability", "kubernetes", "pods")
-"""Topics whose rules tests see with a mistake of each kind in every resource."""
+"""Topics for which other tests plant every kind of mistake in every resource."""
 
 
 def title(mistake: TemplateMistake) -> str:
@@ -96,7 +96,7 @@ def test_a_mistake_fails_the_test_that_it_names(number: int, mistake: TemplateMi
     )
 
     assert run.returncode == pytest.ExitCode.TESTS_FAILED, run.stdout
-    # An error before the test, as of a mistake that fits no longer, is not called so.
+    # pytest reports an error in a fixture, such as a mistake that no longer applies, as ERROR.
     assert "\nFAILED " in run.stdout
 
 
