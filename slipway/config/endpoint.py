@@ -149,8 +149,11 @@ class Endpoint(Section):
     no_firewall_because: Because | None = None
     """Why a public endpoint has no firewall. Each synth and `slipway plan` repeat it."""
 
-    idle_timeout_seconds: Annotated[int, Field(ge=60, le=4000)] = 900
-    """Seconds without a byte after which the load balancer closes a connection. Long prompts need minutes."""
+    idle_timeout_seconds: Annotated[int, Field(ge=120, le=4000)] = 900
+    """Seconds without a byte after which the load balancer closes a connection. Long prompts need minutes.
+
+    The alarm for slow answers fires above 60 s, so connections must live longer than that.
+    """
 
     deletion_protection: bool = False
     """Refuse to delete the load balancer until somebody takes the protection off: its name stays in clients."""

@@ -143,7 +143,7 @@ def _schedules(draw: st.DrawFn, name: str) -> Values:
 def _endpoints(draw: st.DrawFn, region: str) -> Values:
     certificate = f"arn:aws:acm:{region}:111122223333:certificate/12345678-1234-1234-1234-123456789012"
     exposure = draw(st.sampled_from(["internal", "public"]))
-    values: Values = {"exposure": exposure, "idle_timeout_seconds": draw(st.integers(60, 4000))}
+    values: Values = {"exposure": exposure, "idle_timeout_seconds": draw(st.integers(120, 4000))}
     authentication = draw(_authentications(region) if exposure == "public" else st.none() | _authentications(region))
     if authentication:
         values["authentication"] = authentication
