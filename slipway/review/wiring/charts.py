@@ -17,6 +17,7 @@ from slipway.review.wiring.resources import Resources, mapping, rows
 
 _ADD_ON, _CLUSTER = "AWS::EKS::Addon", "AWS::EKS::Cluster"
 _ON_THEIR_CLUSTER = ("aws-load-balancer-controller", "cluster-autoscaler", "karpenter")
+_MPI_JOBS, _MPI_FRAMEWORK = "mpijobs.kubeflow.org", "kubeflow.org/mpijob"
 _EFA_CHART, _NEURON_CHART = (facts.helm_chart(name).chart for name in ("efa", "neuron"))
 
 
@@ -143,3 +144,19 @@ def _left_out(chart: Resource, group: Resource, types: list[str]) -> Iterator[Fi
         yield about(chart, "Values", f"supportedInstanceLabels does not select {group.logical_id}")
     if "tolerations" in values and not tolerates_all(values["tolerations"], rows(group.at("Taints"))):
         yield about(chart, "Values", f"it does not tolerate the taints of {group.logical_id}")
+
+
+@rule(
+    severity="warning",
+    reason="Kueue does not see these jobs: they start without a quota, and half-started jobs block each other.",
+    fix="Write the kind into `integrations.frameworks` of Kueue's configuration.",
+    source='Kueue documentation, "Run a MPIJob" and "Kueue Configuration API", Integrations',
+)
+def kueue_manages_the_jobs_of_the_operator(resources: Resources) -> Iterator[Finding]:
+    """Kueue manages MPIJobs if the MPI Operator's resource definition is installed beside it."""
+    for definition in KubernetesObjects(resources).of_kind("CustomResourceDefinition"):
+        for chart in resources.of_type(CHART) if definition.name == _MPI_JOBS else ():
+            configuration = mapping(chart_values(chart).get("managerConfig")).get("controllerManagerConfigYaml")
+            is_beside = chart.at("ClusterName") == definition.cluster and configuration is not None
+            if is_beside and _MPI_FRAMEWORK not in str(configuration):
+                yield about(chart, "Values", f"integrations.frameworks does not have {_MPI_FRAMEWORK}")

@@ -9,10 +9,13 @@ from slipway.assembly.stacks import ENVIRONMENT_TAG
 from slipway.review.wiring.charts import chart_values, leaves
 from slipway.review.wiring.interfaces import CLUSTER
 from slipway.review.wiring.kubernetes_objects import CHART
+from slipway.review.wiring.metric_uses import DASHBOARD
 from slipway.review.wiring.registry import Finding, about, rule
 from slipway.review.wiring.resources import Resources, texts
 
 _DURATION = re.compile(r"(\d+)([smh])")
+_MONEY = re.compile(r'"label":"USD[^"]*","expression":"([^"]*)"')
+_PERIOD_IN = re.compile(r"PERIOD\(\w+\) */ *(\d+)")
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 _IDLE = "ClusterConfiguration.Scheduling.SlurmSettings.ScaledownIdletime"
 _DEFAULT_IDLE_MINUTES = 10
@@ -72,3 +75,18 @@ def idle_nodes_end_soon(resources: Resources) -> Iterator[Finding]:
             found = _DURATION.fullmatch(str(value)) if path.endswith("scale-down-unneeded-time") else None
             if found and int(found[1]) * _SECONDS[found[2]] > _SECONDS["h"]:
                 yield about(chart, "Values", f"{path} is {value}")
+
+
+@rule(
+    severity="warning",
+    reason="The dashboard shows a multiple of the real cost.",
+    fix="Divide the period by 3600 if the price is per hour.",
+    source='Amazon CloudWatch user guide, "Using math expressions with CloudWatch metrics": PERIOD is in seconds',
+)
+def price_is_per_hour(resources: Resources) -> Iterator[Finding]:
+    """A metric in USD turns its period into hours, the unit of prices."""
+    for dashboard in resources.of_type(DASHBOARD):
+        for metric in _MONEY.findall(str(dashboard.at("DashboardBody"))):
+            for divisor in _PERIOD_IN.findall(metric):
+                if divisor != "3600":
+                    yield about(dashboard, "DashboardBody", f"a metric in USD divides its period by {divisor}")

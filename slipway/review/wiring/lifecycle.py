@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from slipway.catalogue import known
-from slipway.review.changes.references import references
-from slipway.review.wiring.interfaces import CLUSTER
+from slipway.review.changes.references import references, strings
+from slipway.review.wiring.interfaces import CLUSTER, launch_template
 from slipway.review.wiring.kubernetes_objects import KubernetesObjects, finding
 from slipway.review.wiring.registry import Finding, about, rule
 from slipway.review.wiring.resources import Resources, mapping, rows, texts
@@ -22,6 +23,7 @@ _BILLED = (
 )
 """Resource types that are billed by the hour and hold no data."""
 
+_SET_UP_SECONDS = re.compile(r"\bSLIPWAY_SETUP_SECONDS=(\d+)")
 _KEEPS = ("Retain", "RetainExceptOnCreate")
 
 
@@ -66,19 +68,6 @@ def disk_goes_with_its_machine(resources: Resources) -> Iterator[Finding]:
             if mapping(device.get("Ebs")).get("DeleteOnTermination") is False:
                 path = f"LaunchTemplateData.BlockDeviceMappings.{index}.Ebs.DeleteOnTermination"
                 yield about(template, path, "the volume is kept when the instance is terminated")
-
-
-@rule(
-    severity="warning",
-    reason="CloudWatch keeps the logs forever and bills them.",
-    fix="Write `RetentionInDays`.",
-    source='Amazon CloudWatch Logs user guide, "Change log data retention"',
-)
-def logs_expire(resources: Resources) -> Iterator[Finding]:
-    """Every log group has a retention time."""
-    for group in resources.of_type("AWS::Logs::LogGroup"):
-        if group.at("RetentionInDays") is None:
-            yield about(group, "RetentionInDays", "its logs never expire")
 
 
 @rule(
@@ -252,6 +241,23 @@ def machine_that_hangs_is_given_up(resources: Resources) -> Iterator[Finding]:
 
 
 @rule(
+    reason="Auto Scaling terminates every instance before its set-up ends, and starts the next one.",
+    fix="Write a `HeartbeatTimeout` above the `SLIPWAY_SETUP_SECONDS` of the user data.",
+    source='Amazon EC2 Auto Scaling user guide, "How lifecycle hooks work in Auto Scaling groups"; '
+    "assets/inference/host/host_setup.sh",
+)
+def launch_hook_outlasts_the_set_up(resources: Resources) -> Iterator[Finding]:
+    """A launch lifecycle hook waits longer than the set-up in the user data may take."""
+    for hook in resources.of_type("AWS::AutoScaling::LifecycleHook"):
+        group = resources.resource(hook.at("AutoScalingGroupName"), "AWS::AutoScaling::AutoScalingGroup")
+        template, waits = (launch_template(resources, group) if group else None), hook.at("HeartbeatTimeout")
+        for text in strings(template.at("LaunchTemplateData.UserData")) if template else ():
+            found = _SET_UP_SECONDS.search(text)
+            if found and isinstance(waits, int) and waits <= int(found[1]):
+                yield about(hook, "HeartbeatTimeout", f"{waits} s are not above the {found[1]} s of the set-up")
+
+
+@rule(
     severity="warning",
     reason="A file that is written again is not exported: the bucket keeps the old content.",
     fix="Write `NEW` and `CHANGED`.",
@@ -263,3 +269,17 @@ def changed_files_are_exported(resources: Resources) -> Iterator[Finding]:
         events = texts(association.at("S3.AutoExportPolicy.Events"))
         if events and not {"NEW", "CHANGED"} <= set(events):
             yield about(association, "S3.AutoExportPolicy.Events", f"it exports only {', '.join(events)}")
+
+
+@rule(
+    severity="warning",
+    reason="Nothing expires: the bucket grows, and every object is billed.",
+    fix="Write `Status: Enabled`, or remove the rule.",
+    source='Amazon S3 user guide, "Lifecycle configuration elements", Status',
+)
+def lifecycle_rules_are_enabled(resources: Resources) -> Iterator[Finding]:
+    """The lifecycle rules of a bucket are enabled."""
+    for bucket in resources.of_type(_BUCKET):
+        for index, one in enumerate(rows(bucket.at("LifecycleConfiguration.Rules"))):
+            if one.get("Status") == "Disabled":
+                yield about(bucket, f"LifecycleConfiguration.Rules.{index}.Status", "the rule is disabled")

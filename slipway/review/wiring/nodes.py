@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from slipway import facts
+from slipway.review.changes.references import strings
 from slipway.review.changes.resources import Resource
-from slipway.review.wiring.interfaces import LAUNCH_TEMPLATE, efa_interfaces, launch_template
+from slipway.review.wiring.interfaces import CLUSTER, LAUNCH_TEMPLATE, efa_interfaces, launch_template
 from slipway.review.wiring.kubernetes_objects import NODE_GROUP
 from slipway.review.wiring.registry import Finding, about, rule
 from slipway.review.wiring.resources import Resources, literal, mapping, rows
@@ -17,6 +19,8 @@ _DATA = "LaunchTemplateData"
 _ROOT_DEVICE = "/dev/xvda"
 """Of Amazon Linux (EC2 user guide, "Device names for volumes on Amazon EC2 instances")."""
 
+_LOCKED_MEMORY = re.compile(r"RLIMIT_MEMLOCK\s+(?:soft|hard): (\d+)")
+_EXPECTED_DEVICES = re.compile(r"([a-z0-9-]+\.[a-z0-9]+)=(\d+):(\d+)")
 _RESOURCE_TAG = "k8s.io/cluster-autoscaler/node-template/resources/"
 
 
@@ -197,3 +201,39 @@ def capacity_is_what_the_template_buys(resources: Resources) -> Iterator[Finding
             yield about(
                 group, "CapacityType", f"it is {bought}, and the launch template has {market or 'no market type'}"
             )
+
+
+@rule(
+    reason="EFA registers memory, which is locked: jobs on several nodes fail at their start.",
+    fix="Write a limit above the instance's memory, in bytes.",
+    source="ofiwg/libfabric, prov/efa/docs/overview.md; bottlerocket-os/bottlerocket-core-kit pull request 140",
+)
+def efa_nodes_may_lock_their_memory(resources: Resources) -> Iterator[Finding]:
+    """Where user data limits locked memory, the limit on nodes with EFA is above the instance's memory."""
+    for group in resources.of_type(NODE_GROUP):
+        template = launch_template(resources, group)
+        for text in strings(template.at(f"{_DATA}.UserData")) if template and efa_interfaces(template) else ():
+            for limit in _LOCKED_MEMORY.findall(text):
+                if any(int(limit) < kind.memory_gib * 1024**3 for kind in known_types_of(resources, group)):
+                    yield about(group, "LaunchTemplate", f"containers may lock {limit} bytes")
+
+
+@rule(
+    reason="The script finds sound nodes broken, and drains them.",
+    fix="Write the type's Neuron devices, a colon, and its EFA interfaces.",
+    source="assets/cluster/node_configured.sh; slipway/facts/data/instance_types.yaml",
+)
+def scripts_expect_the_nodes_devices(resources: Resources) -> Iterator[Finding]:
+    """`TYPE=DEVICES:INTERFACES` in the arguments of a cluster's scripts has the devices of the type."""
+    for cluster in resources.of_type(CLUSTER):
+        for text in strings(cluster.at("ClusterConfiguration")):
+            found = _EXPECTED_DEVICES.fullmatch(text)
+            kind = facts.instance_types().get(found[1]) if found else None
+            if found and kind and (int(found[2]), int(found[3])) not in _devices_of(kind):
+                message = f"{text}: {kind.name} has {kind.neuron_devices} Neuron devices"
+                yield about(cluster, "ClusterConfiguration", f"{message} and {kind.efa_interfaces} EFA interfaces")
+
+
+def _devices_of(kind: facts.InstanceType) -> tuple[tuple[int, int], ...]:
+    """Return the Neuron devices and EFA interfaces of a node, with and without EFA."""
+    return (kind.neuron_devices, kind.efa_interfaces), (kind.neuron_devices, 0)

@@ -10,7 +10,7 @@ from slipway.review.wiring.interfaces import CLUSTER
 from slipway.review.wiring.kubernetes import is_administrator
 from slipway.review.wiring.kubernetes_objects import CHART, MANIFEST, NODE_GROUP
 from slipway.review.wiring.registry import Finding, about, rule
-from slipway.review.wiring.resources import Resources, refers_to, rows
+from slipway.review.wiring.resources import Resources, refers_to, rows, texts
 from slipway.review.wiring.serving import SERVICE
 
 _ATTACHMENT = "AWS::EC2::VPCGatewayAttachment"
@@ -218,3 +218,20 @@ def objects_wait_for_their_kinds(resources: Resources) -> Iterator[Finding]:
             named = f'"apiVersion":"{group}/' in str(manifest.at("Manifest"))
             if is_beside and named and chart.key not in order.before(manifest):
                 yield about(manifest, "", f"it does not depend on {chart.logical_id}")
+
+
+@rule(
+    reason="ECS refuses the service, or its capacity provider is taken away before its tasks have stopped.",
+    fix="Add the `ClusterCapacityProviderAssociations` to `DependsOn` of the service.",
+    source="Amazon ECS API reference, CreateService, capacityProviderStrategy; aws/containers-roadmap issue 631, "
+    "comment of 2021-04-09",
+)
+def service_waits_for_its_capacity(resources: Resources) -> Iterator[Finding]:
+    """A service with a capacity provider depends on the provider's association with the cluster."""
+    order = Order(resources)
+    for service in resources.of_type(SERVICE):
+        providers = {str(row.get("CapacityProvider")) for row in rows(service.at("CapacityProviderStrategy"))}
+        for association in resources.of_type("AWS::ECS::ClusterCapacityProviderAssociations"):
+            named = providers & set(texts(association.at("CapacityProviders")))
+            if named and association.stack == service.stack and association.key not in order.before(service):
+                yield about(service, "CapacityProviderStrategy", f"it does not depend on {association.logical_id}")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from fnmatch import fnmatchcase
+from collections.abc import Iterator, Mapping
 
 from slipway import facts
 from slipway.review.changes.references import references, strings
 from slipway.review.changes.resources import Resource
-from slipway.review.wiring.interfaces import CLUSTER
 from slipway.review.wiring.registry import Finding, about, rule
 from slipway.review.wiring.resources import Resources, rows, values_at
 from slipway.review.wiring.role_uses import MANAGED_POLICIES, ROLE_USES, RoleUse
@@ -18,11 +16,6 @@ from slipway.review.wiring.statements import statements, statements_about
 _ROLE, _BUCKET = "AWS::IAM::Role", "AWS::S3::Bucket"
 _OF_A_REGION = re.compile(r"[\w-]+\.([a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws\.com")
 _ACCOUNT = re.compile(r"arn:[\w-]+:iam::(\d{12}):root")
-_ROLE_OF_CLUSTER = re.compile(r":role/parallelcluster/([^/]+)/")
-_LOGS_OF_CLUSTER = re.compile(r":log-group:/aws/parallelcluster/([^:/]+)")
-_MADE_AT = "202611291200"
-_OBJECT_ACTIONS = ("s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:GetObjectVersion", "s3:AbortMultipartUpload")
-_BUCKET_ACTIONS = ("s3:ListBucket", "s3:GetBucketLocation", "s3:ListBucketMultipartUploads", "s3:GetBucketPolicy")
 _TOGETHER = (
     ("ecr:InitiateLayerUpload", "ecr:UploadLayerPart", "ecr:CompleteLayerUpload", "ecr:PutImage"),
     ("ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"),
@@ -157,55 +150,6 @@ def denial_is_the_right_way_round(resources: Resources) -> Iterator[Finding]:
 
 @rule(
     severity="warning",
-    reason="The statement has no effect: an action on objects does not match a bucket's ARN, and the reverse.",
-    fix="Name `BUCKET_ARN/*` for actions on objects, and the bucket's ARN alone for actions on buckets.",
-    source='Service Authorization Reference, "Actions, resources, and condition keys for Amazon S3"',
-)
-def actions_name_their_kind_of_resource(resources: Resources) -> Iterator[Finding]:
-    """Statements with actions on S3 objects name objects; statements with actions on buckets name buckets."""
-    for each, path, statement in statements_about(resources):
-        named = statement.resources
-        arns = [arn for arn in named if resources.resource(arn, _BUCKET)]
-        objects = [arn for arn in named if "/" in arn.partition(".Arn}")[2] and _bucket_in(resources, arn)]
-        if not named or len(arns) + len(objects) != len(named):
-            continue
-        about_objects = [action for action in statement.actions if action in _OBJECT_ACTIONS]
-        about_buckets = [action for action in statement.actions if action in _BUCKET_ACTIONS]
-        if about_objects and not objects:
-            yield about(each, path, f"{about_objects[0]} applies to objects, and the statement names only a bucket")
-        if about_buckets and not arns:
-            yield about(each, path, f"{about_buckets[0]} applies to a bucket, and the statement names only objects")
-
-
-def _bucket_in(resources: Resources, arn: str) -> bool:
-    return any(resources.by_key[key].type == _BUCKET for key, _ in references(arn) if key in resources.by_key)
-
-
-@rule(
-    reason="The statement applies to the roles or log groups of another cluster.",
-    fix="Write the cluster's `ClusterName`. Names of its log groups end in the creation time, 12 digits.",
-    source="aws-parallelcluster 3.16.1, pcluster/constants.py, IAM_ROLE_PATH and CW_LOG_GROUP_NAME_PREFIX; "
-    "pcluster/templates/cluster_stack.py, _add_cluster_cloudwatch_resources",
-)
-def policy_means_the_stacks_cluster(resources: Resources) -> Iterator[Finding]:
-    """ARNs of ParallelCluster's roles and log groups in a policy are those of a cluster in the stacks."""
-    names = {str(each.at("ClusterName")) for each in resources.of_type(CLUSTER)}
-    groups = [f"{name}-{_MADE_AT}" for name in names]
-    for each, path, statement in statements_about(resources) if names else ():
-        for operator in ("StringEquals", "StringNotEquals"):
-            for value in statement.condition(operator).get("aws:resourcetag/parallelcluster:cluster-name", ()):
-                if value not in {name.lower() for name in names}:
-                    yield about(each, path, f"the stacks have no cluster {value}")
-        for text in strings(dict(statement.row)):
-            role, group = _ROLE_OF_CLUSTER.search(text), _LOGS_OF_CLUSTER.search(text)
-            if role and not any(fnmatchcase(name, role[1]) for name in names):
-                yield about(each, path, f"the stacks have no cluster {role[1]}")
-            if group and not any(fnmatchcase(name, group[1]) for name in groups):
-                yield about(each, path, f"{group[1]} matches no log group of {', '.join(sorted(names))}")
-
-
-@rule(
-    severity="warning",
     reason="A push, a pull or a session needs all of these calls: if one is denied, it fails.",
     fix="Allow them together.",
     source='Amazon ECR user guide, "IAM permissions for pushing an image" and "Pulling an image"; AWS Systems Manager '
@@ -236,3 +180,16 @@ def bucket_policy_is_about_its_bucket(resources: Resources) -> Iterator[Finding]
                 if bucket and found and found[0] is not bucket:
                     message = f"it is the policy of {bucket.logical_id}, not of {found[0].logical_id}"
                     yield about(policy, "PolicyDocument", message)
+
+
+@rule(
+    reason="Everyone who may start a session is the user ssm-user, who may run every command as root.",
+    fix="Write `runAsEnabled: true`.",
+    source='AWS Systems Manager user guide, "Turn on Run As support for Linux and macOS managed nodes"',
+)
+def session_runs_as_its_user(resources: Resources) -> Iterator[Finding]:
+    """A session document that names a default user for Run As enables Run As."""
+    for document in resources.of_type("AWS::SSM::Document"):
+        inputs = document.at("Content.inputs")
+        if isinstance(inputs, Mapping) and "runAsDefaultUser" in inputs and inputs.get("runAsEnabled") is False:
+            yield about(document, "Content.inputs.runAsEnabled", "it names a user, and Run As is off")

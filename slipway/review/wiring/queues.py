@@ -1,9 +1,12 @@
-"""Kueue: queues, quotas, and the nodes that they are for."""
+"""Queues of jobs: quotas, pods, and the nodes that they are for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+from slipway import facts
 from slipway.review.wiring.kubernetes_objects import KubernetesObjects, finding
 from slipway.review.wiring.nodes import known_types_of
 from slipway.review.wiring.registry import Finding, rule
@@ -78,3 +81,29 @@ def quota_is_of_whole_nodes(resources: Resources) -> Iterator[Finding]:
                     if is_neuron and devices and all(count and int(quota) % count for count in devices):
                         path = f"spec.resourceGroups[{index}].flavors"
                         yield finding(queue, path, f"{quota} is not a multiple of the {max(devices)} devices of a node")
+
+
+@rule(
+    reason="The pods of jobs fit on no node: they stay pending.",
+    fix="Write at most what kubelet offers to pods.",
+    source="slipway/facts/data/kubernetes_nodes.yaml",
+)
+def pods_of_jobs_fit_their_node(resources: Resources) -> Iterator[Finding]:
+    """What jobs request for their pods is less than what their instance type offers."""
+    for settings in KubernetesObjects(resources).of_kind("ConfigMap"):
+        for name, text in mapping(settings.at("data")).items():
+            for type_, wanted in mapping(_settings(text).get("pods")).items():
+                node, requests = facts.kubernetes_nodes().get(type_), mapping(wanted)
+                if node is None:
+                    continue
+                for part, offered in (("memory_mib", node.memory_mib), ("cpu_millicores", node.cpu_millicores)):
+                    value = requests.get(part)
+                    if isinstance(value, int) and value > offered:
+                        yield finding(settings, f"data.{name}", f"{part} {value}: {type_} offers {offered}")
+
+
+def _settings(text: Any) -> Mapping[str, Any]:
+    try:
+        return mapping(mapping(json.loads(str(text))).get("kubernetes"))
+    except ValueError:
+        return {}

@@ -134,13 +134,14 @@ def deployment_can_go_on(resources: Resources) -> Iterator[Finding]:
     source="slipway/facts/data/inference_engines.yaml; Elastic Load Balancing user guide, deregistration delay",
 )
 def targets_drain_as_long_as_the_engine(resources: Resources) -> Iterator[Finding]:
-    """The deregistration delay of a known engine is at least the time that it needs to finish its requests."""
+    """The deregistration delay is at least a known engine's time to finish requests, or the `StopTimeout`."""
     for each in _served(resources):
         attributes = {str(row.get("Key")): row.get("Value") for row in rows(each.targets.at("TargetGroupAttributes"))}
         delay = str(attributes.get("deregistration_delay.timeout_seconds", 300))
-        if each.engine and delay.isdecimal() and int(delay) < each.engine.drain_seconds:
-            path, seconds = "TargetGroupAttributes", each.engine.drain_seconds
-            yield about(each.targets, path, f"{delay} s are less than the {seconds} s of {each.engine.name}")
+        seconds = each.engine.drain_seconds if each.engine else each.container.get("StopTimeout")
+        if isinstance(seconds, int) and delay.isdecimal() and int(delay) < seconds:
+            name = each.engine.name if each.engine else each.container.get("Name")
+            yield about(each.targets, "TargetGroupAttributes", f"{delay} s are less than the {seconds} s of {name}")
 
 
 @rule(
@@ -156,3 +157,21 @@ def listener_rules_have_their_own_priority(resources: Resources) -> Iterator[Fin
         if key in seen:
             yield about(one, "Priority", f"{seen[key].logical_id} also has {key[1]}")
         seen[key] = one
+
+
+@rule(
+    severity="warning",
+    reason="Requests of one kind go to other tasks than the rest: to some that do not run, or do not expect them.",
+    fix="Write the same weights in all rules of the listener.",
+    source='Elastic Load Balancing user guide, "Action types for listener rules", weighted target groups',
+)
+def listener_rules_weigh_targets_alike(resources: Resources) -> Iterator[Finding]:
+    """Rules of a listener that forward to the same target groups give them the same weights."""
+    seen: dict[tuple[str, frozenset[str]], tuple[Resource, dict[str, str]]] = {}
+    for one in resources.of_type(_RULE):
+        for action in rows(one.at("Actions")):
+            groups = rows(mapping(action.get("ForwardConfig")).get("TargetGroups"))
+            weights = {str(group.get("TargetGroupArn")): str(group.get("Weight")) for group in groups}
+            first, expected = seen.setdefault((str(one.at("ListenerArn")), frozenset(weights)), (one, weights))
+            if weights != expected:
+                yield about(one, "Actions", f"its weights are not those of {first.logical_id}")

@@ -10,7 +10,7 @@ from slipway import facts
 from slipway.review.changes.references import references
 from slipway.review.wiring.interfaces import CLUSTER
 from slipway.review.wiring.registry import Finding, about, rule
-from slipway.review.wiring.resources import Resources, literal, rows, texts
+from slipway.review.wiring.resources import Resources, literal, mapping, rows, texts
 
 _BUCKET, _LINK = "AWS::S3::Bucket", "AWS::FSx::DataRepositoryAssociation"
 
@@ -110,3 +110,18 @@ def parameter_group_is_of_the_version(resources: Resources) -> Iterator[Finding]
             yield about(
                 database, "DBParameterGroupName", f"the family is {family}, and the database is {engine}{version}"
             )
+
+
+@rule(
+    reason="RDS refuses the password: the deployment fails if the random password has one of these characters.",
+    fix='Write `ExcludePunctuation: true`, or `/`, `@` and `"` into `ExcludeCharacters`.',
+    source='Amazon RDS API reference, "CreateDBInstance", MasterUserPassword',
+)
+def database_takes_its_password(resources: Resources) -> Iterator[Finding]:
+    """A secret that is generated for a database has none of the characters that RDS refuses."""
+    for database in resources.of_type("AWS::RDS::DBInstance"):
+        for key, _ in references(database.at("MasterUserPassword")):
+            made = mapping(resources.by_key[key].at("GenerateSecretString")) if key in resources.by_key else {}
+            excluded = str(made.get("ExcludeCharacters", ""))
+            if made and made.get("ExcludePunctuation") is not True and not set('/@"') <= set(excluded):
+                yield about(resources.by_key[key], "GenerateSecretString", "RDS refuses some of its passwords")

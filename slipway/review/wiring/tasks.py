@@ -7,15 +7,19 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from slipway import facts
+from slipway.review.changes.references import references, strings
 from slipway.review.changes.resources import Resource
 from slipway.review.wiring.nodes import known_types_of
 from slipway.review.wiring.registry import Finding, about, rule
 from slipway.review.wiring.resources import Resources, literal, mapping, rows
+from slipway.review.wiring.statements import statements
 
 TASK = "AWS::ECS::TaskDefinition"
 _SERVICE = "AWS::ECS::Service"
 _OWN_ADDRESS = re.compile(r"https?://(?:localhost|127\.0\.0\.1):(\d+)")
 _DEVICE = re.compile(r"/dev/neuron(\d+)")
+_MODEL = re.compile(r"SLIPWAY_MODEL_PREFIX='\$\{[\w-]+/(\w+)\}")
+_MANIFEST = re.compile(r"SLIPWAY_MODEL_DIGEST='\$\{[\w-]+/(\w+)\}")
 _REGISTERED_SHARE = 0.985
 """Share of a host's memory that Linux reports at most, and that ECS can register."""
 
@@ -173,3 +177,50 @@ def _hosts(resources: Resources) -> Iterator[tuple[Resource, Resource, facts.Ins
             group = resources.resource(named, "AWS::AutoScaling::AutoScalingGroup")
             if group and task:
                 yield from ((service, task, host) for host in known_types_of(resources, group))
+
+
+@rule(
+    reason="ECS cannot pull the image: the task stops before it starts (CannotPullContainerError).",
+    fix="Allow `ecr:BatchGetImage` on the repository in the task's execution role.",
+    source='Amazon ECS developer guide, "Amazon ECS task execution IAM role"',
+)
+def execution_role_pulls_the_images(resources: Resources) -> Iterator[Finding]:
+    """The execution role may pull each image that is in a repository of the stacks."""
+    for task, path, container in _containers(resources):
+        role = resources.resource(task.at("ExecutionRoleArn"), "AWS::IAM::Role")
+        allowed = _pulled(resources, role) if role else {"*"}
+        for key, _ in references(container.get("Image")):
+            repository = resources.by_key.get(key)
+            is_repository = repository and repository.type == "AWS::ECR::Repository"
+            if role and repository and is_repository and not {"*", f"${{{key}.Arn}}"} & allowed:
+                yield about(task, f"{path}.Image", f"{role.logical_id} may not pull from {repository.logical_id}")
+
+
+def _pulled(resources: Resources, role: Resource) -> set[str]:
+    """Return the ARNs of repositories from which a role may pull; `*` for a wildcard, or if policies are unknown."""
+    policies = resources.of_type("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy")
+    found = [each for each in policies if any(key == role.key for key, _ in references(each.at("Roles")))]
+    if not found or role.at("ManagedPolicyArns") or role.at("Policies"):
+        return {"*"}
+    return {
+        "*" if "*" in arn else arn
+        for policy in found
+        for statement in statements(policy.at("PolicyDocument"))
+        if statement.allows_action("ecr:BatchGetImage")
+        for arn in statement.resources
+    }
+
+
+@rule(
+    severity="warning",
+    reason="Hosts refuse the model that they fetch, because its manifest is that of another version: no task starts.",
+    fix="Write the parameter of the manifest that belongs to the version.",
+    source="assets/inference/host/model_folder.py, which checks the manifest",
+)
+def hosts_check_the_model_that_they_fetch(resources: Resources) -> Iterator[Finding]:
+    """The model and its manifest in a host's user data are parameters of the same version."""
+    for template in resources.of_type("AWS::EC2::LaunchTemplate"):
+        for text in strings(template.at("LaunchTemplateData.UserData")):
+            version, manifest = (found.search(text) for found in (_MODEL, _MANIFEST))
+            if version and manifest and f"{version[1]}Manifest" != manifest[1]:
+                yield about(template, "LaunchTemplateData.UserData", f"{manifest[1]} is not of {version[1]}")

@@ -252,4 +252,10 @@ OPERATIONS = [
         "3600 seconds are more than 2700",
         {"DevSettings": {"Timeouts": {"HeadNodeBootstrapTimeout": 2700}}},
     ),
+    Case(
+        "timeouts-leave-time-for-the-set-up",
+        {"DevSettings": {"Timeouts": {"ComputeNodeBootstrapTimeout": 600}}},
+        "600 seconds are not more than 600",
+        {"DevSettings": {"Timeouts": {"ComputeNodeBootstrapTimeout": 601}}},
+    ),
 ]

@@ -89,3 +89,19 @@ def head_node_timeout_fits(cluster: Cluster, root: Section) -> Iterator[Finding]
         raise UnknownValue("whether AWS's CloudFormation provider makes the cluster")
     if cluster.context.made_by_provider:
         yield timeouts.finding(f"{seconds} seconds are more than {longest}", "HeadNodeBootstrapTimeout")
+
+
+@rule(
+    Cluster.whole,
+    severity="error",
+    reason="ParallelCluster terminates nodes that still start, and starts others: they cost money, and no job runs.",
+    fix="Write more than the named time, which ParallelCluster and EC2 need, and add what your scripts need.",
+    source=f"{_GUIDE}/DevSettings-cluster-v3.html (Timeouts); slipway/facts/data/parallelcluster_releases.yaml",
+)
+def timeouts_leave_time_for_the_set_up(cluster: Cluster, root: Section) -> Iterator[Finding]:
+    """The bootstrap time-outs are longer than a node needs before its scripts start."""
+    timeouts = root.section("DevSettings", "Timeouts")
+    least = cluster.release.node_start_seconds
+    for name in ("HeadNodeBootstrapTimeout", "ComputeNodeBootstrapTimeout"):
+        if timeouts.has(name) and (seconds := timeouts.number(name, default=least)) <= least:
+            yield timeouts.finding(f"{seconds} seconds are not more than {least}", name)
