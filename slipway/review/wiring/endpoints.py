@@ -6,12 +6,9 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 from slipway import facts
-from slipway.review.changes.resources import Resource
 from slipway.review.wiring.registry import Finding, about, rule
 from slipway.review.wiring.resources import Resources
 from slipway.review.wiring.statements import statements
-
-_OF_SESSIONS = {"ssm", "ssmmessages"}
 
 
 @rule(
@@ -48,23 +45,3 @@ def endpoint_allows_reading_awss_buckets(resources: Resources) -> Iterator[Findi
         is_s3 = str(endpoint.at("ServiceName")).endswith(".s3")
         if is_s3 and endpoint.at("PolicyDocument") and missing:
             yield about(endpoint, "PolicyDocument", f"it does not allow reading {', '.join(missing)}")
-
-
-@rule(
-    severity="warning",
-    reason="The agent on machines without a route to the internet cannot register: no session reaches them.",
-    fix="Add the missing interface endpoint.",
-    source='AWS Systems Manager user guide, "Improve the security of EC2 instances by using VPC endpoints for Systems '
-    'Manager"',
-)
-def endpoints_of_session_manager_are_complete(resources: Resources) -> Iterator[Finding]:
-    """A VPC with an interface endpoint for Systems Manager has all that sessions need."""
-    services: dict[str, dict[str, Resource]] = {}
-    for endpoint in resources.of_type("AWS::EC2::VPCEndpoint"):
-        name = str(endpoint.at("ServiceName")).rpartition(".")[2]
-        services.setdefault(str(endpoint.at("VpcId")), {})[name] = endpoint
-    for found in services.values():
-        present = [each for name, each in found.items() if name in _OF_SESSIONS]
-        missing = sorted(_OF_SESSIONS - set(found))
-        if present and missing:
-            yield about(present[0], "ServiceName", f"its VPC has no endpoint for {', '.join(missing)}")

@@ -19,7 +19,7 @@ _DATA = "LaunchTemplateData"
 _ROOT_DEVICE = "/dev/xvda"
 """Of Amazon Linux (EC2 user guide, "Device names for volumes on Amazon EC2 instances")."""
 
-_LOCKED_MEMORY = re.compile(r"RLIMIT_MEMLOCK\s+(?:soft|hard): (\d+)")
+_LOCKED_MEMORY = re.compile(r"RLIMIT_MEMLOCK\s+soft: (\d+)")
 _EXPECTED_DEVICES = re.compile(r"([a-z0-9-]+\.[a-z0-9]+)=(\d+):(\d+)")
 _RESOURCE_TAG = "k8s.io/cluster-autoscaler/node-template/resources/"
 

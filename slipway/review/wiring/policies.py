@@ -1,4 +1,4 @@
-"""Statements of policies: their ARNs and conditions have the form that IAM compares, and name what exists."""
+"""Statements of policies: they have the form that IAM compares, name what exists, and allow what belongs together."""
 
 from __future__ import annotations
 
@@ -6,13 +6,24 @@ import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
+from slipway import facts
 from slipway.review.changes.references import references, strings
 from slipway.review.wiring.interfaces import CLUSTER
 from slipway.review.wiring.registry import Finding, about, rule
-from slipway.review.wiring.resources import Resources
-from slipway.review.wiring.statements import statements_about
+from slipway.review.wiring.resources import Resources, rows
+from slipway.review.wiring.statements import statements, statements_about
 
-_BUCKET = "AWS::S3::Bucket"
+_ROLE, _BUCKET = "AWS::IAM::Role", "AWS::S3::Bucket"
+_OF_A_REGION = re.compile(r"[\w-]+\.([a-z]{2}(?:-[a-z]+)+-\d)\.amazonaws\.com")
+_ACCOUNT = re.compile(r"arn:[\w-]+:iam::(\d{12}):root")
+_TOGETHER = (
+    ("ecr:InitiateLayerUpload", "ecr:UploadLayerPart", "ecr:CompleteLayerUpload", "ecr:PutImage"),
+    ("ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"),
+    ("logs:CreateLogStream", "logs:PutLogEvents"),
+    tuple(f"ssmmessages:{verb}{kind}Channel" for verb in ("Create", "Open") for kind in ("Control", "Data")),
+)
+_SAFE_WHEN_SENT = ("s3:if-none-match", "s3:if-match")
+"""Headers that make a write refuse to overwrite (Amazon S3 user guide, "Conditional writes")."""
 _ROLE_OF_CLUSTER = re.compile(r":role/parallelcluster/([^/]+)/")
 _LOGS_OF_CLUSTER = re.compile(r":log-group:/aws/parallelcluster/([^:/]+)")
 _SECRET = re.compile(r"arn:[\w-]+:secretsmanager:[^:]+:[^:]+:secret:(?P<name>[^:$]+)")
@@ -103,14 +114,92 @@ def key_follows_a_slash(resources: Resources) -> Iterator[Finding]:
 
 
 @rule(
-    reason="The operator compares `*` and `?` as characters: the condition is never true.",
+    reason="The operator compares `*` and `?` as characters: the condition never matches (`StringNotEquals`: always).",
     fix="Write `StringLike` or `ArnLike`.",
     source='AWS Identity and Access Management user guide, "IAM JSON policy elements: Condition operators"',
 )
-def wildcards_are_compared_as_such(resources: Resources) -> Iterator[Finding]:
+def wildcards_need_an_operator_that_reads_them(resources: Resources) -> Iterator[Finding]:
     """Values of `StringEquals` and `StringNotEquals` have no wildcards."""
     for each, path, statement in statements_about(resources):
         for operator in ("StringEquals", "StringNotEquals"):
             for key, values in statement.condition(operator).items():
                 if any("*" in value or "?" in value for value in values):
                     yield about(each, path, f"{operator} compares {key} with a wildcard")
+
+
+@rule(
+    reason="The service of the stack's Region is another principal, and AWS denies its requests.",
+    fix="Write the stack's Region, or the principal without a Region if the service has one.",
+    source='Amazon CloudWatch Logs user guide, "Encrypt log data in CloudWatch Logs using AWS KMS"; '
+    'Elastic Load Balancing user guide, "Enable access logs for your Application Load Balancer"',
+)
+def service_is_that_of_the_region(resources: Resources) -> Iterator[Finding]:
+    """Service principals, and the account that writes load balancer logs, are those of the stack's Region."""
+    accounts = {row.load_balancer_log_account: name for name, row in facts.regions().items()}
+    for each, path, statement in statements_about(resources):
+        own = resources.region_of(each)
+        for service in statement.services:
+            found = _OF_A_REGION.fullmatch(service)
+            of_own = f"{service.partition('.')[0]}.{own}.amazonaws.com"
+            if found and own in facts.regions() and of_own not in statement.services:
+                yield about(each, path, f"{service} is not a service of {own}")
+        for arn in statement.accounts:
+            account = _ACCOUNT.fullmatch(arn)
+            of_region = accounts.get(account[1]) if account else None
+            if of_region and own in facts.regions() and of_region != own:
+                yield about(each, path, f"{arn} writes load balancer logs in {of_region}, not in {own}")
+
+
+@rule(
+    severity="warning",
+    reason="An inverted condition denies the requests that it should allow, and allows the others.",
+    fix="Invert the condition's value.",
+    source='AWS Identity and Access Management user guide, "IAM JSON policy elements: Condition operators"',
+)
+def denial_is_the_right_way_round(resources: Resources) -> Iterator[Finding]:
+    """A `Deny` statement that checks TLS, a safe header or a principal's tag denies the requests without it."""
+    tags = {str(tag.get("Key")).lower() for role in resources.of_type(_ROLE) for tag in rows(role.at("Tags"))}
+    for each, path, statement in statements_about(resources):
+        tls = statement.condition("Bool").get("aws:securetransport")
+        if tls and ("true" in tls) is not statement.allows:
+            yield about(each, path, "it applies to requests with TLS, not to those without")
+        for key, values in statement.condition("Null").items() if not statement.allows else ():
+            if key in _SAFE_WHEN_SENT and "false" in values:
+                yield about(each, path, f"it denies requests with {key}, which overwrite nothing")
+            tag = key.removeprefix("aws:principaltag/")
+            if tag not in (key, *tags) and "true" in values:
+                yield about(each, path, f"it denies every principal without the tag {tag}, and no role has that tag")
+
+
+@rule(
+    severity="warning",
+    reason="A push, a pull or a session needs all of these calls: if one is denied, it fails.",
+    fix="Allow them together.",
+    source='Amazon ECR user guide, "IAM permissions for pushing an image" and "Pulling an image"; AWS Systems Manager '
+    'user guide, "Add Session Manager permissions to an existing IAM role"',
+)
+def actions_that_belong_together_are_allowed(resources: Resources) -> Iterator[Finding]:
+    """A policy that allows one of the calls of a push, a pull or a session allows all of them."""
+    for policy in resources.of_type("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy"):
+        found = list(statements(policy.at("PolicyDocument")))
+        for together in _TOGETHER:
+            missing = [action for action in together if not any(one.allows_action(action) for one in found)]
+            if missing and len(missing) < len(together):
+                yield about(policy, "PolicyDocument", f"it lacks {', '.join(missing)}")
+
+
+@rule(
+    reason="AWS refuses the policy, or nobody gets the permission.",
+    fix="Write the policy's own bucket into its statements.",
+    source='Amazon S3 user guide, "Bucket policies for Amazon S3"',
+)
+def bucket_policy_is_about_its_bucket(resources: Resources) -> Iterator[Finding]:
+    """The resources in a bucket's policy are the bucket and its objects."""
+    for policy in resources.of_type("AWS::S3::BucketPolicy"):
+        bucket = resources.resource(policy.at("Bucket"), _BUCKET)
+        for statement in statements(policy.at("PolicyDocument")):
+            for arn in statement.resources:
+                found = resources.referred(arn.partition("/*")[0])
+                if bucket and found and found[0] is not bucket:
+                    message = f"it is the policy of {bucket.logical_id}, not of {found[0].logical_id}"
+                    yield about(policy, "PolicyDocument", message)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from slipway.review.changes.references import references
 from slipway.review.changes.resources import Resource
 from slipway.review.wiring.resources import Resources, mapping, rows, texts
 
@@ -79,3 +80,12 @@ def statements_about(resources: Resources) -> Iterator[tuple[Resource, str, Stat
         for path in _DOCUMENTS:
             for statement in statements(each.properties.get(path)):
                 yield each, path, statement
+
+
+def statements_of_role(resources: Resources, role: Resource) -> Iterator[Statement]:
+    """Yield the statements of the policies in the stacks that a role has, inline or attached."""
+    for policy in resources.of_type("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy"):
+        if any(key == role.key for key, _ in references(policy.at("Roles"))):
+            yield from statements(policy.at("PolicyDocument"))
+    for inline in rows(role.at("Policies")):
+        yield from statements(inline.get("PolicyDocument"))

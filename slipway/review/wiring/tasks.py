@@ -12,7 +12,7 @@ from slipway.review.changes.resources import Resource
 from slipway.review.wiring.nodes import known_types_of
 from slipway.review.wiring.registry import Finding, about, rule
 from slipway.review.wiring.resources import Resources, literal, mapping, rows
-from slipway.review.wiring.statements import statements
+from slipway.review.wiring.statements import statements_of_role
 
 TASK = "AWS::ECS::TaskDefinition"
 _SERVICE = "AWS::ECS::Service"
@@ -198,17 +198,11 @@ def execution_role_pulls_the_images(resources: Resources) -> Iterator[Finding]:
 
 def _pulled(resources: Resources, role: Resource) -> set[str]:
     """Return the ARNs of repositories from which a role may pull; `*` for a wildcard, or if policies are unknown."""
-    policies = resources.of_type("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy")
-    found = [each for each in policies if any(key == role.key for key, _ in references(each.at("Roles")))]
-    if not found or role.at("ManagedPolicyArns") or role.at("Policies"):
+    found = list(statements_of_role(resources, role))
+    if not found or role.at("ManagedPolicyArns"):
         return {"*"}
-    return {
-        "*" if "*" in arn else arn
-        for policy in found
-        for statement in statements(policy.at("PolicyDocument"))
-        if statement.allows_action("ecr:BatchGetImage")
-        for arn in statement.resources
-    }
+    pulls = [arn for one in found if one.allows_action("ecr:BatchGetImage") for arn in one.resources]
+    return {"*" if "*" in arn else arn for arn in pulls}
 
 
 @rule(

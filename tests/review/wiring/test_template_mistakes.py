@@ -45,6 +45,13 @@ def test_a_mistake_is_noticed_by_the_rules_that_it_names(mistake: TemplateMistak
     assert not (mistake.noticed_by and mistake.also_noticed_by)
 
 
+@pytest.mark.parametrize("change", mistakes_of("allowed"), ids=title)
+def test_a_sound_change_is_no_finding(change: TemplateMistake, assemblies: AssemblyFactory) -> None:
+    stacks = change.made_in(read_stacks(assemblies(change.environment).directory))
+
+    assert set(run_rules(resources_of(stacks))) <= set(findings_before(assemblies, change.environment))
+
+
 @pytest.mark.parametrize(
     "mistake",
     [mistake for mistake in unseen_mistakes() if mistake.also_noticed_by in ("calls", "cluster rules")],
