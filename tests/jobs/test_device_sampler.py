@@ -23,7 +23,7 @@ from tests.assembly import PROJECT
 from tests.assets.neuron_reports import report
 from tests.jobs.chain_case import environment_below, run_of
 
-FUNCTIONS = re.compile(r"^(?:await|lead|tell_workers|sample)\(\) \{\n.*?^\}\n", re.MULTILINE | re.DOTALL)
+FUNCTIONS = re.compile(r"^(?:await|lead|print_hangs|tell_workers|sample)\(\) \{\n.*?^\}\n", re.MULTILINE | re.DOTALL)
 PATIENCE_SECONDS = 60
 TWO_OF_FOUR = report(cores=16, utilization=80.0)
 
@@ -79,7 +79,7 @@ class Node:
         """Return what the script does for a training, a line of bash."""
         script = render(self.run, self.environment)[node_script(self.run)]
         functions = FUNCTIONS.findall(script)
-        assert len(functions) == 4
+        assert len(functions) == 5
         assert re.search(r"^  train\)\n    sample\n    workers train\n    lead ", script, re.MULTILINE)
         settings = [
             "set -euo pipefail; trap '' USR1; NODE=trn1-1 NODE_RANK=3",

@@ -96,10 +96,15 @@ def test_a_full_disk_ends_the_job_and_leaves_the_last_good_checkpoint(tmp_path: 
 
 def test_a_training_that_hangs_says_where_and_ends(tmp_path: Path, uninterrupted: dict[int, float]) -> None:
     run = make_prepared_run(tmp_path, BERT, restarts={"hang_minutes": 1})
-    status, output = interrupt(run, "hang", rank=1, step=4)
+    hangs = tmp_path / "hangs"
+    hangs.mkdir()
+    status, _ = interrupt(run, "hang", rank=1, step=4, SLIPWAY_HANG_DIRECTORY=str(hangs))
     assert status != 0
-    assert "Timeout (0:00:05)!" in output
-    assert 'interrupted_worker.py", line' in output
+    waits, sleeps = ((hangs / f"worker-0000{rank}").read_text() for rank in (0, 1))
+    assert waits.startswith("Timeout (0:00:05)!\n")
+    assert sleeps.startswith("Timeout (0:00:05)!\n")
+    assert "in all_reduce\n" in waits
+    assert "in happen\n" in sleeps
     assert not run.done_file("train").exists()
 
     status, output = run_training(run)

@@ -72,7 +72,7 @@ def train(run: TrainingRun, workers: Workers, request: StopRequest) -> None:
     samples = Samples(run, strategy.data_parallel_rank, strategy.data_parallel_size)
     with (
         Metrics(run, step) if workers.rank == 0 else nullcontext() as metrics,
-        HangWatch(run.recipe.restarts.hang_minutes) as watch,
+        HangWatch(run.recipe.restarts.hang_minutes, workers.rank) as watch,
     ):
         finished = _Steps(run, workers, strategy, samples, step).take(request, metrics, watch)
     if workers.rank != 0:

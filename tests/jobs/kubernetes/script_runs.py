@@ -73,6 +73,11 @@ rank="${given[--node_rank]}" purpose="${given[--purpose]}"
 if [[ -e {told}/hangs-$purpose-$rank ]]; then rm {told}/hangs-$purpose-$rank; exec sleep 1000; fi
 if [[ -e {told}/fails-$purpose-$rank ]]; then
   rm {told}/fails-$purpose-$rank
+  # Files as slipway_training/hang.py makes them; tests/training/test_interruptions.py has the real ones.
+  : >"$SLIPWAY_HANG_DIRECTORY/worker-00000"
+  for worker in 1 2; do
+    printf 'Timeout (0:30:00)!\\nline %s\\n' "$worker" >"$SLIPWAY_HANG_DIRECTORY/worker-0000$worker"
+  done
   # After others hang: a failure that came first would end them, and they would hang when they start again.
   while compgen -G "{told}/hangs-$purpose-*" >/dev/null; do [[ -d {told} ]] && sleep 1; done
   exit 13

@@ -23,6 +23,7 @@ def told(record: Record, directory: Path) -> tuple[tuple[str, ...], tuple[tuple[
 
     def plain(text: str) -> str:
         text = text.replace(str(directory), "").replace("/opt/slurm/bin:", "")
+        text = re.sub(r".*/tmp\.\w{10}$", "MKTEMP", text)
         return re.sub(r"(slipway-compile-cache-\w+)/[^/]+/", r"\1/NODE/", text)
 
     variables = {name: plain(value) for name, value in record.environment.items() if not OF_THE_SCHEDULER.match(name)}

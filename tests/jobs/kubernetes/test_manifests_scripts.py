@@ -123,6 +123,18 @@ def test_a_failure_of_the_training_is_told_from_a_stop(
     assert (last.outcome, last.counted, last.status) == ("failed", True, 13)
 
 
+def test_a_log_says_where_each_worker_hung_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(script_runs.BASE, "TMPDIR", str(tmp_path))
+    on = prepared(script_run(tmp_path / "u", monkeypatch, RECIPE, "torchrun", nodes=1), "compile")
+    on.tell("fails-train-0")
+
+    assert on.wait(on.work()) == [1]
+    hung = "".join(f"worker-0000{worker} hangs:\nTimeout (0:30:00)!\nline {worker}\n" for worker in (1, 2))
+    assert hung in on.log("train")
+    assert "worker-00000" not in on.log("train")
+    assert [path.name for path in tmp_path.iterdir()] == ["u"]
+
+
 def test_a_stand_in_ends_when_its_folder_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     on = script_run(tmp_path / "u", monkeypatch, RECIPE, "torchrun")
     options = ["--nnodes", "2", "--node_rank", "0", "--purpose", "train"]
