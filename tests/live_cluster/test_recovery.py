@@ -31,7 +31,7 @@ KILLS = 10
 STEPS_BETWEEN = 30
 INTERVAL = 5
 LONGEST = 180.0
-"""Seconds that a step may take to come."""
+"""Seconds without a line in the logs, or until training goes on."""
 
 
 class Training:
@@ -76,9 +76,12 @@ class Training:
         return max(self.seen, default=0)
 
     def wait_for_step(self, step: int) -> None:
-        """Wait for a step; a living cluster's own wait looks too seldom."""
-        deadline = time.monotonic() + LONGEST
+        """Wait for a step as long as the run's logs grow; a living cluster's own wait looks too seldom."""
+        logged: list[int] = []
+        deadline = 0.0
         while self.last_step() < step:
+            if (now := self.jobs.logged(self.run)) != logged:
+                logged, deadline = now, time.monotonic() + LONGEST
             assert time.monotonic() < deadline, self.jobs.log(self.run, "train")[-4000:]
             time.sleep(0.02)
 

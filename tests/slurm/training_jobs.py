@@ -189,7 +189,11 @@ class TrainingJobs:
 
     def _wait(self, run: Run, what: str, condition: Callable[[], bool]) -> None:
         """Wait as long as the logs of a run grow: a busy machine trains slowly."""
-        self.cluster.wait(what, condition, progress=lambda: [size(run.log(stage)) for stage in run.stages])
+        self.cluster.wait(what, condition, progress=lambda: self.logged(run))
+
+    def logged(self, run: Run) -> list[int]:
+        """Return the sizes of a run's logs, in bytes: they change as long as it works."""
+        return [size(run.log(stage)) for stage in run.stages]
 
     def _ended(self, run: Run, job: str) -> bool:
         """Return whether a job has ended, and let the requeued jobs of its run start."""
